@@ -21,14 +21,15 @@ import figures
 import msgspec
 
 import evenmatch
-from evenmatch import client, errors, testing
+from evenmatch import errors, testing
+from evenmatch.client import client
+from evenmatch.config import shapes
 from evenmatch.model import accept as accept_model
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
 from evenmatch.model import switchback as switchback_model
 from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
-from evenmatch.toml import shapes
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `make docs`; do not edit. -->"
@@ -131,7 +132,7 @@ def policy_figures() -> dict[str, str]:
     """Return the figure of each policy as an SVG file, by the file's name."""
     from policy_plots import plot_policy, points_of
 
-    from evenmatch.lab.plots import as_file
+    from evenmatch.lab.report.plots import as_file
 
     points = points_of({name: SHOWN.get(name, name) for name in POLICIES})
     return {f"policies/{name}.svg": as_file(plot_policy(name, points)) for name in POLICIES}
@@ -139,7 +140,7 @@ def policy_figures() -> dict[str, str]:
 
 def http_page() -> str:
     """Return the OpenAPI document as a page for people."""
-    from evenmatch.server.openapi import openapi_document
+    from evenmatch.server.http.openapi.document import openapi_document
 
     document = openapi_document()
     lines = _head("HTTP", _sentences(document["info"]["description"]))
@@ -165,9 +166,9 @@ def http_page() -> str:
 
 def errors_page() -> str:
     """Return the tree of errors, with codes and HTTP statuses."""
-    from evenmatch.server.app import CODES
     from evenmatch.server.auth.refusals import Forbidden, TooManyRequests, Unauthenticated
-    from evenmatch.server.responses import STATUS, BodyTooLarge, InvalidRequest
+    from evenmatch.server.http.app import CODES
+    from evenmatch.server.http.responses import STATUS, BodyTooLarge, InvalidRequest
 
     tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
     lines = _head("Errors", "Everything that evenmatch raises on purpose, and says over HTTP.")
@@ -177,7 +178,7 @@ def errors_page() -> str:
         lines.append(f"| `{kind.__name__}` | {_builtins(kind)} | {_first(kind)} |")
     lines += ["", "The client of a server adds two:", ""]
     for kind in (client.ServerRefused, client.ServerUnreachable):
-        lines.append(f"- `evenmatch.client.{kind.__name__}`: {_first(kind)}")
+        lines.append(f"- `evenmatch.client.client.{kind.__name__}`: {_first(kind)}")
     lines += ["", "## Over HTTP", "", "| code | status | meaning |", "|---|---|---|"]
     refusals = [kind for kind in error_types() if issubclass(kind, errors.Refusal)]
     callers = (Unauthenticated, Forbidden, TooManyRequests)
@@ -225,7 +226,7 @@ def python_page() -> str:
         lines += _public("evenmatch.testing", name, getattr(testing, name))
     for name in CLIENT:
         value = getattr(client, name)
-        lines += _public("evenmatch.client", name, value)
+        lines += _public("evenmatch.client.client", name, value)
         methods = [each for each in vars(value).items() if inspect.isfunction(each[1])]
         public = [(key, each) for key, each in methods if not key.startswith("_")]
         for key, each in public:

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from results import FILE
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.plots import Line, Plot, as_file, plot_lines
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.report.plots import Line, Plot, as_file, plot_lines
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import student_t
+from evenmatch.lab.study.study import student_t
 from evenmatch.theory.sides import sides
 
 HOWTO = Path(__file__).parent / "howto"

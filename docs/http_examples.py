@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from evenmatch.model.accept import Accept  # noqa: E402
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale  # noqa: E402
 from evenmatch.model.scenario import Allocation, Limits  # noqa: E402
-from evenmatch.server.openapi_examples import Recorded  # noqa: E402
+from evenmatch.server.http.openapi.examples import Recorded  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
 TARGET = ROOT / "src" / "evenmatch" / "server" / "openapi_examples.json"

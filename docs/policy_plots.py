@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.optimum import optimum
-from evenmatch.lab.plots import COLORS, SOFT, Floats, draw_svg
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.optimum.optimum import optimum
+from evenmatch.lab.report.plots import COLORS, SOFT, Floats, draw_svg
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.ticket import NewTicket, attribute_of
-from evenmatch.sim.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.arrivals import arrivals_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

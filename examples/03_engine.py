@@ -4,7 +4,7 @@ The server and the simulator drive this same engine; it has no clock and does no
 """
 
 import evenmatch
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.ticket import NewTicket

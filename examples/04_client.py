@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from evenmatch import Player, Rating
-from evenmatch.client import Client, ServerRefused
-from evenmatch.wire import CreateTicket
+from evenmatch.client.client import Client, ServerRefused
+from evenmatch.wire.tickets import CreateTicket
 
 CONFIG = Path(__file__).parent.parent / "scenarios" / "duel.toml"
 

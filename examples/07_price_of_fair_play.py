@@ -9,7 +9,7 @@ import random
 from statistics import fmean, stdev
 
 import evenmatch
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket
 

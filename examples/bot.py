@@ -3,7 +3,7 @@
 import sys
 
 from evenmatch import Client, Player, Rating
-from evenmatch.wire import CreateTicket
+from evenmatch.wire.tickets import CreateTicket
 
 
 def play(url, name, rating=1500.0, token=None):

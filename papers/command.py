@@ -11,8 +11,8 @@ from typing import Any
 from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.report import check_installed
-from evenmatch.lab.study import map_all
+from evenmatch.lab.report.report import check_installed
+from evenmatch.lab.study.study import map_all
 from papers.reproduction import Failure, Reproduction, parts_of, reproduce, task_count
 from papers.shared.findings import Effort, Table
 from papers.shared.words import HEADS, is_text, told_of

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.plots import Plot
-from evenmatch.lab.study import map_all
+from evenmatch.lab.report.plots import Plot
+from evenmatch.lab.study.study import map_all
 from papers.shared.findings import Effort, Findings, Part, Row, Table
 from papers.shared.words import HEADS
 from papers.statements.judging import statements_of

@@ -14,13 +14,13 @@ import msgspec
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Limits, ServerSettings, Tokens
-from evenmatch.server.app import App
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.gate import Entrance, Gate
+from evenmatch.server.auth.authenticate import Entrance, Gate
 from evenmatch.server.auth.keys import new_key, read_keys, write_keys
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.responses import Message
+from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import Message
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
 
 SECRET = b"a secret of a test, 32 bytes long"
 AUDIENCE = "a-game"

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 
-from evenmatch.cost.roles import role_problem
+from evenmatch.criteria.roles import role_problem
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value

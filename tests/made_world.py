@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.sim.world_model import directions, kilometres, shipped_model
+from evenmatch.simulation.world.model import directions, kilometres, shipped_model
 from tools.fit_world.fit import AMERICA_SPLIT, REGIONS
 
 MATCHES = 32_000

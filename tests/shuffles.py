@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.cost.rules import Rules
+from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Matcher, Memory
-from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.shared.clock import RoundClock
 
 NOISE = 100.0
 """Spread of what is added to each rating before the sort, in points."""

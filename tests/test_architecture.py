@@ -43,48 +43,38 @@ TABLE: dict[str, Row] = {
     "errors": row(),
     "data": row(),
     "model": row("", "msgspec"),
-    "cost": row("model", "msgspec numpy"),
+    "criteria": row("model", "msgspec numpy"),
     "solvers": row("", "numpy numba llvmlite highspy rustworkx"),
-    "policies": row("model cost solvers", "msgspec numpy"),
-    "engine": row("model cost solvers policies.base", "msgspec numpy"),
-    "rules": row("model cost solvers", "msgspec"),
-    "toml": row("model", "msgspec"),
-    "config": row("model cost policies rules toml sim.tables", "msgspec"),
+    "policies": row("model criteria solvers", "msgspec numpy"),
+    "engine": row("model criteria solvers policies.base", "msgspec numpy"),
+    "explain": row("model criteria solvers policies.base engine", "msgspec numpy"),
+    "rules": row("model criteria solvers", "msgspec"),
+    "config": row("model criteria policies rules simulation.arrivals.tables", "msgspec"),
     "warming": row("model solvers policies engine", "numba"),
     "journals": row("model engine.records", "msgspec redis valkey"),
     "ratings": row("model", "msgspec numpy"),
     "theory": row("", "numpy scipy"),
     "forecast": row("model", "msgspec numpy"),
-    "sim": row(
-        "model cost solvers policies engine ratings rules forecast",
+    "simulation": row(
+        "model criteria solvers policies engine ratings rules forecast",
         "msgspec numpy pyarrow",
     ),
     "lab": row(
-        "model cost solvers policies engine config ratings rules forecast sim journals theory",
+        "model criteria solvers policies engine explain config ratings rules forecast simulation "
+        "journals theory",
         "msgspec numpy scipy pyarrow jinja2 matplotlib",
     ),
-    "explain": row("", "msgspec"),
-    "wire": row("model explain wire_matches", "msgspec"),
-    "wire_matches": row("model", "msgspec"),
-    "wire_live": row("model wire", "msgspec"),
-    "wire_operate": row("wire", "msgspec"),
-    "wire_backfill": row("model", "msgspec"),
-    "connection": row("", "msgspec"),
-    "exchange": row("wire connection", "msgspec"),
-    "following": row("wire_live connection exchange", "msgspec websockets"),
-    "async_client": row("wire wire_live wire_matches exchange following", "msgspec"),
-    "client": row("wire wire_live wire_matches exchange following async_client", "msgspec"),
+    "wire": row("model", "msgspec"),
+    "client": row("wire", "msgspec websockets"),
     "server": row(
-        "model cost solvers policies engine config ratings rules journals forecast wire "
-        "wire_backfill wire_live wire_matches wire_operate warming",
+        "model criteria solvers policies engine explain config ratings rules journals forecast "
+        "wire warming",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt opentelemetry",
     ),
-    "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
+    "testing": row("model criteria policies engine journals", "msgspec numpy hypothesis"),
 }
-TABLE["demo"] = row(
-    "model cost config sim lab wire wire_live wire_matches client", "msgspec numpy rich"
-)
+TABLE["demo"] = row("model criteria config simulation lab wire client", "msgspec numpy rich")
 TABLE["cli"] = Row(
     frozenset(TABLE),
     frozenset({"cyclopts", "rich"}).union(*(each.third_party for each in TABLE.values())),
@@ -111,7 +101,7 @@ BESIDE: dict[str, frozenset[str]] = {
 BESIDE_THIRD_PARTY = frozenset(["jinja2", "matplotlib", "msgspec", "numpy", "rich", "scipy"])
 FINDS_PAPERS = "evenmatch.cli.reproduce"
 
-PURE = frozenset({"model", "cost", "solvers", "policies", "engine", "ratings"})
+PURE = frozenset({"model", "criteria", "solvers", "policies", "engine", "explain", "ratings"})
 # The one decorator of compiled kernels keeps a cache of what it compiled.
 PURITY_EXEMPT = frozenset(
     {
@@ -137,7 +127,7 @@ SEEDED_RANDOM = frozenset(
     {"Generator", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 )
 
-# The packages that users import from; all others are empty, and their modules are ours.
+# The packages that users import from; all others hold their docstring only.
 PUBLIC_PACKAGES = frozenset({"evenmatch", "evenmatch.testing"})
 
 HEAVY = ("numba", "scipy", "pyarrow", "matplotlib", "starlette", "uvicorn")
@@ -310,13 +300,13 @@ def _random_problem(module: Module, line: int, name: str, *, has_seed: bool) -> 
 
 
 def init_problems(module: Module) -> Iterator[Problem]:
-    """Find packages that hold code, and those beside evenmatch that do not say what they hold."""
+    """Find packages that hold code, and those that do not say what they hold."""
     if not module.is_package or module.name in PUBLIC_PACKAGES:
         return
     has_docstring = ast.get_docstring(module.tree) is not None
     if len(module.tree.body) > has_docstring:
         yield Problem(module.path, 1, "the __init__ of a subpackage holds its docstring alone")
-    if module.is_beside and not has_docstring:
+    if not has_docstring:
         yield Problem(module.path, 1, "a package says what lives in it")
 
 
@@ -365,10 +355,11 @@ def test_source_has_no(check: Callable[[Module], Iterator[Problem]], modules: li
     assert not problems, "\n" + "\n".join(problems)
 
 
-def test_papers_and_tools_import_each_other_in_no_circle() -> None:
-    sources = [each for top in ("papers", "tools") for each in sizes.read(ROOT, Path(top), Path())]
-    assert len(sources) > 60
-    assert sizes.circles(sizes.imports(sources, {})) == []
+def test_modules_import_each_other_in_no_circle() -> None:
+    assert sizes.sizes_of(ROOT).circles == []
+    beside = [each for top in ("papers", "tools") for each in sizes.read(ROOT, Path(top), Path())]
+    assert len(beside) > 60
+    assert sizes.circles(sizes.imports(beside, {})) == []
 
 
 def test_import_table_has_no_cycle() -> None:
@@ -383,18 +374,26 @@ def test_import_table_has_no_cycle() -> None:
     ("name", "text", "rule"),
     [
         ("model.a", "import numpy", "model may not import the package numpy"),
-        ("model.a", "from evenmatch.cost import scale", "model may not import evenmatch.cost"),
-        ("model.a", "from ..cost.scale import Scale", "model may not import evenmatch.cost"),
+        (
+            "model.a",
+            "from evenmatch.criteria import roles",
+            "model may not import evenmatch.criter",
+        ),
+        ("model.a", "from ..criteria.scales import x", "model may not import evenmatch.criteria"),
         ("model.a", "from evenmatch import Engine", "model may not import evenmatch.engine.engine"),
         ("engine.a", "from evenmatch.policies import registry", "engine may not import"),
         ("engine.a", "import evenmatch.policies.bases", "engine may not import"),
         ("journals.a", "def f():\n    import evenmatch.engine.shard", "journals may not import"),
         ("solvers.a", "from evenmatch.model.ticket import Ticket", "solvers may not import"),
-        ("server.a", "from evenmatch.sim.metrics import x", "server may not import evenmatch.sim"),
-        ("theory.a", "import evenmatch.cost.scale", "theory may not import evenmatch.cost"),
+        (
+            "server.a",
+            "from evenmatch.simulation.metrics import x",
+            "server may not import evenmatch.s",
+        ),
+        ("theory.a", "import evenmatch.criteria.roles", "theory may not import evenmatch.criteria"),
         ("client", "if TYPE_CHECKING:\n    import evenmatch.model", "client may not import"),
         ("stray", "", "'stray' has no row in the import table"),
-        ("cost.a", "from time import monotonic", "cost is pure and may not import time (clock)"),
+        ("criteria.a", "from time import monotonic", "criteria is pure and may not import time"),
         ("ratings.a", "import os.path", "ratings is pure and may not import os"),
         ("policies.a", "np.random.rand(3)", "global generator: numpy.random.rand"),
         ("policies.a", "from numpy.random import shuffle", "global generator"),
@@ -454,9 +453,9 @@ def test_package_beside_evenmatch_that_does_not_say_what_it_holds_is_found() -> 
         ("solvers.kernel", "import os\nimport numba"),
         (
             "cli.a",
-            "import rich\nfrom evenmatch.sim import metrics\nfrom evenmatch import __version__",
+            "import rich\nfrom evenmatch.lab import simulate\nfrom evenmatch import __version__",
         ),
-        ("sim.a", "open('x')\nnp.random.rand()"),
+        ("simulation.a", "open('x')\nnp.random.rand()"),
     ],
 )
 def test_checks_allow(name: str, text: str) -> None:
@@ -465,8 +464,10 @@ def test_checks_allow(name: str, text: str) -> None:
 
 
 def test_init_of_a_subpackage_that_holds_code_is_found() -> None:
-    module = parse("evenmatch.model", "x = 1", is_package=True)
-    assert [problem.line for problem in init_problems(module)] == [1]
+    module = parse("evenmatch.model", '"""Values."""\nx = 1', is_package=True)
+    assert [problem.rule for problem in init_problems(module)] == [
+        "the __init__ of a subpackage holds its docstring alone"
+    ]
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -474,7 +475,7 @@ def test_import_loads_nothing_heavy() -> None:
 
 
 def test_importing_the_core_loads_nothing_heavy(modules: list[Module]) -> None:
-    layers = tuple(f"evenmatch.{layer}." for layer in (*sorted(PURE), "journals", "sim"))
+    layers = tuple(f"evenmatch.{layer}." for layer in (*sorted(PURE), "journals", "simulation"))
     names = [each.name for each in modules if each.name.startswith(layers)]
     light = [name for name in names if name not in PURITY_EXEMPT - {"evenmatch.solvers.kernel"}]
     assert len(light) > 200

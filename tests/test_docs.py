@@ -15,8 +15,8 @@ import pytest
 
 import evenmatch
 from evenmatch import errors, testing
+from evenmatch.config import shapes
 from evenmatch.policies.registry import POLICIES, policy_class
-from evenmatch.toml import shapes
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -157,7 +157,7 @@ def test_error_is_documented_and_drawn(kind: type) -> None:
 
 
 def test_every_code_over_http_is_documented() -> None:
-    from evenmatch.server.responses import STATUS
+    from evenmatch.server.http.responses import STATUS
 
     documented = set(re.findall(r"^\| `([a-z_]+)` \| \d{3} \|", reference("errors.md"), re.M))
     assert set(STATUS) <= documented
@@ -181,8 +181,8 @@ def test_every_route_is_documented() -> None:
 PUBLIC = [
     *(f"evenmatch.{name}" for name in evenmatch.__all__),
     *(f"evenmatch.testing.{name}" for name in testing.__all__),
-    "evenmatch.client.AsyncClient",
-    "evenmatch.client.Client",
+    "evenmatch.client.client.AsyncClient",
+    "evenmatch.client.client.Client",
 ]
 
 
@@ -283,7 +283,7 @@ def test_every_game_has_a_row() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("game", "policy"), advised())
 def test_policy_advised_for_a_game_makes_its_matches(game: str, policy: str) -> None:
-    from evenmatch.config import parse_scenario
+    from evenmatch.config.files import parse_scenario
 
     form, count = GAMES[game]
     run = evenmatch.simulate(parse_scenario(GAME.format(format=form, count=count)), policy=policy)

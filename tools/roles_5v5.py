@@ -11,7 +11,7 @@ import csv
 import random
 from pathlib import Path
 
-from evenmatch.cost.roles import role_problem
+from evenmatch.criteria.roles import role_problem
 from evenmatch.model.ticket import NewTicket, Player
 
 OUT = Path(__file__).parents[1] / "scenarios" / "roles_5v5.csv"

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "evenmatch"
-KINDS = Path("src", PACKAGE, "cost", "kinds.py")
+KINDS = Path("src", PACKAGE, "criteria", "registry.py")
 PUBLIC = (Path("src", PACKAGE, "__init__.py"), Path("src", PACKAGE, "testing", "__init__.py"))
 APART = {
     "papers": Path("papers"),
@@ -120,7 +120,7 @@ def sizes_of(checkout: Path) -> Sizes:
 
 
 def read(checkout: Path, below: Path, start: Path) -> Iterator[Source]:
-    """Yield the modules below a folder that hold something.
+    """Yield the modules below a folder that hold more than a docstring.
 
     Args:
         checkout: The folder of the project.
@@ -129,10 +129,11 @@ def read(checkout: Path, below: Path, start: Path) -> Iterator[Source]:
     """
     for path in sorted((checkout / below).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if text.strip():
+        tree = ast.parse(text)
+        if len(tree.body) > (ast.get_docstring(tree) is not None):
             parts = path.relative_to(checkout / start).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            yield Source(name, str(path.relative_to(checkout)), text, ast.parse(text))
+            yield Source(name, str(path.relative_to(checkout)), text, tree)
 
 
 def size_of(sources: Iterable[Source]) -> Size:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.cost.hosts import WORDS
-from evenmatch.lab.batch_arrays import (
+from evenmatch.criteria.kinds.host_options import WORDS
+from evenmatch.lab.solve.arrays import (
     PING_BEST,
     PING_WORST,
     PLAYER_KNEE,
@@ -27,7 +27,7 @@ from evenmatch.lab.batch_arrays import (
     WEIGHTS,
 )
 from evenmatch.model.world import World
-from evenmatch.sim.world import Geography
+from evenmatch.simulation.world.parties import Geography
 from papers.galactron.world_batch import world_arrays
 
 OUT = Path(__file__).parents[1] / "scenarios" / "evening.json"

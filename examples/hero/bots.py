@@ -19,9 +19,9 @@ from collections import Counter
 from contextlib import suppress
 
 from evenmatch import Player, Rating
-from evenmatch.client import AsyncClient, ServerRefused, ServerUnreachable
-from evenmatch.wire import CreateTicket
-from evenmatch.wire_matches import ReportOutcome
+from evenmatch.client.client import AsyncClient, ServerRefused, ServerUnreachable
+from evenmatch.wire.matches import ReportOutcome
+from evenmatch.wire.tickets import CreateTicket
 
 SEATS = {"tank": 1, "damage": 2, "support": 2}
 ROLES = {

@@ -10,12 +10,12 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from evenmatch.lab.plots import Line, Plot
-from evenmatch.lab.solution import POINTS
-from evenmatch.solvers.batch.batch import Floats
-from evenmatch.solvers.batch.descent import Search
-from evenmatch.solvers.batch.scene import scene_of
-from evenmatch.solvers.batch.start import ORDERS
+from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.solve.solution import POINTS
+from evenmatch.solvers.teams.batch import Floats
+from evenmatch.solvers.teams.descent import Search
+from evenmatch.solvers.teams.evaluation_input import scene_of
+from evenmatch.solvers.teams.start import ORDERS
 from papers.galactron.pools import (
     TEAM_SIZE,
     K,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evenmatch.lab.plots import Line, Plot
-from evenmatch.lab.solution import POINTS
+from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.solve.solution import POINTS
 from papers.galactron.pools import pool_of, solved
 from papers.shared.estimates import Estimate, Found, difference, is_above, mean_of, told
 from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.lab.factors import without
-from evenmatch.lab.solution import POINTS
-from evenmatch.solvers.batch.batch import Places
+from evenmatch.lab.solve.factors import without
+from evenmatch.lab.solve.solution import POINTS
+from evenmatch.solvers.teams.batch import Places
 from papers.galactron.pools import Pool, encounters, named_factors, pool_of, quality_of, solved
 from papers.shared.estimates import Found, difference, is_above, mean_of, told
 from papers.shared.findings import Effort, Findings, Part, Row

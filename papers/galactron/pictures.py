@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evenmatch.lab.plots import Line, Plot
-from evenmatch.lab.search import parse_objective
+from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.solve.search import parse_objective
 from papers.shared.findings import RowsByID
 
 

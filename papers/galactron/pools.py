@@ -13,15 +13,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.lab.batch_arrays import ALIASES, WEIGHTS
-from evenmatch.lab.factors import Factor, factors_of
-from evenmatch.lab.search import Budget, parse_method, parse_objective, search
-from evenmatch.lab.solution import POINTS, cost_of
+from evenmatch.lab.solve.arrays import ALIASES, WEIGHTS
+from evenmatch.lab.solve.factors import Factor, factors_of
+from evenmatch.lab.solve.search import Budget, parse_method, parse_objective, search
+from evenmatch.lab.solve.solution import POINTS, cost_of
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
-from evenmatch.sim.world import Geography
-from evenmatch.solvers.batch.batch import Batch, Floats, Ints, Places, Plan
-from evenmatch.solvers.batch.start import start_matches
+from evenmatch.simulation.world.parties import Geography
+from evenmatch.solvers.teams.batch import Batch, Floats, Ints, Places, Plan
+from evenmatch.solvers.teams.start import start_matches
 from papers.galactron.world_batch import EVENING, batch_of_world, world_arrays
 
 TEAM_SIZE = 3

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.batch_arrays import SKILL_CAP, batch_of
-from evenmatch.lab.search import parse_objective
-from evenmatch.lab.study import student_t
-from evenmatch.sim.world import Geography, WorldDraws
-from evenmatch.solvers.batch.options import count_of
+from evenmatch.lab.solve.arrays import SKILL_CAP, batch_of
+from evenmatch.lab.solve.search import parse_objective
+from evenmatch.lab.study.study import student_t
+from evenmatch.simulation.world.parties import Geography, WorldDraws
+from evenmatch.solvers.teams.options import count_of
 from papers.galactron.pools import EVENING_WORLD, TEAM_SIZE, K, named_factors, quality_of
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, judged

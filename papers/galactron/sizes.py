@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.lab.plots import Line, Plot
-from evenmatch.lab.solution import POINTS, cost_of
-from evenmatch.sim.world import Geography
+from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.solve.solution import POINTS, cost_of
+from evenmatch.simulation.world.parties import Geography
 from papers.galactron.pools import (
     DISTANT,
     EUROPE,

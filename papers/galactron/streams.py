@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.solution import POINTS
+from evenmatch.lab.solve.solution import POINTS
 from papers.galactron.pools import DISTANT
 from papers.shared.estimates import Found, difference, is_above, mean_of, told
 from papers.shared.findings import Effort, Findings, Part, Row, Table, judged

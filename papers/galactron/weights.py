@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenmatch.lab.batch_arrays import ALIASES
-from evenmatch.lab.factors import Factor, factors_of, figures_of, reweighed
-from evenmatch.lab.search import Budget, parse_method, parse_objective, search
-from evenmatch.lab.solution import POINTS, cost_of
-from evenmatch.solvers.batch.batch import Batch, Places
+from evenmatch.lab.solve.arrays import ALIASES
+from evenmatch.lab.solve.factors import Factor, factors_of, figures_of, reweighed
+from evenmatch.lab.solve.search import Budget, parse_method, parse_objective, search
+from evenmatch.lab.solve.solution import POINTS, cost_of
+from evenmatch.solvers.teams.batch import Batch, Places
 from papers.galactron.pools import FACTORS, means_of, named_factors, pool_of, solved, started
 from papers.shared.estimates import Estimate, Found, difference, is_above, mean_of, told
 from papers.shared.findings import Effort, Findings, Part, Row, Table

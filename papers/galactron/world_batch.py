@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_arrays import six_factors
+from evenmatch.lab.solve.arrays import six_factors
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
-from evenmatch.sim.seeds import generator
-from evenmatch.sim.world import Crowd, Geography, WorldDraws
-from evenmatch.solvers.batch.batch import Batch
+from evenmatch.simulation.seeds import generator
+from evenmatch.simulation.world.parties import Crowd, Geography, WorldDraws
+from evenmatch.solvers.teams.batch import Batch
 
 PLAYERS_MAX = 1_000_000
 EVENING = 19.0

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.match import Match
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.ratings.rate import rate
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
 from papers.shared.estimates import ratio
 from papers.shared.findings import Effort, Findings, Part, Row, judged
 from papers.shared.words import table_of_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from papers.shared.findings import Row, RowsByID
 
 SHOWN = {

@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.optimum import optimum
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.optimum.optimum import optimum
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import mean_and_width
+from evenmatch.lab.study.study import mean_and_width
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
 from papers.shared.findings import Effort, Findings, Part, Row, Table
 from papers.shared.sequences import seeds
 from papers.shared.words import figure

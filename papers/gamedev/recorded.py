@@ -8,17 +8,17 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.lab.pair_fields import queue_field
+from evenmatch.lab.optimum.pair_fields import queue_field
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import student_t
+from evenmatch.lab.study.study import student_t
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.policies.base import Policy
-from evenmatch.sim.arrivals import arrivals_of
-from evenmatch.sim.history import WAITING
-from evenmatch.sim.stream import Arrival
-from evenmatch.solvers.matching import pair_up
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME
+from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.history import WAITING
+from evenmatch.solvers.matching.matching import pair_up
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME
 from papers.shared.findings import Effort, Findings, Part, Row, Table
 from papers.shared.words import of_row
 

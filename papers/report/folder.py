@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.plots import Plot, as_file, plot_lines
-from evenmatch.lab.report import page
+from evenmatch.lab.report.plots import Plot, as_file, plot_lines
+from evenmatch.lab.report.report import page
 from papers.reproduction import Reproduction, source_of
 from papers.shared.words import HEADS, STATEMENT_HEADS, is_text, line_of, told_of
 from papers.statements.judging import line_of as line_of_statement

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from papers.shared.estimates import mean_of_ratios
 from papers.shared.findings import Effort, Findings, Part, Row, Table
 from papers.shared.sequences import Measured, Task, measure, optima, seeds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory import schlup
 from papers.shared.estimates import Estimate, ratio
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory import schlup
 from papers.shared.findings import RowsByID
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.lab.study import mean_and_width, student_t
+from evenmatch.lab.study.study import mean_and_width, student_t
 from papers.shared.findings import Row, Verdict
 
 Floats = NDArray[np.float64]

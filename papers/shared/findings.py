@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evenmatch.lab.plots import Plot
+from evenmatch.lab.report.plots import Plot
 
 Verdict = Literal[
     "holds", "holds if", "differs", "wrong in print", "unresolved", "undefined in the source"

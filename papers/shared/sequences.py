@@ -9,16 +9,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.lab.optimum import optimum
+from evenmatch.lab.optimum.optimum import optimum
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim import compiled
-from evenmatch.sim.compilable import why_not
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.compiled import tickets as compiled
+from evenmatch.simulation.compiled.compilable import why_not
 from papers.shared.estimates import Estimate, ratio
 from papers.shared.findings import Effort
 from papers.shared.worlds import WAIT_MAX, World

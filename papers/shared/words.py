@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from evenmatch.lab.figures import shown
+from evenmatch.lab.report.figures import shown
 from papers.shared.findings import Row, Table, Verdict
 
 HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated")

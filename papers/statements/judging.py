@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from evenmatch.lab.figures import shown
+from evenmatch.lab.report.figures import shown
 from papers.shared.findings import Row, Verdict
 from papers.shared.words import at_setting, figure, setting_in_words, setting_of
 from papers.statements.saying import Judge, Judged, Saying, Statement

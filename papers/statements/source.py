@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from evenmatch.lab.plots import Plot
+from evenmatch.lab.report.plots import Plot
 from papers.shared.findings import Effort, Part, RowsByID
 from papers.statements.saying import Saying
 

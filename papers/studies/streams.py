@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import student_t
+from evenmatch.lab.study.study import student_t
 from evenmatch.model.scenario import Scenario
 
 WARMUP = 1_200.0

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 from typing import Any
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.skill_mdp import skill_mdp
 from evenmatch.theory.wu import odd_share, patient_law, wu
 from papers.shared.estimates import Estimate

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.skill_mdp import SkillPolicies, best_moves, skill_mdp
 from evenmatch.theory.skill_pools import Floats, Ints, Pools, run_long
 from papers.shared.findings import Effort, Findings, Part, Row

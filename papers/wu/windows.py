@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.recommend_window import recommend_window
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict

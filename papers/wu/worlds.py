@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import mean_and_width
+from evenmatch.lab.study.study import mean_and_width
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort
 

@@ -8,10 +8,10 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import mean_and_width
+from evenmatch.lab.study.study import mean_and_width
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows

@@ -17,11 +17,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled_parties import serve
+from evenmatch.simulation.compiled.parties import serve
 from evenmatch.theory.two_v_two_formulas import mean_of_players, variance
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row

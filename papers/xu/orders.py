@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.stability import team_stability
 from papers.shared.estimates import Estimate, mean_of_ratios
 from papers.shared.findings import Effort, Findings, Part, Row

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import student_t
+from evenmatch.lab.study.study import student_t
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows

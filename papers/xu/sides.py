@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import mean_by_formula, sides, stationary_law
 from papers.shared.estimates import Estimate

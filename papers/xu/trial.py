@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import student_t
-from evenmatch.sim.history import WAITING, History
+from evenmatch.lab.study.study import student_t
+from evenmatch.simulation.history import WAITING, History
 from papers.shared.estimates import Estimate, mean_of_ratios
 
 Floats = NDArray[np.float64]

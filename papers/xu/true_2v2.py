@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.sides import sides
 from evenmatch.theory.zones import zones
 from papers.shared.estimates import Estimate

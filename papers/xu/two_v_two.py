@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, cast
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.chain import stationary
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.tagged_chain import TaggedChain, tagged_chain

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import mean_and_width
-from evenmatch.sim.history import History
+from evenmatch.lab.study.study import mean_and_width
+from evenmatch.simulation.history import History
 from evenmatch.theory.sides import sides
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.plots import Line, Plot
+from evenmatch.lab.report.plots import Line, Plot
 from evenmatch.theory.chain import stationary, until_exit
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.zones import Zones, stationary_law, zones

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenmatch.client import AsyncClient as AsyncClient
-    from evenmatch.client import Client as Client
-    from evenmatch.client import Retry as Retry
-    from evenmatch.client import ServerRefused as ServerRefused
-    from evenmatch.client import ServerUnreachable as ServerUnreachable
-    from evenmatch.client import TicketStream as TicketStream
+    from evenmatch.client.client import AsyncClient as AsyncClient
+    from evenmatch.client.client import Client as Client
+    from evenmatch.client.client import Retry as Retry
+    from evenmatch.client.client import ServerRefused as ServerRefused
+    from evenmatch.client.client import ServerUnreachable as ServerUnreachable
+    from evenmatch.client.client import TicketStream as TicketStream
     from evenmatch.engine.engine import Engine as Engine
     from evenmatch.engine.shard import Shard as Shard
     from evenmatch.errors import MatchmakingError as MatchmakingError
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evenmatch.lab.advise.base import Split as Split
     from evenmatch.lab.simulate import Run as Run
     from evenmatch.lab.simulate import simulate as simulate
-    from evenmatch.lab.solution import Solution as Solution
-    from evenmatch.lab.solve import solve as solve
+    from evenmatch.lab.solve.solution import Solution as Solution
+    from evenmatch.lab.solve.solve import solve as solve
     from evenmatch.model.explanation import Explanation as Explanation
     from evenmatch.model.explanation import LongestWaiting as LongestWaiting
     from evenmatch.model.match import Match as Match
@@ -36,78 +36,78 @@ if TYPE_CHECKING:
     from evenmatch.policies.base import policy as policy
     from evenmatch.ratings.rate import rate as rate
     from evenmatch.solvers.split import split_teams as split_teams
-    from evenmatch.wire import CreateTicket as CreateTicket
-    from evenmatch.wire import Estimate as Estimate
-    from evenmatch.wire import ItemCreated as ItemCreated
-    from evenmatch.wire import ItemProblem as ItemProblem
-    from evenmatch.wire import PlayerRating as PlayerRating
-    from evenmatch.wire import Problem as Problem
-    from evenmatch.wire import QueueState as QueueState
-    from evenmatch.wire import QueueStats as QueueStats
-    from evenmatch.wire import TicketCreated as TicketCreated
-    from evenmatch.wire import TicketListed as TicketListed
-    from evenmatch.wire import TicketState as TicketState
-    from evenmatch.wire_live import StreamEvent as StreamEvent
-    from evenmatch.wire_live import StreamProblem as StreamProblem
-    from evenmatch.wire_live import UpdateTicket as UpdateTicket
-    from evenmatch.wire_matches import FeedMatch as FeedMatch
-    from evenmatch.wire_matches import FeedPage as FeedPage
-    from evenmatch.wire_matches import MatchState as MatchState
-    from evenmatch.wire_matches import OutcomeState as OutcomeState
-    from evenmatch.wire_matches import ReportOutcome as ReportOutcome
+    from evenmatch.wire.live import StreamEvent as StreamEvent
+    from evenmatch.wire.live import StreamProblem as StreamProblem
+    from evenmatch.wire.live import UpdateTicket as UpdateTicket
+    from evenmatch.wire.matches import FeedMatch as FeedMatch
+    from evenmatch.wire.matches import FeedPage as FeedPage
+    from evenmatch.wire.matches import MatchState as MatchState
+    from evenmatch.wire.matches import OutcomeState as OutcomeState
+    from evenmatch.wire.matches import ReportOutcome as ReportOutcome
+    from evenmatch.wire.tickets import CreateTicket as CreateTicket
+    from evenmatch.wire.tickets import Estimate as Estimate
+    from evenmatch.wire.tickets import ItemCreated as ItemCreated
+    from evenmatch.wire.tickets import ItemProblem as ItemProblem
+    from evenmatch.wire.tickets import PlayerRating as PlayerRating
+    from evenmatch.wire.tickets import Problem as Problem
+    from evenmatch.wire.tickets import QueueState as QueueState
+    from evenmatch.wire.tickets import QueueStats as QueueStats
+    from evenmatch.wire.tickets import TicketCreated as TicketCreated
+    from evenmatch.wire.tickets import TicketListed as TicketListed
+    from evenmatch.wire.tickets import TicketState as TicketState
 
 __version__ = "0.1.0"
 
 # Public name -> the module that defines it. `__all__` below repeats the keys, sorted, as a
 # literal, because type checkers and editors read only a literal; a test keeps the two equal.
 _PUBLIC: dict[str, str] = {
-    "AsyncClient": "evenmatch.client",
-    "Client": "evenmatch.client",
-    "CreateTicket": "evenmatch.wire",
+    "AsyncClient": "evenmatch.client.client",
+    "Client": "evenmatch.client.client",
+    "CreateTicket": "evenmatch.wire.tickets",
     "Decision": "evenmatch.policies.base",
     "Engine": "evenmatch.engine.engine",
-    "Estimate": "evenmatch.wire",
+    "Estimate": "evenmatch.wire.tickets",
     "Explanation": "evenmatch.model.explanation",
-    "FeedMatch": "evenmatch.wire_matches",
-    "FeedPage": "evenmatch.wire_matches",
+    "FeedMatch": "evenmatch.wire.matches",
+    "FeedPage": "evenmatch.wire.matches",
     "Grouping": "evenmatch.policies.base",
-    "ItemCreated": "evenmatch.wire",
-    "ItemProblem": "evenmatch.wire",
+    "ItemCreated": "evenmatch.wire.tickets",
+    "ItemProblem": "evenmatch.wire.tickets",
     "LongestWaiting": "evenmatch.model.explanation",
     "Match": "evenmatch.model.match",
-    "MatchState": "evenmatch.wire_matches",
+    "MatchState": "evenmatch.wire.matches",
     "MatchmakingError": "evenmatch.errors",
-    "OutcomeState": "evenmatch.wire_matches",
+    "OutcomeState": "evenmatch.wire.matches",
     "Player": "evenmatch.model.ticket",
     "PlayerBase": "evenmatch.lab.advise.base",
-    "PlayerRating": "evenmatch.wire",
+    "PlayerRating": "evenmatch.wire.tickets",
     "Policy": "evenmatch.policies.base",
-    "Problem": "evenmatch.wire",
+    "Problem": "evenmatch.wire.tickets",
     "Queue": "evenmatch.model.queue",
-    "QueueState": "evenmatch.wire",
-    "QueueStats": "evenmatch.wire",
+    "QueueState": "evenmatch.wire.tickets",
+    "QueueStats": "evenmatch.wire.tickets",
     "Rating": "evenmatch.model.rating",
-    "ReportOutcome": "evenmatch.wire_matches",
-    "Retry": "evenmatch.client",
+    "ReportOutcome": "evenmatch.wire.matches",
+    "Retry": "evenmatch.client.client",
     "Run": "evenmatch.lab.simulate",
-    "ServerRefused": "evenmatch.client",
-    "ServerUnreachable": "evenmatch.client",
+    "ServerRefused": "evenmatch.client.client",
+    "ServerUnreachable": "evenmatch.client.client",
     "Shard": "evenmatch.engine.shard",
-    "Solution": "evenmatch.lab.solution",
+    "Solution": "evenmatch.lab.solve.solution",
     "Split": "evenmatch.lab.advise.base",
-    "StreamEvent": "evenmatch.wire_live",
-    "StreamProblem": "evenmatch.wire_live",
+    "StreamEvent": "evenmatch.wire.live",
+    "StreamProblem": "evenmatch.wire.live",
     "Ticket": "evenmatch.model.ticket",
-    "TicketCreated": "evenmatch.wire",
-    "TicketListed": "evenmatch.wire",
-    "TicketState": "evenmatch.wire",
-    "TicketStream": "evenmatch.client",
-    "UpdateTicket": "evenmatch.wire_live",
+    "TicketCreated": "evenmatch.wire.tickets",
+    "TicketListed": "evenmatch.wire.tickets",
+    "TicketState": "evenmatch.wire.tickets",
+    "TicketStream": "evenmatch.client.client",
+    "UpdateTicket": "evenmatch.wire.live",
     "advise": "evenmatch.lab.advise.advice",
     "policy": "evenmatch.policies.base",
     "rate": "evenmatch.ratings.rate",
     "simulate": "evenmatch.lab.simulate",
-    "solve": "evenmatch.lab.solve",
+    "solve": "evenmatch.lab.solve.solve",
     "split_teams": "evenmatch.solvers.split",
 }
 

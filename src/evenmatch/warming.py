@@ -20,7 +20,7 @@ from functools import cache
 from importlib import import_module
 from typing import BinaryIO
 
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy

@@ -15,20 +15,20 @@ from unittest.mock import patch
 import msgspec
 import structlog
 
-from evenmatch.config import server_of
-from evenmatch.engine.snapshot import state_hash
+from evenmatch.config.files import server_of
+from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.auth.keys import FILE_NAME, new_key, write_keys
-from evenmatch.server.clock import Clock
-from evenmatch.server.games import Games, game
-from evenmatch.server.logs import log
-from evenmatch.server.recovery import Plan
-from evenmatch.server.runtime import Runtime
-from evenmatch.server.time_notes import TimeNotes
-from evenmatch.server.versions import changeable
+from evenmatch.server.operations.versions import changeable
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.games import Games, game
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.time_notes import TimeNotes
 
 CONFIG = """
 [[queue]]

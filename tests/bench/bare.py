@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from evenmatch.wire import CreateTicket, TicketCreated, decode_create
+from evenmatch.wire.tickets import CreateTicket, TicketCreated, decode_create
 
 
 async def create(request: Request) -> Response:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.lab.batch_arrays import read_arrays
-from evenmatch.solvers.batch.anneal import Annealing
-from evenmatch.solvers.batch.batch import Batch, Pairs
-from evenmatch.solvers.batch.pairs import tabulate
-from evenmatch.solvers.batch.solve import plan_of, prepare
+from evenmatch.lab.solve.arrays import read_arrays
+from evenmatch.solvers.teams.anneal import Annealing
+from evenmatch.solvers.teams.batch import Batch, Pairs
+from evenmatch.solvers.teams.pairs import tabulate
+from evenmatch.solvers.teams.solve import plan_of, prepare
 from tests.bench.report import Row, Setting
 from tests.shared import ROOT
 

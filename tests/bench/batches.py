@@ -15,8 +15,8 @@ import numpy as np
 
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.parts.batching import Roster
 from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.shared.batching import Roster
 from tests.bench.report import Row, Setting
 
 COUNTS = (400, 1_600)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled import play
-from evenmatch.sim.history import History
-from evenmatch.sim.simulator import Simulator
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.compiled.tickets import play
+from evenmatch.simulation.history import History
+from evenmatch.simulation.simulator import Simulator
 from tests.bench.report import Row, Setting
 
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ started = time.perf_counter()
 import numpy as np
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled import play
+from evenmatch.simulation.compiled.tickets import play
 queue = Queue(criteria=(Criterion("spread", "c0"),), wait_max=5.0, on_deadline="bots")
 play(queue, parse_policy("price"), np.arange(100) / 10.0, np.zeros((1, 100)))
 print(time.perf_counter() - started)

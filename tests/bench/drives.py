@@ -8,7 +8,7 @@ from itertools import count
 
 import simpy
 
-from evenmatch.cost.expansion import inverse
+from evenmatch.criteria.expansion import inverse
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import encode
 from evenmatch.model.inputs import Advance, Configure, Enqueue

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 
 import msgspec
 
-from evenmatch.cost.objective import Objective
-from evenmatch.engine.explanation.parts import Explainer
-from evenmatch.engine.explanation.scene import Scene, Subject
-from evenmatch.engine.rows import TicketView
+from evenmatch.criteria.objective import Objective
+from evenmatch.engine.state.rows import TicketView
+from evenmatch.explain.explanations import Explainer
+from evenmatch.explain.snapshot import Scene, Subject
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Ticket
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.process import calm_collector, share_interpreter
-from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime.process import calm_collector, share_interpreter
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
 from tests.bench.report import Row, Setting
 
 WAITING = 5_000

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from evenmatch.engine import backfill
+from evenmatch.engine.backfill import requests as backfill
 from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.forecast.waits import WaitForecast
-from evenmatch.lab.calibration import NOMINAL, calibrate
+from evenmatch.lab.study.calibration import NOMINAL, calibrate
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Scenario

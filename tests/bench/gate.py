@@ -14,10 +14,10 @@ from statistics import median
 from typing import Any
 
 from evenmatch.model.queue import Queue
-from evenmatch.server.app import App
-from evenmatch.server.auth.gate import Entrance, Gate
+from evenmatch.server.auth.authenticate import Entrance, Gate
 from evenmatch.server.auth.principal import LOCAL
-from evenmatch.server.responses import Receive, Scope, Send
+from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import Receive, Scope, Send
 from tests.callers import Site, add_key, token
 
 ROUNDS = 15

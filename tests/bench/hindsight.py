@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from evenmatch.cost.objective import Objective, weights_of
+from evenmatch.criteria.objective import Objective, weights_of
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.sim.seeds import generator
-from evenmatch.sim.world_arrivals import world_arrivals
+from evenmatch.simulation.seeds import generator
+from evenmatch.simulation.world.arrivals import world_arrivals
 from papers.studies.streams import StreamFigures
 from tests.bench.team_streams import Stream, scenario_of, window_of
 
@@ -143,8 +143,8 @@ class Planner:
 
     def _matches(self, tickets: list[Ticket], now: float) -> list[tuple[list[Ticket], float]]:
         """Return the matches of one window that keep all rules when they start."""
-        from evenmatch.policies.parts.batching import Roster
-        from evenmatch.solvers.batch.solve import anneal
+        from evenmatch.policies.shared.batching import Roster
+        from evenmatch.solvers.teams.solve import anneal
 
         players = sum(ticket.size for ticket in tickets)
         if players < self._k:

@@ -13,15 +13,15 @@ import uvloop
 from numba import njit
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.jobs import RunningJob
+from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, JobResult, Matcher, Memory
-from evenmatch.server.process import share_interpreter
-from evenmatch.server.workers import Workers
+from evenmatch.server.runtime.process import share_interpreter
+from evenmatch.server.runtime.workers import Workers
 from evenmatch.testing import new_ticket, queue
 from tests.bench.report import Row, Setting, percentile
 

@@ -17,8 +17,8 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Enqueue
 from evenmatch.model.ticket import NewTicket
-from evenmatch.server.recovery import Plan
-from evenmatch.server.runtime import Runtime
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
 from tests.bench.disk import sync_seconds
 from tests.bench.drives import EngineDrive
 from tests.bench.report import Row, Setting, percentile

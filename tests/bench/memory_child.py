@@ -14,13 +14,13 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.snapshot import encode_snapshot, take
+from evenmatch.engine.state.snapshot import encode_snapshot, take
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server.recovery import Plan, recover
-from evenmatch.wire import CreateTicket, decode_create, new_ticket
+from evenmatch.server.runtime.recovery import Plan, recover
+from evenmatch.wire.tickets import CreateTicket, decode_create, new_ticket
 from tests.bench.processes import resident_bytes
 from tests.bench.workload import body, duel, player_id, rating
 

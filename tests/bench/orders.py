@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled_parties import serve
+from evenmatch.simulation.compiled.parties import serve
 from tests.bench.report import Row, Setting
 
 SEED = 1

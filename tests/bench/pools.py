@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import MEAN_GAP, PAIR_GAP, Batch, empty_batch, empty_facts
-from evenmatch.solvers.batch.descent import descent
 from evenmatch.solvers.duels.pool import ladder
 from evenmatch.solvers.duels.rounds import _by_graph, pair_duels
-from evenmatch.solvers.pairs import LOG
+from evenmatch.solvers.matching.pairs import LOG
+from evenmatch.solvers.teams.batch import MEAN_GAP, PAIR_GAP, Batch, empty_batch, empty_facts
+from evenmatch.solvers.teams.descent import descent
 from tests.bench.report import Row, Setting
 
 SEEDS, SEEDS_QUICK = 9, 3

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 import evenmatch
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.model.scenario import Scenario
 from tests.bench.report import Row, Setting
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from evenmatch.cost.expansion import inverse
-from evenmatch.cost.values import number
+from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.values import number
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket

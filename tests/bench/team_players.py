@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.model.ticket import Player
-from evenmatch.sim.world_arrivals import world_arrivals
+from evenmatch.simulation.world.arrivals import world_arrivals
 from tests.bench.processes import ROOT
 
 SCENE = ROOT / "scenarios" / "hero_5v5.toml"

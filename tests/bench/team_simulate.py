@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 import evenmatch
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.model.scenario import Scenario
 from tests.bench.processes import ROOT
 from tests.bench.report import Row, Setting

@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Answers, Scenario
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.stream import Arrival
-from evenmatch.sim.world_arrivals import world_arrivals
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.world.arrivals import world_arrivals
 from papers.studies.streams import StreamFigures, Window, stream_figures
 from tests.bench.processes import ROOT
 

@@ -11,7 +11,7 @@ import msgspec
 
 import evenmatch
 from evenmatch.errors import ConfigError
-from evenmatch.sim.history import History
+from evenmatch.simulation.history import History
 from papers.studies.streams import StreamFigures
 from tests.bench.equal_wait import AtWait, at_wait
 from tests.bench.hindsight import plan_of

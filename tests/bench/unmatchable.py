@@ -12,9 +12,9 @@ from collections.abc import Callable
 from time import thread_time
 from typing import NamedTuple
 
+from evenmatch.engine.admission.limits import Limits
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.limits import Limits
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale

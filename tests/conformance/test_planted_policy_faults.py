@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenmatch.cost.rules import Rules
+from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue

@@ -25,8 +25,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from evenmatch.server.openapi import openapi_document
-from evenmatch.server.openapi_answers import LINES
+from evenmatch.server.http.openapi.answers import LINES
+from evenmatch.server.http.openapi.document import openapi_document
 from tests.fuzz.fitting import fit
 from tests.fuzz.world import World
 

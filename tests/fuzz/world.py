@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from evenmatch.model.accept import Accept
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Scale
 from evenmatch.model.queue import Format as Seats
-from evenmatch.server.app import App
 from evenmatch.server.auth.principal import LOCAL
-from evenmatch.server.compiling import warm_up
-from evenmatch.server.recovery import Plan
+from evenmatch.server.http.app import App
+from evenmatch.server.runtime.compiling import warm_up
+from evenmatch.server.runtime.recovery import Plan
 from tests.callers import Site, add_key, token
 
 RATING = Criterion("spread", "rating", scale=Scale(max=3000.0))

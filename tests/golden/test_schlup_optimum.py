@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evenmatch.lab.optimum import optimum, optimum_figures
+from evenmatch.lab.optimum.optimum import optimum, optimum_figures
 from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
 
 PATH = Path(__file__).parent / "instances" / "schlup_optimum.json"
 INSTANCES: list[dict[str, Any]] = json.loads(PATH.read_text())

@@ -12,8 +12,8 @@ from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled import play
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.compiled.tickets import play
 
 INSTANCES = json.loads((Path(__file__).parent / "instances" / "schlup_policies.json").read_text())
 GRID = 2e-6

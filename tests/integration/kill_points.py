@@ -16,11 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.client import AsyncClient, Retry, ServerRefused, ServerUnreachable
+from evenmatch.client.client import AsyncClient, Retry, ServerRefused, ServerUnreachable
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
-from evenmatch.wire import CreateTicket
-from evenmatch.wire_matches import FeedMatch
+from evenmatch.wire.matches import FeedMatch
+from evenmatch.wire.tickets import CreateTicket
 from tests.integration.serving import Server
 
 INSIDE = Path(__file__).parent / "inside"

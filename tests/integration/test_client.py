@@ -8,19 +8,19 @@ import pytest
 import uvicorn
 from msgspec import UNSET
 
-from evenmatch.client import AsyncClient, ServerRefused
+from evenmatch.client.client import AsyncClient, ServerRefused
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Accept, Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import Player
-from evenmatch.server.app import App
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.serving import listen
-from evenmatch.wire import CreateTicket
-from evenmatch.wire_live import StreamEvent, StreamProblem, UpdateTicket
-from evenmatch.wire_matches import ReportOutcome
+from evenmatch.server.http.app import App
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.serving import listen
+from evenmatch.wire.live import StreamEvent, StreamProblem, UpdateTicket
+from evenmatch.wire.matches import ReportOutcome
+from evenmatch.wire.tickets import CreateTicket
 
 DUEL = Queue(name="duel", policy="greedy")
 CHECKED = Queue(name="checked", policy="greedy", accept=Accept(seconds=20.0))

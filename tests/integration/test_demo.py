@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from evenmatch.cli.main import main
-from evenmatch.client import ServerRefused
+from evenmatch.client.client import ServerRefused
 from evenmatch.demo.run import DemoRun
 from evenmatch.demo.world import SETTINGS, Guest, arrivals_at
 from evenmatch.lab.simulate import simulate
-from evenmatch.wire import Problem, TicketState
-from evenmatch.wire_matches import FeedPage
+from evenmatch.wire.matches import FeedPage
+from evenmatch.wire.tickets import Problem, TicketState
 from tests.waiting import GIVE_UP, wait_until
 
 

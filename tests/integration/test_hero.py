@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.client import Client
+from evenmatch.client.client import Client
 from tests.integration.serving import Server
 from tests.waiting import GIVE_UP, wait_until
 

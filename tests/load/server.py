@@ -23,8 +23,10 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.cli.main import main
-from evenmatch.engine import forgetting, rows, tables
-from evenmatch.server import serving
+from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state import rows
+from evenmatch.engine.state import state as tables
+from evenmatch.server.runtime import serving
 
 EVERY = 0.01
 WRITE_EVERY = 10.0

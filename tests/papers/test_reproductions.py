@@ -13,8 +13,8 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.plots import Line, Plot
-from evenmatch.lab.study import mean_and_width
+from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.study.study import mean_and_width
 from evenmatch.policies.registry import parse_policy
 from papers.report.folder import write_folder
 from papers.reproduction import Reproduction, parts_of, reproduce

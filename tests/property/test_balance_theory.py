@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evenmatch import simulate
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from tests.extent import extent, more
 
 pytestmark = more

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.hosts import reaches
-from evenmatch.cost.latency import known_of, ping_table
-from evenmatch.cost.rematch import freshness, met
-from evenmatch.cost.rematch import known_of as remembered
-from evenmatch.cost.words import elements
+from evenmatch.criteria.kinds.host_options import reaches
+from evenmatch.criteria.kinds.latency import known_of, ping_table
+from evenmatch.criteria.kinds.rematch import freshness, met
+from evenmatch.criteria.kinds.rematch import known_of as remembered
+from evenmatch.criteria.kinds.words import elements
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
-from evenmatch.policies.parts.batch_places import PLACES_MAX
-from evenmatch.policies.parts.batch_sets import BITS, bits_of
-from evenmatch.policies.parts.batching import Roster
-from evenmatch.policies.parts.search_job import SearchJob, effort_of
-from evenmatch.solvers.batch.batch import Batch
+from evenmatch.policies.shared.batch_places import PLACES_MAX
+from evenmatch.policies.shared.batch_sets import BITS, bits_of
+from evenmatch.policies.shared.batching import Roster
+from evenmatch.policies.shared.search_job import SearchJob, effort_of
+from evenmatch.solvers.teams.batch import Batch
 from evenmatch.testing import queue
 from evenmatch.testing.scripts import QUEUES, draw_script
 from tests.bench.batches import EVERYTHING, crowd

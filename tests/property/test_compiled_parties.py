@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.errors import NotSupported
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.queue import Criterion, Format, Handicap, Queue
@@ -14,8 +14,8 @@ from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution, Scena
 from evenmatch.policies.first_come import FirstCome
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compilable import why_engine
-from evenmatch.sim.compiled_parties import Ints, serve
+from evenmatch.simulation.compiled.compilable import why_engine
+from evenmatch.simulation.compiled.parties import Ints, serve
 from tests.extent import thinned
 
 ORDERS = ["oldest", "lifo", "packing", "largest", "smallest", "head_of_line", "max_weight"]

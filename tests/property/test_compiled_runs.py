@@ -7,15 +7,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compilable import why_not
-from evenmatch.sim.compiled import Floats, Outcome, play
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.compiled.compilable import why_not
+from evenmatch.simulation.compiled.tickets import Floats, Outcome, play
 from tests.extent import extent, more
 
 pytestmark = more

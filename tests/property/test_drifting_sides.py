@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.scenario import Scenario
 

@@ -16,7 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import decode, encode
 from evenmatch.engine.shard import Answer, Effect, Push, Shard
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import JournalUnavailable
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import (

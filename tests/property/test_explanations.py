@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import Rules
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.rules import Rules
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.explanation import places
-from evenmatch.engine.explanation.parts import Explainer
-from evenmatch.engine.explanation.scene import Scene
+from evenmatch.explain import latency_columns as places
+from evenmatch.explain.explanations import Explainer
+from evenmatch.explain.snapshot import Scene
 from evenmatch.model.events import Matched
 from evenmatch.model.explanation import Prospect, QueuePart
 from evenmatch.model.inputs import Advance, Configure, Enqueue

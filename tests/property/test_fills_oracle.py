@@ -12,14 +12,14 @@ from contextlib import suppress
 
 import pytest
 
-from evenmatch.cost.kinds import comparison_of
-from evenmatch.cost.objective import weights_of
-from evenmatch.engine import fills
+from evenmatch.criteria.objective import weights_of
+from evenmatch.criteria.registry import comparison_of
+from evenmatch.engine.backfill import search as fills
+from evenmatch.engine.backfill.candidates import Join, Opening, Search, find_newcomers
+from evenmatch.engine.backfill.open_match_table import Screen
+from evenmatch.engine.backfill.search import Fills
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.fills import Fills
-from evenmatch.engine.newcomers import Join, Opening, Search, find_newcomers
-from evenmatch.engine.pool import Pool
-from evenmatch.engine.screen import Screen
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import Refusal
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Open
@@ -132,7 +132,7 @@ class Twins:
         self.filled = 0
         self.fast = Engine(lambda each: parse_policy(each.policy))
         with monkeypatch.context() as patched:
-            patched.setattr("evenmatch.engine.backfill.Fills", Plain)
+            patched.setattr("evenmatch.engine.backfill.requests.Fills", Plain)
             self.plain = Engine(lambda each: parse_policy(each.policy))
         filled = Queue(**{**_fields(self.queue), "backfill": "manual"})
         self.step(Configure(0.0, (filled,), seed=seed))
@@ -212,8 +212,8 @@ def _fields(queue: Queue) -> dict[str, object]:
 
 @pytest.mark.parametrize("kind", range(len(QUEUES)))
 def test_fills_are_those_of_the_plain_search(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenmatch.engine.fills.BUDGET", 10**9)
-    monkeypatch.setattr("evenmatch.engine.fills.LOOKS_MOST", 10**9)
+    monkeypatch.setattr("evenmatch.engine.backfill.search.BUDGET", 10**9)
+    monkeypatch.setattr("evenmatch.engine.backfill.search.LOOKS_MOST", 10**9)
     filled = 0
     for run in range(RUNS):
         twins = Twins(run * len(QUEUES) + kind, monkeypatch)

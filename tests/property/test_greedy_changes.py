@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket

@@ -8,9 +8,9 @@ from itertools import combinations, product
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.roles import assigned, role_problem
-from evenmatch.cost.rules import side_of
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.roles import assigned, role_problem
+from evenmatch.criteria.rules import side_of
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Matcher
@@ -150,7 +150,7 @@ def test_no_legal_match_waits_and_the_next_one_is_known(
 
 
 def test_search_that_gives_up_wakes_late_but_never_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenmatch.policies.parts.first_groups.SEATINGS_MAX", 1)
+    monkeypatch.setattr("evenmatch.policies.shared.first_groups.SEATINGS_MAX", 1)
     late = 0
     for seed in range(extent(1, 4)):
         rng = random.Random(seed)

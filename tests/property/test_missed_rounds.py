@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.replay import Replay
 from evenmatch.engine.shard import LATE_LEAST, Answer, Shard, Solve

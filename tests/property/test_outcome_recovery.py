@@ -6,10 +6,16 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from evenmatch.engine import outcomes as module
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.outcomes import reports as module
 from evenmatch.engine.records import decode, encode
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import Refusal
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Finish, Input, Open, Outcome
 from evenmatch.model.queue import Queue

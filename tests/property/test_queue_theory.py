@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pytest
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
-from evenmatch.sim.metrics import waits_of
+from evenmatch.simulation.metrics import waits_of
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import sides
 from evenmatch.theory.zones import zones

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.snapshot import state_hash
+from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import Refusal
 from evenmatch.model.accept import Accept as Check
 from evenmatch.model.events import (

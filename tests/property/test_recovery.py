@@ -13,7 +13,13 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import KeyReused, TooLate
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import (

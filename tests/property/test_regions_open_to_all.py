@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 
 import evenmatch
-from evenmatch.cost.expansion import inverse
-from evenmatch.cost.joint_table import JointTable
-from evenmatch.cost.latency import cost_of_ms
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.region_table import RegionTable
+from evenmatch.criteria.columns.regions import RegionTable
+from evenmatch.criteria.columns.sets import JointTable
+from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.kinds.latency import cost_of_ms
+from evenmatch.criteria.objective import Objective
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.greedy import Greedy
-from evenmatch.policies.parts.batching import Roster
 from evenmatch.policies.registry import parse_policy
-from evenmatch.solvers.batch.judge import judge
-from evenmatch.solvers.batch.reference import cost_of, is_legal
-from evenmatch.solvers.batch.scene import scene_of
+from evenmatch.policies.shared.batching import Roster
+from evenmatch.solvers.teams.evaluation_input import scene_of
+from evenmatch.solvers.teams.judge import judge
+from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import ticket
 
 LONG = 1e9

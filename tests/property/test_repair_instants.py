@@ -12,7 +12,7 @@ from itertools import combinations
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.accept import Accept

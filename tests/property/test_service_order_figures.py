@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenmatch.model.queue import Format, Queue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled_parties import serve
+from evenmatch.simulation.compiled.parties import serve
 from evenmatch.solvers.kernel import HAS_NUMBA
 from tests.extent import extent, more
 

@@ -11,7 +11,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.records import Record
 from evenmatch.errors import Refusal
-from evenmatch.lab.export import Trace, _take
+from evenmatch.lab.export.export import Trace, _take
 from evenmatch.model.events import Accepted, Matched, Voided
 from evenmatch.model.inputs import Advance, Assign, Configure, Enqueue, Finish, Input, Open, Void
 from evenmatch.model.match import Match
@@ -19,10 +19,10 @@ from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.switchback import Switchback
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.minute_rate import Rate
-from evenmatch.server.recovery import resolve
-from evenmatch.server.statistics import Statistics, wait_stats
-from evenmatch.server.switchback import Switchbacks
+from evenmatch.server.runtime.recovery import resolve
+from evenmatch.server.views.minute_rate import Rate
+from evenmatch.server.views.statistics import Statistics, wait_stats
+from evenmatch.server.views.switchback import Switchbacks
 
 TURNS = Switchback(("greedy", "greedy"), block=50.0, trim=0.0)
 GAP = (Criterion("spread", "rating", scale=Scale("linear", min=0.0, max=3000.0)),)
@@ -60,7 +60,7 @@ class Recounted:
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
         from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-        from evenmatch.server.traces import TicketTraces
+        from evenmatch.server.views.traces import TicketTraces
 
         self.exporter, provider = InMemorySpanExporter(), TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenmatch.sim.world_model import WorldModel, harmonics, players_in_day, shipped_model
+from evenmatch.simulation.world.model import WorldModel, harmonics, players_in_day, shipped_model
 from tests import made_world
 from tests.shared import beside
 from tools.fit_world.__main__ import main

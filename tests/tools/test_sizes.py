@@ -13,7 +13,7 @@ FILES = {
         __all__ = ["Queue"]
         """,
     "src/evenmatch/testing/__init__.py": "__all__ = []",
-    "src/evenmatch/empty/__init__.py": "",
+    "src/evenmatch/empty/__init__.py": "'''Nothing yet.'''",
     "src/evenmatch/model/queue.py": """
         '''What waits.
 
@@ -30,26 +30,26 @@ FILES = {
             '''One queue.'''
 
             def __init__(self) -> None:
-                from evenmatch.cost import kinds
+                from evenmatch.criteria import registry as kinds
                 self.rows = [
                     kinds,
 
                     LONG,
                 ]
         """,
-    "src/evenmatch/cost/kinds.py": """
+    "src/evenmatch/criteria/registry.py": """
         from evenmatch import Queue
-        from evenmatch.cost.same import Same
+        from evenmatch.criteria.kinds.same import Same
         KINDS: dict[str, type] = {"same": Same, "pair_limit": PairLimit}
         """,
-    "src/evenmatch/cost/same.py": """
+    "src/evenmatch/criteria/kinds/same.py": """
         class Same:
             same = 1
         class Row: ...
         class Queue: ...
         class _Own: ...
         """,
-    "src/evenmatch/cost/words.py": """
+    "src/evenmatch/criteria/kinds/words.py": """
         class Row: ...
         class _Own: ...
         """,
@@ -82,23 +82,25 @@ def test_modules_that_hold_something_are_counted_with_their_lines_of_code(checko
 
 
 def test_circles_of_imports_are_found_also_by_public_names_and_in_functions(checkout: Path) -> None:
-    assert sizes.sizes_of(checkout).circles == [["evenmatch.cost.kinds", "evenmatch.model.queue"]]
+    found = sizes.sizes_of(checkout).circles
+    assert found == [["evenmatch.criteria.registry", "evenmatch.model.queue"]]
 
 
 def test_class_names_for_several_things_are_found(checkout: Path) -> None:
     found = sizes.sizes_of(checkout)
     assert found.names == {
-        "Queue": ["evenmatch.cost.same", "evenmatch.model.queue"],
-        "Row": ["evenmatch.cost.same", "evenmatch.cost.words"],
+        "Queue": ["evenmatch.criteria.kinds.same", "evenmatch.model.queue"],
+        "Row": ["evenmatch.criteria.kinds.same", "evenmatch.criteria.kinds.words"],
     }
     assert list(found.public_names) == ["Queue"]
 
 
 def test_files_that_name_a_kind_are_found(checkout: Path) -> None:
-    kinds, same, paper = "src/evenmatch/cost/kinds.py", "src/evenmatch/cost/same.py", "papers/xu.py"
+    kinds, paper = "src/evenmatch/criteria/registry.py", "papers/xu.py"
+    same = "src/evenmatch/criteria/kinds/same.py"
     # The plain word `same` as a name is no sign of the kind.
     assert sizes.sizes_of(checkout).kinds == {
-        "same": [kinds, same, paper],
+        "same": [same, kinds, paper],
         "pair_limit": [kinds, paper],
     }
 
@@ -108,7 +110,7 @@ def test_figures_are_printed_for_people_and_programs(
 ) -> None:
     assert sizes.main([str(checkout)]) == 0
     told = capsys.readouterr().out
-    assert "import circles: 1\n  evenmatch.cost.kinds, evenmatch.model.queue\n" in told
+    assert "import circles: 1\n  evenmatch.criteria.registry, evenmatch.model.queue\n" in told
     assert "  pair_limit: 1 + 1\n" in told
     assert sizes.main([str(checkout), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["wheel"]["modules"] == 7

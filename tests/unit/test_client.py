@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import pytest
 
-from evenmatch.client import AsyncClient, Client, Retry, ServerRefused, ServerUnreachable
+from evenmatch.client.client import AsyncClient, Client, Retry, ServerRefused, ServerUnreachable
+from evenmatch.client.exchange import Exchange, Request
 from evenmatch.errors import ConfigError
-from evenmatch.exchange import Exchange, Request
 from evenmatch.model.ticket import Player
-from evenmatch.server.app import Hosts
-from evenmatch.wire import CreateTicket
+from evenmatch.server.http.app import Hosts
+from evenmatch.wire.tickets import CreateTicket
 
 CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
 STATE = (200, b'{"id":"s0-1","state":"waiting","wait":1.0}')

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.config import load_scenario, load_server, parse_scenario, parse_server, read_document
+from evenmatch.config.files import (
+    load_scenario,
+    load_server,
+    parse_scenario,
+    parse_server,
+    read_document,
+)
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.scenario import Arrivals, Distribution, Limits, ServerSettings

@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
-from evenmatch.server.parts import assemble
-from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import assemble
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

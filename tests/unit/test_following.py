@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evenmatch.following import RESUME_MOST, _pause
+from evenmatch.client.streams import RESUME_MOST, _pause
 
 READY_CHECK = 10.0
 """Seconds that games give players to answer."""

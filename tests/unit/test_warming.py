@@ -100,8 +100,8 @@ compiled = []
 kernel.on_compile.append(lambda: compiled.append(1))
 import numpy
 with kernel.defer(load_kept=True):
-    from evenmatch.solvers import forest
-    from evenmatch.solvers.forest import top_of
+    from evenmatch.solvers.matching import forest
+    from evenmatch.solvers.matching.forest import top_of
     table = numpy.full((forest.ROWS, 9), 8)
     print(len(compiled), type(forest.top_of).__name__, forest.top_of(table, 0))
     held = [top_of]
@@ -136,8 +136,8 @@ def test_warm_compiles_what_a_queue_uses_and_nothing_twice(tmp_path: Path) -> No
     # A process that plays the queue has nothing left to compile.
     play = f"""
 from evenmatch.policies.registry import parse_policy
-from evenmatch.config import load_scenario
-from evenmatch.engine.pool import Pool
+from evenmatch.config.files import load_scenario
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.solvers import kernel
 kernel.on_compile.append(lambda: sys.exit("compiled"))
 (queue,) = load_scenario({path!r}).queues
@@ -166,14 +166,14 @@ def test_all_kernels_that_there_are_can_be_compiled() -> None:
         for path in (SOURCE / "evenmatch" / "solvers").rglob("*.py")
     )
     assert len(calls) == written > 100
-    assert "energy_of" in names(calls, "evenmatch.solvers.batch.evaluate")
+    assert "energy_of" in names(calls, "evenmatch.solvers.teams.evaluate")
     called = {callee for callees in calls.values() for callee in callees}
-    assert "evenmatch.solvers.batch.evaluate:energy_of" in called
+    assert "evenmatch.solvers.teams.evaluate:energy_of" in called
 
 
 def test_kernel_that_cannot_be_compiled_is_named() -> None:
     pytest.importorskip("numba")
-    work = Warming({"evenmatch.solvers.forest:no_such_kernel": []})
+    work = Warming({"evenmatch.solvers.matching.forest:no_such_kernel": []})
     with pytest.raises(MatchmakingError, match="no_such_kernel"):
         work.run(1)
 

@@ -5,9 +5,9 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.model.match import Match
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
-from evenmatch.wire import CreateTicket, InvalidRequest, decode, decode_create, new_ticket
-from evenmatch.wire_matches import ReportOutcome, feed_match, match_state
-from evenmatch.wire_operate import SetPolicy
+from evenmatch.wire.matches import ReportOutcome, feed_match, match_state
+from evenmatch.wire.operate import SetPolicy
+from evenmatch.wire.tickets import CreateTicket, InvalidRequest, decode, decode_create, new_ticket
 
 
 def test_create_is_one_ticket_or_several() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.errors import ArrivalsError
-from evenmatch.sim.world_measured import (
+from evenmatch.simulation.world.measured import (
     Cities,
     kept,
     misplaced,
@@ -17,7 +17,7 @@ from evenmatch.sim.world_measured import (
     read_hours,
     read_pings,
 )
-from evenmatch.sim.world_model import (
+from evenmatch.simulation.world.model import (
     Delay,
     Floats,
     Region,

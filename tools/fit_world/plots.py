@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenmatch.lab.plots import COLORS, draw_svg
+from evenmatch.lab.report.plots import COLORS, draw_svg
 from evenmatch.model.world import World
-from evenmatch.sim.world import Crowd, Geography, WorldDraws
-from evenmatch.sim.world_model import HOURS, Floats, WorldModel
+from evenmatch.simulation.world.model import HOURS, Floats, WorldModel
+from evenmatch.simulation.world.parties import Crowd, Geography, WorldDraws
 from tools.fit_world.fit import Measured, pairs_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.lab.report import check_installed, page
-from evenmatch.sim.world_model import Floats, WorldModel
+from evenmatch.lab.report.report import check_installed, page
+from evenmatch.simulation.world.model import Floats, WorldModel
 from tools.fit_world.fit import Measured, pairs_of, share_errors
 
 BANDS = (0.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 12_000.0, 20_100.0)

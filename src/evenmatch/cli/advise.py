@@ -98,7 +98,7 @@ def _simulated(advice: Advice, seed: int) -> Advice:
         raise NotSupported("--simulate needs more packages: pip install 'evenmatch[solve]'")
     from evenmatch.lab.advise.advice import simulate
     from evenmatch.lab.advise.simulated import RUNS
-    from evenmatch.lab.study import map_all
+    from evenmatch.lab.study.study import map_all
 
     with progress("simulating", 2 * RUNS) as on_done:
 

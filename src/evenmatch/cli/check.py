@@ -13,7 +13,7 @@ import numpy as np
 from evenmatch.cli.sentences import describe, warnings_of
 from evenmatch.cli.serve import needs_server
 from evenmatch.cli.sweeping import say_longer_of
-from evenmatch.config import (
+from evenmatch.config.files import (
     check_hooks,
     load_document,
     load_scenario,
@@ -23,17 +23,17 @@ from evenmatch.config import (
     scenario_of,
     server_of,
 )
+from evenmatch.config.mistakes import mistakes_of
 from evenmatch.engine.configuration import Foreseen
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
 from evenmatch.model.scenario import Scenario, ServerSettings
 from evenmatch.policies.registry import check_kernels
-from evenmatch.sim.arrivals import arrivals_of
-from evenmatch.sim.history import History
-from evenmatch.sim.simulator import Simulator
-from evenmatch.toml.mistakes import mistakes_of
+from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.history import History
+from evenmatch.simulation.simulator import Simulator
 from evenmatch.warming import policies_of
 
 PROBLEMS_MAX = 20
@@ -160,7 +160,7 @@ def _foreseen(config: Path, data: Path) -> str:
     needs_server()
     # Imported here because all else needs no server.
     from evenmatch.journals.sqlite import SqliteJournal
-    from evenmatch.server.recovery import Plan, foresee_against
+    from evenmatch.server.runtime.recovery import Plan, foresee_against
 
     queues, settings, seed = load_server(config)
 

@@ -14,11 +14,11 @@ from evenmatch.cli.progress import progress
 from evenmatch.cli.runs import Request, averaged, samples_of, save, work
 from evenmatch.cli.sweeping import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.distinct import best_of, footnote
-from evenmatch.lab.figures import figure, figures_of, group_tables, with_width
-from evenmatch.lab.floor import floor_of
-from evenmatch.lab.study import Result
-from evenmatch.sim.metrics import Summary
+from evenmatch.lab.optimum.floor import floor_of
+from evenmatch.lab.report.figures import figure, figures_of, group_tables, with_width
+from evenmatch.lab.study.distinct import best_of, footnote
+from evenmatch.lab.study.study import Result
+from evenmatch.simulation.metrics import Summary
 
 
 def compare(

@@ -104,7 +104,7 @@ def _show(
     import msgspec
     from rich.console import Console
 
-    from evenmatch.client import AsyncClient
+    from evenmatch.client.client import AsyncClient
     from evenmatch.demo.ledger import DemoFigures, TicketLedger
     from evenmatch.demo.run import DemoRun, simulated_wait
     from evenmatch.demo.server import ended_by_signals, server, stopped_by_ctrl_c

@@ -12,11 +12,11 @@ from cyclopts import Parameter
 
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
-from evenmatch.lab.export import Trace, anonymised, columns_of, read_trace
-from evenmatch.lab.rounding import alone
-from evenmatch.server.process import keep_files_private
-from evenmatch.sim.history import match_row
-from evenmatch.sim.parquet import write_parquet
+from evenmatch.lab.export.export import Trace, anonymised, columns_of, read_trace
+from evenmatch.lab.export.rounding import alone
+from evenmatch.server.runtime.process import keep_files_private
+from evenmatch.simulation.arrivals.parquet import write_parquet
+from evenmatch.simulation.history import match_row
 
 STEPS = 100
 KINDS = (".parquet", ".csv")

@@ -15,7 +15,7 @@ from evenmatch.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenmatch.lab.figures import GroupTable
+    from evenmatch.lab.report.figures import GroupTable
 
 WIDTH_OF_PIPES = 240
 

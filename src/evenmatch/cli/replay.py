@@ -20,10 +20,10 @@ from evenmatch.cli.replay_view import (
     story_as_json,
 )
 from evenmatch.errors import ConfigError
-from evenmatch.lab.replay.other import with_other_policy
+from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.redecide import redecide
 from evenmatch.lab.replay.source import Say, Source, opened
-from evenmatch.lab.replay.story import match_story, player_story, ticket_story
+from evenmatch.lab.replay.timeline import match_story, player_story, ticket_story
 
 STEPS = 100
 STORIES = {"match": match_story, "ticket": ticket_story, "player": player_story}

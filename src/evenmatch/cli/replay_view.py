@@ -17,8 +17,8 @@ from evenmatch.model.inputs import Advance, Input
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenmatch.lab.replay.other import Compared, Figures
-    from evenmatch.lab.replay.story import Line
+    from evenmatch.lab.replay.counterfactual import Compared, Figures
+    from evenmatch.lab.replay.timeline import Line
 
 EVENTS_SHOWN = 3
 """Events of either side that are shown of a difference; the rest is counted."""

@@ -14,16 +14,16 @@ import msgspec
 from evenmatch.cli.output import check_apart, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.cli.surprises import never_even
-from evenmatch.config import load_scenario, naming
+from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.distinct import SHARES, Repeated
-from evenmatch.lab.figures import figure
+from evenmatch.lab.report.figures import figure
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
-from evenmatch.lab.study import Result, Task, averages, execute_all
+from evenmatch.lab.study.distinct import SHARES, Repeated
+from evenmatch.lab.study.study import Result, Task, averages, execute_all
 from evenmatch.model.scenario import Arrivals, Scenario
-from evenmatch.sim.history import History
-from evenmatch.sim.metrics import Summary
-from evenmatch.sim.simulator import Simulator
+from evenmatch.simulation.history import History
+from evenmatch.simulation.metrics import Summary
+from evenmatch.simulation.simulator import Simulator
 
 RUNS_MAX = 100_000
 OF_RATINGS = {"mean": "rating", "deviation": "rating_deviation"}
@@ -88,7 +88,7 @@ def check_request(request: Request) -> Path:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
     check_writable(_outputs(request))
     if request.report is not None:
-        from evenmatch.lab.report import check_installed
+        from evenmatch.lab.report.report import check_installed
 
         check_installed()
     return request.scenario
@@ -210,7 +210,7 @@ def save(request: Request, groups: Sequence[Sequence[Result]]) -> None:
     if request.tickets is not None:
         write_lines(request.tickets, _lines(groups, "tickets"))
     if request.report is not None:
-        from evenmatch.lab.report import render
+        from evenmatch.lab.report.report import render
 
         pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from evenmatch.cli.solving import solving_warnings
 from evenmatch.cli.surprises import surprises
 from evenmatch.cli.timing import timing_warnings
-from evenmatch.cost.expansion import inverse, last_change
-from evenmatch.cost.relation import pairs_of
-from evenmatch.engine.pool import Pool
+from evenmatch.criteria.expansion import inverse, last_change
+from evenmatch.criteria.relation import pairs_of
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.model.accept import Accept
 from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule, default_choice
 from evenmatch.model.scenario import Scenario

@@ -14,9 +14,9 @@ from evenmatch.cli.options import Whole
 from evenmatch.errors import ConfigError, JournalError, NotSupported
 
 if TYPE_CHECKING:
-    from evenmatch.server.games import Game
-    from evenmatch.server.recovery import ConfigFrom
-    from evenmatch.server.serving import Place
+    from evenmatch.server.runtime.games import Game
+    from evenmatch.server.runtime.recovery import ConfigFrom
+    from evenmatch.server.runtime.serving import Place
 
 
 def serve(
@@ -79,7 +79,7 @@ def serve(
         )
     # Imported here so that --help needs no server.
     needs_server()
-    from evenmatch.server import serving
+    from evenmatch.server.runtime import serving
     from evenmatch.solvers.kernel import defer
 
     place = serving.Place(host, port, folder, wait, tls_cert, tls_key, health_port)
@@ -100,12 +100,12 @@ class _Options(NamedTuple):
 def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
     from evenmatch.cli.timing import timing_warnings
-    from evenmatch.config import load_document, load_server, load_tenants, naming
+    from evenmatch.config.files import load_document, load_server, load_tenants, naming
     from evenmatch.policies.registry import check_kernels
-    from evenmatch.server.games import game
-    from evenmatch.server.logs import log
-    from evenmatch.server.recovery import Plan
-    from evenmatch.server.versions import changeable
+    from evenmatch.server.operations.versions import changeable
+    from evenmatch.server.runtime.games import game
+    from evenmatch.server.runtime.logs import log
+    from evenmatch.server.runtime.recovery import Plan
     from evenmatch.warming import policies_of
 
     found = []
@@ -138,7 +138,7 @@ def _run(games: list[Game], place: Place) -> None:
 
     A full or failing disk is a failure instead: whoever watches the process starts it again.
     """
-    from evenmatch.server import serving
+    from evenmatch.server.runtime import serving
 
     listens = _Announced(is_kept=place.data is not None)
     try:

@@ -12,8 +12,8 @@ from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
 from evenmatch.cli.sweeping import say_longer, show_sweep
 from evenmatch.errors import NotSupported
-from evenmatch.lab.figures import figures_of, group_tables, with_width
-from evenmatch.sim.metrics import Summary
+from evenmatch.lab.report.figures import figures_of, group_tables, with_width
+from evenmatch.simulation.metrics import Summary
 
 
 def simulate(

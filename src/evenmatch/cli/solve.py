@@ -15,7 +15,7 @@ from evenmatch.cli.progress import progress, saying
 from evenmatch.errors import NotSupported
 
 if TYPE_CHECKING:
-    from evenmatch.lab.solution import Solution
+    from evenmatch.lab.solve.solution import Solution
 
 BOUND_SECONDS = 30
 
@@ -63,9 +63,9 @@ def solve(
         raise NotSupported("solve needs more packages: pip install 'evenmatch[solve]'")
     check_writable({"--out": out})
     check_apart({"--out": out}, [("the batch", batch)])
-    from evenmatch.lab.batch_file import read_batch
-    from evenmatch.lab.solve import budget_of, settings_of
-    from evenmatch.lab.solved import solved
+    from evenmatch.lab.solve.files import read_batch
+    from evenmatch.lab.solve.solve import budget_of, settings_of
+    from evenmatch.lab.solve.solved import solved
 
     settings = settings_of(
         policy=policy,
@@ -78,7 +78,7 @@ def solve(
     with saying("solving") as say:
         solution = solved(given, settings, on_proof=lambda most, _: say(f"bound {most:.2f}"))
     if explain:
-        from evenmatch.lab.explain_batch import explained
+        from evenmatch.lab.solve.explain_batch import explained
 
         with progress("solving without each factor", len(solution.factors)) as on_done:
             solution = replace(solution, explanation=explained(solution, on_done))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenmatch.lab.solution import Solution
+    from evenmatch.lab.solve.solution import Solution
 
 WORST_SHOWN = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.matching.pool import Pool
 
 
 def solving_warnings(solve_time: float, pools: list[Pool]) -> Iterator[str]:

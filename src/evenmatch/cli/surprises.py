@@ -12,8 +12,8 @@ from evenmatch.model.scenario import ArrivalClass, Arrivals, Scenario
 from evenmatch.policies.adaptive_sides import AdaptiveSides
 from evenmatch.policies.base import Policy
 from evenmatch.policies.imbalance_threshold import ImbalanceThreshold
-from evenmatch.policies.parts.balance import Balance
 from evenmatch.policies.patient import Patient
+from evenmatch.policies.shared.balance import Balance
 
 CONTINUOUS = ("uniform", "normal", "exponential")
 TOLERANCE = 0.01

@@ -18,12 +18,12 @@ from evenmatch.cli.runs import (
     tasks_of,
     with_recording,
 )
-from evenmatch.config import load_document, load_scenario, naming, scenario_of
+from evenmatch.config.files import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
-from evenmatch.lab.figures import GAPS, figure, figures_of, shown, with_width
-from evenmatch.lab.longer import Short, at_factor, play_short, target_in
-from evenmatch.lab.study import Task, execute_all, map_all
-from evenmatch.lab.sweep import (
+from evenmatch.lab.report.figures import GAPS, figure, figures_of, shown, with_width
+from evenmatch.lab.study.longer import Short, at_factor, play_short, target_in
+from evenmatch.lab.study.study import Task, execute_all, map_all
+from evenmatch.lab.study.sweep import (
     FACTORS,
     TARGET,
     Point,
@@ -34,7 +34,7 @@ from evenmatch.lab.sweep import (
     with_parameter,
 )
 from evenmatch.model.scenario import Scenario
-from evenmatch.sim.metrics import Summary
+from evenmatch.simulation.metrics import Summary
 
 COLUMNS = ("wait.mean", "wait.p95", "quality.mean", "quality.p10")
 """What a terminal shows of each value, before the gaps."""
@@ -64,7 +64,7 @@ def show_sweep(request: Request, text: str, policies: Sequence[str | None], *, j
         raise ConfigError("--matches and --tickets hold one value's runs: leave out --sweep")
     points = swept(request, sweep, policies)
     if request.report is not None:
-        from evenmatch.lab.sweep_report import render_sweep
+        from evenmatch.lab.report.sweep_report import render_sweep
 
         write_text(request.report, render_sweep(str(request.scenario), sweep, points))
     if json:

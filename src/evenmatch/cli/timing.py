@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenmatch.lab.longer import target_of
+from evenmatch.lab.study.longer import target_of
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy
 

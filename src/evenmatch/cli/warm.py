@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import Whole
 from evenmatch.cli.progress import progress
-from evenmatch.config import load_server, load_tenants
+from evenmatch.config.files import load_server, load_tenants
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.solvers.kernel import check_installed, defer

@@ -11,9 +11,9 @@ from msgspec import UNSET, UnsetType
 from evenmatch.demo.players import SAID, ConnectedPlayers
 from evenmatch.demo.world import Guest
 from evenmatch.model.ticket import Player
-from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT
-from evenmatch.wire import ItemCreated
-from evenmatch.wire_matches import FeedMatch
+from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT
+from evenmatch.wire.matches import FeedMatch
+from evenmatch.wire.tickets import ItemCreated
 
 
 class Spread(msgspec.Struct, frozen=True):

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.client import AsyncClient, ServerRefused, TicketStream
+from evenmatch.client.client import AsyncClient, ServerRefused, TicketStream
 from evenmatch.model.scenario import Answers
-from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT, Will, wills_of
-from evenmatch.wire import TicketState
-from evenmatch.wire_live import StreamEvent, StreamProblem
+from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, Will, wills_of
+from evenmatch.wire.live import StreamEvent, StreamProblem
+from evenmatch.wire.tickets import TicketState
 
 SEEDS = np.random.SeedSequence(1)
 """Of the answers; those of a simulation with seed 1, which has the same players."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evenmatch.client import AsyncClient, ServerRefused
+from evenmatch.client.client import AsyncClient, ServerRefused
 from evenmatch.demo.ledger import DemoFigures, Spread, TicketLedger
 from evenmatch.demo.players import ConnectedPlayers, Party
 from evenmatch.demo.world import ANSWER_SECONDS, ArrivalPlan, Guest, Setting, arrivals_at, ticket_of
 from evenmatch.errors import AlreadyWaiting, Cooldown, Forgotten, MatchmakingError, UnknownTicket
-from evenmatch.wire import ItemCreated
+from evenmatch.wire.tickets import ItemCreated
 
 TICK = 0.005
 """Real seconds between two creates at least; all who came meanwhile are created at once."""

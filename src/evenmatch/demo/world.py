@@ -10,16 +10,16 @@ from itertools import islice, takewhile
 import msgspec
 import numpy as np
 
-from evenmatch.config import parse_server
-from evenmatch.cost.objective import Objective
+from evenmatch.config.files import parse_server
+from evenmatch.criteria.objective import Objective
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Answers, Arrivals, Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.model.world import PARTY_MIX, RoleMix, World
-from evenmatch.sim.arrivals import arrivals_of
-from evenmatch.sim.stream import Arrival
-from evenmatch.wire import CreateTicket
+from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.wire.tickets import CreateTicket
 
 HOUR = 3600.0
 

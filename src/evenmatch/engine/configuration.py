@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from evenmatch.cost.valid import check_queue
-from evenmatch.engine.admission import fits
-from evenmatch.engine.played import memory_conflict
-from evenmatch.engine.pool import Pool
-from evenmatch.engine.tables import Tables
+from evenmatch.criteria.validation.queue import check_queue
+from evenmatch.engine.admission.admission import fits
+from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.state.encounters import memory_conflict
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue

@@ -16,25 +16,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from evenmatch.engine.acceptance import Acceptance
-from evenmatch.engine.admission import Door, check_request, judge, judge_update
-from evenmatch.engine.backfill import Backfill
-from evenmatch.engine.check import playable
+from evenmatch.engine.admission.admission import Door, check_request, judge, judge_update
+from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.backfill.requests import Backfill
 from evenmatch.engine.configuration import carried_over, changed_since, check_configuration, misfits
-from evenmatch.engine.deadlines import Entry
-from evenmatch.engine.fill import fill_at_deadline
-from evenmatch.engine.house import House, Resolve, Watch
-from evenmatch.engine.jobs import RunningJob
-from evenmatch.engine.ladders import Ladders, Rate
-from evenmatch.engine.limits import Limits
-from evenmatch.engine.lookup import find_match, find_ticket, too_late
-from evenmatch.engine.outcomes import Outcomes
-from evenmatch.engine.pool import Pool, in_turn, order_of_queues
+from evenmatch.engine.matching.deadline_fill import fill_at_deadline
+from evenmatch.engine.matching.deadlines import Entry
+from evenmatch.engine.matching.decision_check import playable
+from evenmatch.engine.matching.jobs import RunningJob
+from evenmatch.engine.matching.pool import Pool, in_turn, order_of_queues
+from evenmatch.engine.matching.recounts import Recounts
+from evenmatch.engine.matching.scheduler import House, Resolve, Watch
+from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
+from evenmatch.engine.outcomes.reports import Outcomes
+from evenmatch.engine.ready_check.acceptance import Acceptance
 from evenmatch.engine.records import Record, changes_state
-from evenmatch.engine.recounts import Recounts
-from evenmatch.engine.rosters import Roster
-from evenmatch.engine.rows import KeptMatch, TicketView
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state.lookup import find_match, find_ticket, too_late
+from evenmatch.engine.state.rosters import Roster
+from evenmatch.engine.state.rows import KeptMatch, TicketView
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError
 from evenmatch.model.events import (
     Accepted,

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from evenmatch.engine.recall import Recall, remove_last
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import Waiting
+from evenmatch.engine.state.provisional_counts import Recall, remove_last
+from evenmatch.engine.state.rows import Waiting
 from evenmatch.model.events import (
     Accepted,
     Cancelled,

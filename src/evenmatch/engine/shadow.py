@@ -22,16 +22,16 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from evenmatch.cost.objective import Objective
-from evenmatch.engine.admission import fits
-from evenmatch.engine.counters import Counters
+from evenmatch.criteria.objective import Objective
+from evenmatch.engine.admission.admission import fits
+from evenmatch.engine.admission.limits import UNLIMITED
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.house import Resolve
-from evenmatch.engine.limits import UNLIMITED
-from evenmatch.engine.ratings import with_ratings
+from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import Waiting
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state.counters import Counters
+from evenmatch.engine.state.rows import Waiting
+from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.stored_ratings import with_ratings
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Accepted, Existing, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Update

@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.jobs import RunningJob
+from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import TicketView
+from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle, Skip

@@ -12,24 +12,24 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.config import load_scenario
-from evenmatch.engine.house import Resolve
+from evenmatch.config.files import load_scenario
+from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import check_kernels, parse_policy
-from evenmatch.sim.arrivals import arrivals_of, recorded
-from evenmatch.sim.compilable import are_ordered, why_engine
-from evenmatch.sim.groups import WITHOUT_TICKETS
-from evenmatch.sim.history import History
-from evenmatch.sim.metrics import Summary, summarize
-from evenmatch.sim.outcomes import Played
-from evenmatch.sim.recording import Check
-from evenmatch.sim.seeds import generator
-from evenmatch.sim.simulator import Simulator
-from evenmatch.sim.stream import Arrival, ArrivalStream, BadRows
+from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded
+from evenmatch.simulation.arrivals.recording import Check
+from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, BadRows
+from evenmatch.simulation.compiled.compilable import are_ordered, why_engine
+from evenmatch.simulation.groups import WITHOUT_TICKETS
+from evenmatch.simulation.history import History
+from evenmatch.simulation.metrics import Summary, summarize
+from evenmatch.simulation.outcomes import Played
+from evenmatch.simulation.seeds import generator
+from evenmatch.simulation.simulator import Simulator
 from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile
 
 if not on_compile:
@@ -104,7 +104,7 @@ def simulate(
         PolicyError: A policy broke its contract.
 
     Example:
-        >>> from evenmatch.config import parse_scenario
+        >>> from evenmatch.config.files import parse_scenario
         >>> clock = parse_scenario("[[queue]]\n[arrivals]\nprocess='regular'\ninterval=2\ncount=4")
         >>> simulate(clock).summary["wait"]["mean"]
         1.0
@@ -189,11 +189,11 @@ def _run_compiled(
     """Fill in the history of a scenario that needs no engine."""
     # Loaded here, since loading either's kernels takes longer than most runs by the engine.
     if are_ordered(policies):
-        from evenmatch.sim.compiled_parties import ordered_history
+        from evenmatch.simulation.compiled.parties import ordered_history
 
         ordered_history(world, queues, policies, seeds, history)
     else:
-        from evenmatch.sim.compiled_run import compiled_history
+        from evenmatch.simulation.compiled.run import compiled_history
 
         compiled_history(world, queues[0], policies[0], seeds, history)
 
@@ -204,7 +204,7 @@ def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str
     It keeps to the rules of the queues, not to those that a policy adds. Where the scenario does
     not end the run, the last tickets wait for a match or their deadline as all others do.
     """
-    from evenmatch.lab.optimum import optimum_figures
+    from evenmatch.lab.optimum.optimum import optimum_figures
 
     arrivals = [
         Arrival(at, ticket, history.leaves_at.get(place))

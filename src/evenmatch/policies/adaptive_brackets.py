@@ -6,15 +6,15 @@ import math
 
 import msgspec
 
-from evenmatch.cost.expansion import TICKS
-from evenmatch.cost.valid_values import GAPS, ROUNDS
+from evenmatch.criteria.expansion import TICKS
+from evenmatch.criteria.validation.values import GAPS, ROUNDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.bracket_tree import BracketTree
-from evenmatch.policies.parts.clock import RoundClock
-from evenmatch.policies.parts.pairing import PairMatcher, Waiting
-from evenmatch.policies.parts.rated import check_duel, check_number, rating_rule
+from evenmatch.policies.shared.bracket_tree import BracketTree
+from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.pairing import PairMatcher, Waiting
+from evenmatch.policies.shared.rated import check_duel, check_number, rating_rule
 
 MATCHES_MAX = 1_000_000
 """Largest `split_at`."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evenmatch.cost.rules import side_of
+from evenmatch.criteria.rules import side_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Format, Queue

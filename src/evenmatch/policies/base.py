@@ -38,12 +38,12 @@ from typing import Any, Protocol, overload, runtime_checkable
 
 import msgspec
 
-from evenmatch.cost.valid_values import ROUNDS
+from evenmatch.criteria.validation.values import ROUNDS
 from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.shared.clock import RoundClock
 
 Memory = Mapping[str, Any]
 """Plain data (numbers, strings, lists, dicts) that entering the tickets again cannot restore."""

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid_values import LIMITS, ROUNDS
-from evenmatch.cost.values import number
+from evenmatch.criteria.rules import Rules
+from evenmatch.criteria.validation.values import LIMITS, ROUNDS
+from evenmatch.criteria.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.parts.chance import Chance
-from evenmatch.policies.parts.clock import RoundClock
-from evenmatch.policies.parts.rated import (
+from evenmatch.policies.shared.chance import Chance
+from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.rated import (
     RATING,
     check_duel,
     check_number,

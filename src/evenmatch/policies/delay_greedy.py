@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evenmatch.cost.valid_values import WEIGHTS
+from evenmatch.criteria.validation.values import WEIGHTS
 from evenmatch.model.queue import Queue
-from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.rated import check_number
 from evenmatch.solvers.steps import delay_greedy, kinds
 
 STEPS = Steps(

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from evenmatch.cost.objective import weights_of
-from evenmatch.cost.valid_values import POWERS, WAITS
+from evenmatch.criteria.objective import weights_of
+from evenmatch.criteria.validation.values import POWERS, WAITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.steps import (
+from evenmatch.policies.shared.compiled_steps import (
     SteppedPolicy,
     Steps,
     check_priced,
     check_solo,
     check_without_rules,
 )
+from evenmatch.policies.shared.rated import check_number
 from evenmatch.solvers.steps import difference_wait, kinds, tentative
 
 STEPS = Steps(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from evenmatch.cost.rules import side_of
+from evenmatch.criteria.rules import side_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.solvers.orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
-from evenmatch.solvers.orders.packs import Plan, bind, leave, members_of, serve
-from evenmatch.solvers.orders.plan import Order, make_plan, make_pools
-from evenmatch.solvers.orders.sets import SETS_MAX, Kind, Layout, Shape
+from evenmatch.solvers.service_orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
+from evenmatch.solvers.service_orders.packs import Plan, bind, leave, members_of, serve
+from evenmatch.solvers.service_orders.plan import Order, make_plan, make_pools
+from evenmatch.solvers.service_orders.sets import SETS_MAX, Kind, Layout, Shape
 
 SLOTS = 64
 """Room of a new pool; it doubles when it is full."""

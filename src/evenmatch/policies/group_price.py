@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from evenmatch.cost.valid_values import LIMITS, WEIGHTS
+from evenmatch.criteria.validation.values import LIMITS, WEIGHTS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.columns import Columns
-from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
-from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.step_columns import Columns
 from evenmatch.solvers.steps import group_price, kinds, price
 
 GROW = 0.2

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from evenmatch.cost.valid_values import LIMITS
+from evenmatch.criteria.validation.values import LIMITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.balance import Balance
-from evenmatch.policies.parts.imbalance import FixedLimit, ImbalanceMatcher, Limit
-from evenmatch.policies.parts.learnt_limit import LearntLimit
-from evenmatch.policies.parts.rated import check_number
+from evenmatch.policies.shared.balance import Balance
+from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher, Limit
+from evenmatch.policies.shared.learnt_limit import LearntLimit
+from evenmatch.policies.shared.rated import check_number
 
 
 class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,11 +15,11 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.parts.arrival_rate import ArrivalRate
-from evenmatch.policies.parts.planning import Entrant, Planning
-from evenmatch.policies.parts.worth import break_even
 from evenmatch.policies.price import Price
-from evenmatch.policies.steps import check_priced
+from evenmatch.policies.shared.arrival_rate import ArrivalRate
+from evenmatch.policies.shared.compiled_steps import check_priced
+from evenmatch.policies.shared.planning import Entrant, Planning
+from evenmatch.policies.shared.worth import break_even
 
 WORTH = 0.62
 """What a player is worth at the end of the horizon, in units of f L."""

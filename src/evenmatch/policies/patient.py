@@ -6,9 +6,9 @@ import msgspec
 
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.balance import Balance
-from evenmatch.policies.parts.even_kinds import PLAYERS_MAX
-from evenmatch.policies.parts.imbalance import FixedLimit, ImbalanceMatcher
+from evenmatch.policies.shared.balance import Balance
+from evenmatch.policies.shared.even_kinds import PLAYERS_MAX
+from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
 
 
 class Patient(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from evenmatch.cost.objective import Objective, weights_of
-from evenmatch.cost.pair_table import PairTable
-from evenmatch.cost.scale import Floats
-from evenmatch.cost.values import scaled_numbers
+from evenmatch.criteria.columns.pairs import PairTable
+from evenmatch.criteria.objective import Objective, weights_of
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.values import scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import NUMERIC, Criterion, Queue
@@ -21,7 +21,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 
 if TYPE_CHECKING:
-    from evenmatch.policies.steps import Steps
+    from evenmatch.policies.shared.compiled_steps import Steps
 
 ROUNDS_OF_MAX = 10_000
 RATE_OF = 50
@@ -75,7 +75,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
     def steps(self, queue: Queue) -> Steps:
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
-        from evenmatch.policies.steps import Steps
+        from evenmatch.policies.shared.compiled_steps import Steps
         from evenmatch.solvers.steps import kinds, periodic
         from evenmatch.solvers.steps.waiting import free_slot
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from evenmatch.cost.scale import Floats
-from evenmatch.cost.valid_values import FACTORS, LIMITS, RATES, WEIGHTS
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.validation.values import FACTORS, LIMITS, RATES, WEIGHTS
 from evenmatch.model.queue import Queue
-from evenmatch.policies.columns import Columns
-from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.solvers.pairs import CAPPED
+from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.solvers.matching.pairs import CAPPED
 from evenmatch.solvers.steps import kinds, price
 
 GROW = 0.05

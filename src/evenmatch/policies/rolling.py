@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from evenmatch.cost.expansion import round_up
-from evenmatch.cost.objective import weights_of
-from evenmatch.cost.valid_values import SECONDS, Bounds
+from evenmatch.criteria.expansion import round_up
+from evenmatch.criteria.objective import weights_of
+from evenmatch.criteria.validation.values import SECONDS, Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.pace import SHORTFALL, Pace
-from evenmatch.policies.parts.prospects import Prospects
-from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.parts.search_job import effort_of, prospects_in
-from evenmatch.policies.parts.start_rule import Tentative
-from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
+from evenmatch.policies.shared.pace import SHORTFALL, Pace
+from evenmatch.policies.shared.prospects import Prospects
+from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.search_job import effort_of, prospects_in
+from evenmatch.policies.shared.start_rule import Tentative
+from evenmatch.policies.shared.tentative import STARTS_MAX, SearchingMatcher
 
 EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")

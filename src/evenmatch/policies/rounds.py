@@ -8,19 +8,19 @@ from typing import Literal
 
 import msgspec
 
-from evenmatch.cost.expansion import round_up
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.valid_values import ROUNDS, SECONDS, Bounds
+from evenmatch.criteria.expansion import round_up
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.validation.values import ROUNDS, SECONDS, Bounds
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
-from evenmatch.policies.parts.arrival_rate import ArrivalRate
-from evenmatch.policies.parts.clock import RoundClock, is_due
-from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.parts.search_job import SearchJob, effort_of, found_in, seed_of
-from evenmatch.policies.parts.tentative import STARTS_MAX, TICK, WRITTEN
+from evenmatch.policies.shared.arrival_rate import ArrivalRate
+from evenmatch.policies.shared.clock import RoundClock, is_due
+from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.search_job import SearchJob, effort_of, found_in, seed_of
+from evenmatch.policies.shared.tentative import STARTS_MAX, TICK, WRITTEN
 
 EVERY = 120.0
 """Seconds between rounds where nothing else is said, as in the source."""
@@ -122,7 +122,7 @@ class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
     def __init__(self, queue: Queue, chosen: Rounds, seed: int, memory: Memory) -> None:
-        from evenmatch.policies.parts.batching import Roster
+        from evenmatch.policies.shared.batching import Roster
 
         self._chosen = chosen
         self._queue = queue

@@ -6,15 +6,15 @@ from bisect import bisect_left, insort
 
 import msgspec
 
-from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid_values import LIMITS, ROUNDS
-from evenmatch.cost.values import number
+from evenmatch.criteria.rules import Rules
+from evenmatch.criteria.validation.values import LIMITS, ROUNDS
+from evenmatch.criteria.values import number
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.parts.clock import RoundClock
-from evenmatch.policies.parts.rated import RATING, check_duel, check_number
+from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.rated import RATING, check_duel, check_number
 
 NEAREST_MAX = 32
 """Tickets on the axis that one ticket is tried with when it leaves, the nearest."""

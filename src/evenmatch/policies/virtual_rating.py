@@ -8,13 +8,13 @@ from collections import deque
 
 import msgspec
 
-from evenmatch.cost.expansion import inverse
-from evenmatch.cost.valid_values import LIMITS, RATES
+from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.validation.values import LIMITS, RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.pairing import PairMatcher, Soonest, Waiting, is_due
-from evenmatch.policies.parts.rated import any_rating, check_duel, check_number
+from evenmatch.policies.shared.pairing import PairMatcher, Soonest, Waiting, is_due
+from evenmatch.policies.shared.rated import any_rating, check_duel, check_number
 
 RECENT_MAX = 1_000
 """Entries whose median a newcomer's virtual rating goes to."""

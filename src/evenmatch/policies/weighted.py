@@ -9,20 +9,20 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid_values import GAPS, ROUNDS, Bounds
-from evenmatch.cost.values import number
+from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.rules import Rules
+from evenmatch.criteria.validation.values import GAPS, ROUNDS, Bounds
+from evenmatch.criteria.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.parts.chance import Chance
-from evenmatch.policies.parts.clock import RoundClock
-from evenmatch.policies.parts.opponents import Opponents
-from evenmatch.policies.parts.pairing import PairMatcher, Waiting
-from evenmatch.policies.parts.rated import RATING, any_rating, check_duel, check_number
+from evenmatch.policies.shared.chance import Chance
+from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.opponents import Opponents
+from evenmatch.policies.shared.pairing import PairMatcher, Waiting
+from evenmatch.policies.shared.rated import RATING, any_rating, check_duel, check_number
 
 WAIT_COUNTED_MAX = 3600.0
 """Seconds of an opponent's wait that count, so that no weight grows without end."""

@@ -7,17 +7,17 @@ from typing import Literal, cast, get_args
 
 import msgspec
 
-from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid import LAST_MAX
-from evenmatch.cost.valid_values import LIMITS, RATES, ROUNDS, SECONDS
+from evenmatch.criteria.rules import Rules
+from evenmatch.criteria.validation.queue import LAST_MAX
+from evenmatch.criteria.validation.values import LIMITS, RATES, ROUNDS, SECONDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.parts.candidates import Partner, Waiting, candidates_for
-from evenmatch.policies.parts.clock import RoundClock
-from evenmatch.policies.parts.timers import Timers
+from evenmatch.policies.shared.candidates import Partner, Waiting, candidates_for
+from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.timers import Timers
 
 THREAD_LIMIT = 150.0
 THREAD_RATE = 2.0

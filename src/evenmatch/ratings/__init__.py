@@ -1,0 +1,4 @@
+"""Rating systems over whole periods, and what their forecasts are worth.
+
+May import model and numpy; pure.
+"""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeAlias
 
-from evenmatch.engine.jobs import Plan, RunningJob
+from evenmatch.engine.matching.jobs import Plan, RunningJob
 from evenmatch.policies.base import JobResult
 from evenmatch.testing.play import Case, Guard, Play
 from evenmatch.testing.policy_promises import AFTER_THE_END, found_in, instants, restart

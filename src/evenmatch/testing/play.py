@@ -16,8 +16,8 @@ from typing import NoReturn
 
 import msgspec
 
-from evenmatch.cost.objective import Objective
-from evenmatch.engine.jobs import JobSlot, Plan, RunningJob
+from evenmatch.criteria.objective import Objective
+from evenmatch.engine.matching.jobs import JobSlot, Plan, RunningJob
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, JobResult, Policy, has_jobs, rules_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evenmatch.cost.rules import Rules
+from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import FunctionPolicy, Policy, evaluations_allowed, has_jobs

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from evenmatch.cost.expansion import TICKS
+from evenmatch.criteria.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.policies.base import Decision, Memory
 from evenmatch.testing.play import LEFT, LEGAL, Case, Guard, Made, Play

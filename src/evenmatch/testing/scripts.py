@@ -12,7 +12,7 @@ import random
 
 import msgspec
 
-from evenmatch.cost.roles import Roles, role_problem
+from evenmatch.criteria.roles import Roles, role_problem
 from evenmatch.model.queue import NUMERIC, Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.redraw import redraw_rule

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lookup import find_match, find_ticket
+from evenmatch.engine.state.lookup import find_match, find_ticket
 from evenmatch.errors import Forgotten, NotMade, ProposalOver
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.server.recovery import Plan, recover
+from evenmatch.server.runtime.recovery import Plan, recover
 
 HERE = Path(__file__).parent
 NAMES = tuple(sorted(path.name.removesuffix(".tar.gz") for path in HERE.glob("*.tar.gz")))

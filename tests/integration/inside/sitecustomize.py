@@ -77,7 +77,7 @@ def connect(*args: Any, **options: Any) -> sqlite3.Connection:
 sqlite3.connect = connect  # type: ignore[assignment]
 
 if os.environ.get("EVENMATCH_MUTANT") == "acknowledge_first":
-    from evenmatch.server.runtime import Runtime
+    from evenmatch.server.runtime.runtime import Runtime
 
     _commit = Runtime._commit
 

@@ -5,7 +5,7 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.world import World
-from evenmatch.sim.world_model import shipped_model
+from evenmatch.simulation.world.model import shipped_model
 from papers.galactron.world_batch import world_arrays, world_batch
 
 

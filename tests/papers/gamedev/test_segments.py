@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
 from papers.gamedev.recorded import QUEUE, pieces
 
 RATINGS = (0.0, 10.0, 1.0, 11.0, 0.0, 30.0, 31.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Scenario
 from papers.studies.streams import (

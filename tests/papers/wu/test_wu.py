@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import student_t
+from evenmatch.lab.study.study import student_t
 from evenmatch.model.scenario import Scenario
 from evenmatch.theory.wu import odd_share, waiting_law, wu
 from papers.reproduction import parts_of, reproduce

@@ -1,6 +1,6 @@
 """The scenarios of Xu, Yu and Wu's games are what they say."""
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.model.scenario import Scenario
 from papers.xu import worlds
 

@@ -6,7 +6,7 @@ import pytest
 from evenmatch.cli.advise_options import duration, hours_of, split_of, teams_of
 from evenmatch.cli.advise_words import players, seconds
 from evenmatch.cli.main import main
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.errors import ConfigError
 
 REGIONS = "region=eu:0.6,us:0.3,asia:0.1"

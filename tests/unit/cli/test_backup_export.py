@@ -15,7 +15,7 @@ import evenmatch
 from evenmatch.cli.main import main
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.snapshot import encode_snapshot, take
+from evenmatch.engine.state.snapshot import encode_snapshot, take
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale

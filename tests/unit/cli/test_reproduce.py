@@ -97,7 +97,7 @@ def test_part_that_fails_is_named_and_loses_no_other(
 
     source = msgspec.structs.replace(real, parts=parts)
     monkeypatch.setattr("papers.reproduction.source_of", lambda _: source)
-    monkeypatch.setattr("evenmatch.lab.study.os.cpu_count", lambda: 1)
+    monkeypatch.setattr("evenmatch.lab.study.study.os.cpu_count", lambda: 1)
     options = ["--only", "gamedev.points", "--only", "gamedev.broken"]
     options += ["--only", "gamedev.unfinished", "--quick", "--json", "--out", str(tmp_path)]
     assert main(["reproduce", "gamedev", *options]) == 1

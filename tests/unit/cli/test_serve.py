@@ -13,10 +13,10 @@ from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.journals.sqlite_file import advised
-from evenmatch.server import logs, serving
-from evenmatch.server.datadir import DataLock
-from evenmatch.server.games import Game
-from evenmatch.server.serving import Place
+from evenmatch.server.runtime import logs, serving
+from evenmatch.server.runtime.data_directory import DataLock
+from evenmatch.server.runtime.games import Game
+from evenmatch.server.runtime.serving import Place
 
 CONFIG = """
 [[queue]]

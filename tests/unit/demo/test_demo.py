@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from evenmatch.cli.demo import WORLDS
-from evenmatch.config import load_scenario, parse_server
+from evenmatch.config.files import load_scenario, parse_server
 from evenmatch.demo import server as demo_server
 from evenmatch.demo.ledger import NONE, DemoFigures, RegionFigures, Spread, TicketLedger, spread
 from evenmatch.demo.players import ConnectedPlayers, Party, _Ear
@@ -21,10 +21,10 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Answers
 from evenmatch.model.ticket import Player
-from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT, Will
-from evenmatch.wire import ItemCreated, TicketState
-from evenmatch.wire_live import StreamEvent
-from evenmatch.wire_matches import FeedMatch
+from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, Will
+from evenmatch.wire.live import StreamEvent
+from evenmatch.wire.matches import FeedMatch
+from evenmatch.wire.tickets import ItemCreated, TicketState
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 

@@ -6,15 +6,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.gaps import Gaps
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import Rules
-from evenmatch.engine import repairs
+from evenmatch.criteria.gaps import Gaps
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.rules import Rules
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ready_check import repairs
+from evenmatch.engine.ready_check.repairs import LOOK_GAP, LOOKS_MOST, OFFERS_MOST
+from evenmatch.engine.ready_check.replacements import ASKED_MOST, CLOSELY_MOST, GO_ON
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.repairs import LOOK_GAP, LOOKS_MOST, OFFERS_MOST
-from evenmatch.engine.replacements import ASKED_MOST, CLOSELY_MOST, GO_ON
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
 from evenmatch.model import accept as accept_model
 from evenmatch.model import queue as q

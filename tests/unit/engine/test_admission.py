@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from evenmatch.cost.objective import Objective
-from evenmatch.engine.admission import admit, existing, fits, refused
-from evenmatch.engine.limits import Limits
-from evenmatch.engine.tables import Tables
+from evenmatch.criteria.objective import Objective
+from evenmatch.engine.admission.admission import admit, existing, fits, refused
+from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue
 from evenmatch.model.events import Accepted, Configured, Matched, Refused
 from evenmatch.model.inputs import Configure, Enqueue

@@ -5,11 +5,17 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.rosters import OPENS_PER_MINUTE, Roster
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.rosters import OPENS_PER_MINUTE, Roster
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import (
     InvalidOpening,
     NoBackfill,
@@ -452,8 +458,8 @@ class TestFill:
     def test_that_one_input_has_no_room_for_comes_a_little_later(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("evenmatch.engine.fills.BUDGET", 2)
-        monkeypatch.setattr("evenmatch.engine.fills.LOOKS_MOST", 2)
+        monkeypatch.setattr("evenmatch.engine.backfill.search.BUDGET", 2)
+        monkeypatch.setattr("evenmatch.engine.backfill.search.LOOKS_MOST", 2)
         judged = []
         judge = Objective.judge
         monkeypatch.setattr(
@@ -650,7 +656,7 @@ class TestIncidents:
         assert len(house.journal) == before
 
     def test_a_queue_has_so_many_open_matches(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.backfill.OPEN_MOST", 1)
+        monkeypatch.setattr("evenmatch.engine.backfill.requests.OPEN_MOST", 1)
         house = House(filled(1, 1))
         house.enter(1.0, "a", "b", "c", "d")
         house.open(2.0, "b")

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from evenmatch.engine.check import check_grouping, describe, playable
-from evenmatch.engine.pool import Pool, check_decision
+from evenmatch.engine.matching.decision_check import check_grouping, describe, playable
+from evenmatch.engine.matching.pool import Pool, check_decision
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale

@@ -2,7 +2,7 @@
 
 import math
 
-from evenmatch.engine.deadlines import Deadlines, Entry
+from evenmatch.engine.matching.deadlines import Deadlines, Entry
 
 
 def entry(at: float, sequence: int) -> Entry:

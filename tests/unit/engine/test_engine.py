@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import pytest
 
+from evenmatch.engine.admission.limits import Limits
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.limits import Limits
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.snapshot import state_hash
+from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import (
     ConfigError,
     Forgotten,
@@ -475,7 +475,7 @@ class TestUnknownIds:
             at_work.step(Cancel(701.0, "s0-1"))
 
     def test_match_of_long_ago_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.forgetting.KEEP_MATCHES", 100.0)
+        monkeypatch.setattr("evenmatch.engine.state.retention.KEEP_MATCHES", 100.0)
         at_work = engine()
         after(at_work, enqueue(1.0, "a", "b"), enqueue(700.0, "c"))
 
@@ -611,7 +611,7 @@ class TestDeadline:
         assert [(match.tickets, match.bots) for match in found] == [(("s0-1",), 1), (("s0-2",), 3)]
 
     def test_tickets_beyond_the_look_are_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.fill.LOOK_AT_MOST", 1)
+        monkeypatch.setattr("evenmatch.engine.matching.deadline_fill.LOOK_AT_MOST", 1)
         at_work = engine(queue("main", 2, 2, wait_max=10.0, on_deadline="bots"))
         after(at_work, enqueue(0.0, "a", "b"))
 

@@ -6,13 +6,13 @@ import random
 import msgspec
 import pytest
 
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.explain import explain
-from evenmatch.engine.explanation import crowd
-from evenmatch.engine.explanation.parts import Explainer
-from evenmatch.engine.explanation.scene import Scene, scene_of
 from evenmatch.errors import UnknownTicket
+from evenmatch.explain import waiting_table as crowd
+from evenmatch.explain.explanations import Explainer
+from evenmatch.explain.snapshot import Scene, scene_of
+from evenmatch.explain.ticket import explain
 from evenmatch.model.explanation import Explanation, QueuePart
 from evenmatch.model.inputs import (
     Accept,

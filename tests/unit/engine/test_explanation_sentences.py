@@ -6,11 +6,11 @@ import re
 import pytest
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.explain import explain
-from evenmatch.engine.explanation import parts
-from evenmatch.engine.explanation.parts import Explainer
-from evenmatch.engine.explanation.scene import scene_of
 from evenmatch.errors import ConfigError
+from evenmatch.explain import explanations as parts
+from evenmatch.explain.explanations import Explainer
+from evenmatch.explain.snapshot import scene_of
+from evenmatch.explain.ticket import explain
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Accept, Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player

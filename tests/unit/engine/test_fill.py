@@ -2,8 +2,8 @@
 
 import pytest
 
-from evenmatch.engine.fill import fill_at_deadline
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.matching.deadline_fill import fill_at_deadline
+from evenmatch.engine.matching.pool import Pool
 from evenmatch.model.queue import Format, OnDeadline, Queue
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.greedy import Greedy

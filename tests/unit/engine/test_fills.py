@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.engine.pool import FunctionPolicy
+from evenmatch.engine.matching.pool import FunctionPolicy
 from evenmatch.model.accept import Accept as Check
 from evenmatch.model.inputs import Accept, Cancel, Configure, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
@@ -228,8 +228,8 @@ def test_error_in_a_search_stops_its_queue_alone(
     house.open(2.0, "b", lease=600.0)
     house.pass_to(2.5)
     with monkeypatch.context() as patch:
-        patch.setattr("evenmatch.engine.newcomers.may_join_at", broken)
-        patch.setattr("evenmatch.engine.screen.may_join_at", broken)
+        patch.setattr("evenmatch.engine.backfill.candidates.may_join_at", broken)
+        patch.setattr("evenmatch.engine.backfill.open_match_table.may_join_at", broken)
         house.engine.step(Enqueue(2.5, (person("late", "dps", 1500.0),)))
 
     (fault,) = house.engine.faults

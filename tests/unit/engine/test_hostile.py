@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.engine import forgetting
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.shard import Answer, Shard
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.errors import ConfigError, JournalCorrupt, Overloaded
 from evenmatch.model.events import Accepted, Expired, Matched, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
@@ -18,7 +18,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping, NoJobs, policy
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server import forecasting
+from evenmatch.server.views import forecasting
 from evenmatch.testing import new_ticket, queue
 
 

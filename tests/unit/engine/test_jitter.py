@@ -3,9 +3,15 @@
 import msgspec
 import pytest
 
+from evenmatch.engine.admission.entry_delay import let_in_at
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.jitter import let_in_at
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy

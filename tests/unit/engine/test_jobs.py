@@ -7,10 +7,16 @@ import msgspec
 import pytest
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.jobs import RunningJob
-from evenmatch.engine.pool import Pool, check_decision
+from evenmatch.engine.matching.jobs import RunningJob
+from evenmatch.engine.matching.pool import Pool, check_decision
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import PolicyError
 from evenmatch.model.events import (
     Cancelled,

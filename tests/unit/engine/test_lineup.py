@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import decode
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.errors import InvalidOutcome, NotInMatch, OutcomeDiffers
 from evenmatch.model.events import Counted, Disputed, Finished, Rated, Reported
 from evenmatch.model.inputs import Advance, Finish, Open, Outcome
@@ -89,7 +89,7 @@ class TestAfterTheEnd:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         world = filled()
-        monkeypatch.setattr("evenmatch.engine.forgetting.ROSTERS_MOST", 0)
+        monkeypatch.setattr("evenmatch.engine.state.retention.ROSTERS_MOST", 0)
         world.enter(60.0, "z")
         assert not world.engine.tables.rosters
         world.hand_in(Finish(61.0, MATCH))

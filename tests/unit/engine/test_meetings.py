@@ -5,10 +5,15 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from evenmatch.engine import meetings as module
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.meetings import Meetings, forget_unasked, note_meetings, with_meetings
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state import last_opponents as module
+from evenmatch.engine.state.last_opponents import (
+    Meetings,
+    forget_unasked,
+    note_meetings,
+    with_meetings,
+)
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Configure, Enqueue

@@ -5,11 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.engine import outcomes as module
-from evenmatch.engine import ratings as stored
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.outcomes import reports as module
 from evenmatch.engine.records import decode, encode
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state import stored_ratings as stored
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.errors import (
     ConfigError,
     NotInMatch,

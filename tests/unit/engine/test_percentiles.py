@@ -1,9 +1,15 @@
 """Percentiles among the last tickets: placed once at acceptance, folded by step and apply alike."""
 
-from evenmatch.cost.percentile import Recent
+from evenmatch.criteria.percentile import Recent
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.engine.state.snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
 from evenmatch.model.events import Accepted, Expired, Placed
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Sample, Scale

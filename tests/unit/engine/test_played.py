@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from evenmatch.engine import played as module
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.played import Played, Row, forget_unlimited, with_counts
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, take
+from evenmatch.engine.state import encounters as module
+from evenmatch.engine.state.encounters import Played, Row, forget_unlimited, with_counts
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Update, Void

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.objective import Objective, Seating
-from evenmatch.cost.pair_table import PairTable
+from evenmatch.criteria.columns.pairs import PairTable
+from evenmatch.criteria.objective import Objective, Seating
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.model.accept import Accept
 from evenmatch.model.events import Dissolved, Event, Expired, Matched, Proposed, Repaired
 from evenmatch.model.inputs import Accept as Answer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.engine.results import result_of
+from evenmatch.engine.outcomes.results import result_of
 from evenmatch.errors import InvalidOutcome
 from evenmatch.model.inputs import Outcome
 from evenmatch.model.match import Match

@@ -6,8 +6,8 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import TicketView
 from evenmatch.engine.shard import Answer, Effect, Push, Shard, Solve
+from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import (
     ConfigError,
     InvalidTicket,

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.engine import snapshot as module
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import FORMAT
-from evenmatch.engine.snapshot import (
+from evenmatch.engine.state import snapshot as module
+from evenmatch.engine.state.snapshot import (
     Snapshot,
     decode_snapshot,
     encode_snapshot,

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from evenmatch.engine import forgetting
 from evenmatch.engine.records import Record, changes_state, decode, encode
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import Forgotten, JournalCorrupt
 from evenmatch.model.events import (
     Accepted,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.least_cost import LeastCost
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.pair_table import PairTable
-from evenmatch.engine import waiting_columns
-from evenmatch.engine.pool import Pool
-from evenmatch.engine.replacements import Stayers
-from evenmatch.engine.waiting_columns import FEW, LOOK_AT_MOST, Columns, WaitingColumns
+from evenmatch.criteria.columns.least_cost import LeastCost
+from evenmatch.criteria.columns.pairs import PairTable
+from evenmatch.criteria.objective import Objective
+from evenmatch.engine.matching import waiting_columns
+from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.matching.waiting_columns import FEW, LOOK_AT_MOST, Columns, WaitingColumns
+from evenmatch.engine.ready_check.replacements import Stayers
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy

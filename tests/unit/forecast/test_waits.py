@@ -8,16 +8,16 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from evenmatch.config import load_scenario, parse_scenario
+from evenmatch.config.files import load_scenario, parse_scenario
 from evenmatch.forecast.cells import Cell, Deciles
 from evenmatch.forecast.quantiles import ESTIMATE_MAX, Curve, joined, left, newcomer
 from evenmatch.forecast.rates import ENOUGH
 from evenmatch.forecast.waits import CELLS_MOST, MATCHES_MIN, WaitForecast
-from evenmatch.lab.calibration import NOMINAL, calibrate
+from evenmatch.lab.study.calibration import NOMINAL, calibrate
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.sim.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.arrivals import arrivals_of
 
 QUEUE = Queue(name="duel")
 

@@ -9,7 +9,7 @@ import evenmatch
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import FORMAT, Record, encode
 from evenmatch.engine.shard import Push, Shard, Solve
-from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.journals.base import Segment
 from evenmatch.journals.head import sealer
 from evenmatch.journals.sqlite import SqliteJournal

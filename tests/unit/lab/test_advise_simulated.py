@@ -3,13 +3,13 @@
 import pytest
 
 from evenmatch import PlayerBase, Split, advise
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.lab import study
 from evenmatch.lab.advise import advice, scenario, shifted
 from evenmatch.lab.advise.advice import scenario_of
 from evenmatch.lab.advise.shifted import SharedPools
 from evenmatch.lab.advise.simulated import one_by_one, simulated_pool
+from evenmatch.lab.study.study import study
 
 TWO_ROLES = {"tank": 1, "dps": 1}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_arrays import read_arrays
-from evenmatch.lab.batch_file import read_batch
-from evenmatch.solvers.batch.reference import cost_of
+from evenmatch.lab.solve.arrays import read_arrays
+from evenmatch.lab.solve.files import read_batch
+from evenmatch.solvers.teams.reference import cost_of
 from tests import galactron
 from tests.unit.lab.batches import arrays
 
@@ -117,7 +117,7 @@ def test_single_array_under_the_name_of_an_archive_is_refused(tmp_path: Path) ->
 def test_archive_that_unpacks_to_more_than_memory_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenmatch.lab.batch_arrays.BYTES_MAX", 1_000)
+    monkeypatch.setattr("evenmatch.lab.solve.arrays.BYTES_MAX", 1_000)
     path = written(tmp_path / "batch.npz", changed())
     with pytest.raises(ConfigError, match="arrays may take 1,000 bytes"):
         read_batch(path)

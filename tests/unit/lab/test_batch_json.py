@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import evenmatch
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_arrays import Given
-from evenmatch.lab.batch_arrays import batch_of as batch_of_arrays
-from evenmatch.lab.batch_json import batch_of_tickets, read_tickets
-from evenmatch.lab.solution import cost_of
+from evenmatch.lab.solve.arrays import Given
+from evenmatch.lab.solve.arrays import batch_of as batch_of_arrays
+from evenmatch.lab.solve.json_batch import batch_of_tickets, read_tickets
+from evenmatch.lab.solve.solution import cost_of
 from evenmatch.model.ticket import Ticket
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, player, singles
 from tools import world_tickets
@@ -46,7 +46,7 @@ def seated(given: Given, teams: list[list[int]]) -> list[list[Ticket]]:
 
 def quality_of(raw: dict[str, Any], teams: list[list[int]]) -> float:
     """Return what the criteria, which never heard of batches, say of a match."""
-    from evenmatch.config import queue_of
+    from evenmatch.config.files import queue_of
 
     given = batch_of_tickets(raw)
     table = {"criteria": raw["criteria"], "rules": raw.get("rules", []), **raw["format"]}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import evenmatch
-from evenmatch.lab.batch_arrays import batch_of
-from evenmatch.lab.factors import factors_of, figures_of, without
-from evenmatch.lab.solution import cost_of
+from evenmatch.lab.solve.arrays import batch_of
+from evenmatch.lab.solve.factors import factors_of, figures_of, without
+from evenmatch.lab.solve.solution import cost_of
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, singles
 from tests.unit.lab.batches import batch_of as tickets_of
 from tests.unit.lab.test_batch_json import role_batch
@@ -23,7 +23,7 @@ def test_factors_add_up_to_the_cost_of_a_match() -> None:
 
 
 def test_shares_of_the_variance_sum_to_one() -> None:
-    from evenmatch.lab.search import Budget, Method, Objective, search
+    from evenmatch.lab.solve.search import Budget, Method, Objective, search
 
     plan = search(SIX, Method(), Objective(), Budget(evaluations=100), 1)
     figures = figures_of(factors_of(SIX, ("skill",)), plan.seated, cost_of)

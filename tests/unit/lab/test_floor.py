@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.floor import floor_of
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.optimum.floor import floor_of
 
 PLAIN = """
 [[queue]]
@@ -41,7 +41,7 @@ def test_weight_is_that_of_the_range_and_the_price_a_wait(
         asked.append(setting)
         return {}
 
-    monkeypatch.setattr("evenmatch.lab.floor.floor", noted)
+    monkeypatch.setattr("evenmatch.lab.optimum.floor.floor", noted)
     points = PLAIN.replace('"uniform"', '"uniform"\nmin = 1000.0\nmax = 1500.0').replace(
         'attribute = "c0"',
         'attribute = "c0"\nweight = 4.4\nscale = {kind = "linear", min = 0.0, max = 2000.0}',

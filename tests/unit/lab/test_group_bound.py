@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from evenmatch import simulate
-from evenmatch.cost.objective import Objective
-from evenmatch.lab.optimum import optimum_figures
+from evenmatch.criteria.objective import Objective
+from evenmatch.lab.optimum.optimum import optimum_figures
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.history import History
-from evenmatch.sim.metrics import summarize
-from evenmatch.sim.simulator import Simulator
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.history import History
+from evenmatch.simulation.metrics import summarize
+from evenmatch.simulation.simulator import Simulator
 from tests.extent import extent, more
 
 pytestmark = more

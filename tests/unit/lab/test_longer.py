@@ -2,8 +2,8 @@
 
 import pytest
 
-from evenmatch.config import parse_scenario
-from evenmatch.lab.longer import Short, at_factor, play_short, target_in
+from evenmatch.config.files import parse_scenario
+from evenmatch.lab.study.longer import Short, at_factor, play_short, target_in
 from evenmatch.model.scenario import Scenario
 
 TEXT = """

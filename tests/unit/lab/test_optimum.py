@@ -5,17 +5,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.errors import NotSupported
-from evenmatch.lab.optimum import Optimum, optimum, optimum_figures
+from evenmatch.lab.optimum.optimum import Optimum, optimum, optimum_figures
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.redraw import redraw_rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.history import History
-from evenmatch.sim.metrics import summarize
-from evenmatch.sim.simulator import Simulator
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.history import History
+from evenmatch.simulation.metrics import summarize
+from evenmatch.simulation.simulator import Simulator
 
 SCHLUP = Queue(
     criteria=(Criterion(kind="spread", attribute="c0"),), wait_max=5.0, on_deadline="bots"
@@ -201,8 +201,8 @@ def test_early_stops_are_reported_as_bounds() -> None:
 def test_many_duels_are_bounded_from_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     arrivals = drawn(1, 3000, 10.0)
     best = optimum([SCHLUP], arrivals)
-    monkeypatch.setattr("evenmatch.lab.optimum.EXACT_MAX", 2999)
-    monkeypatch.setattr("evenmatch.lab.optimum.GAP_MAX", 0.5)
+    monkeypatch.setattr("evenmatch.lab.optimum.optimum.EXACT_MAX", 2999)
+    monkeypatch.setattr("evenmatch.lab.optimum.optimum.GAP_MAX", 0.5)
     figures = optimum_figures([SCHLUP], arrivals, 1000.0)
     assert best.cost / 1.5 < figures["bound_cost"] < best.cost
     assert figures["gap"] == pytest.approx(1000.0 / figures["bound_cost"] - 1)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from evenmatch import simulate
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.engine.engine import Engine
-from evenmatch.lab.pair_fields import queue_field
+from evenmatch.lab.optimum.pair_fields import queue_field
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Sample, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import policy
-from evenmatch.sim.stream import Arrival
+from evenmatch.simulation.arrivals.stream import Arrival
 
 LAST = Sample(last=7)
 TABLE = Sample(quantiles=(0.0, 0.1, 0.5, 0.9, 1.0))

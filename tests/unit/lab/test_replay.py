@@ -11,7 +11,7 @@ import pytest
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.lab.replay.other import Compared, with_other_policy
+from evenmatch.lab.replay.counterfactual import Compared, with_other_policy
 from evenmatch.lab.replay.redecide import Redecided, redecide
 from evenmatch.lab.replay.source import opened
 from evenmatch.model.events import Matched

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.engine.limits import Limits
-from evenmatch.engine.snapshot import decode_snapshot
+from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.state.snapshot import decode_snapshot
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
 from evenmatch.lab.replay import source as replay_source
-from evenmatch.lab.replay.beginning import beginning
 from evenmatch.lab.replay.redecide import Redecided, redecide
 from evenmatch.lab.replay.source import opened
+from evenmatch.lab.replay.start_point import beginning
 from evenmatch.model.accept import Accept as ReadyCheck
 from evenmatch.model.events import Repaired
 from evenmatch.model.inputs import Accept, Configure, Decline, Enqueue, Open

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.lab.replay.other import with_other_policy
+from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.source import opened
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Accept, Criterion, Queue, Scale

@@ -9,12 +9,12 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import NotSupported
-from evenmatch.lab.distinct import Repeated
-from evenmatch.lab.figures import figure, figures_of, shown, with_width
-from evenmatch.lab.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
-from evenmatch.lab.report import render
+from evenmatch.lab.report.figures import figure, figures_of, shown, with_width
+from evenmatch.lab.report.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
+from evenmatch.lab.report.report import render
 from evenmatch.lab.simulate import Run
-from evenmatch.lab.study import averages
+from evenmatch.lab.study.distinct import Repeated
+from evenmatch.lab.study.study import averages
 from evenmatch.model.queue import Criterion, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 

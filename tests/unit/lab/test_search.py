@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_arrays import batch_of
-from evenmatch.lab.search import (
+from evenmatch.lab.solve.arrays import batch_of
+from evenmatch.lab.solve.search import (
     Budget,
     Method,
     Objective,
@@ -15,7 +15,7 @@ from evenmatch.lab.search import (
     parse_objective,
     search,
 )
-from evenmatch.solvers.batch.batch import Plan
+from evenmatch.solvers.teams.batch import Plan
 from tests.unit.lab.batches import arrays
 
 BATCH = batch_of(arrays(36, 3, seed=2))

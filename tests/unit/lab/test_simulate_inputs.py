@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import simulate

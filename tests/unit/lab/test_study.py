@@ -11,7 +11,14 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.study import T_975, Task, _interrupts_deferred, averages, execute_all, student_t
+from evenmatch.lab.study.study import (
+    T_975,
+    Task,
+    _interrupts_deferred,
+    averages,
+    execute_all,
+    student_t,
+)
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
 

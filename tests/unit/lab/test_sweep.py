@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evenmatch.config import read_document, scenario_of
+from evenmatch.config.files import read_document, scenario_of
 from evenmatch.errors import ConfigError
-from evenmatch.lab.sweep import Point, Sweep, document_at, parse_sweep, spark, with_parameter
+from evenmatch.lab.study.sweep import Point, Sweep, document_at, parse_sweep, spark, with_parameter
 
 TEXT = """
 [[queue]]
@@ -98,7 +98,7 @@ def test_a_curve_in_text_goes_from_the_least_to_the_greatest() -> None:
 
 def test_a_drawing_has_what_differs_and_a_line_for_each_policy() -> None:
     pytest.importorskip("matplotlib")
-    from evenmatch.lab.sweep_plots import curves_of, plot_sweep
+    from evenmatch.lab.report.sweep_plots import curves_of, plot_sweep
 
     def point(policy: str, value: float, wait: float) -> Point:
         gaps = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.policies.parts.arrival_rate import ArrivalRate
+from evenmatch.policies.shared.arrival_rate import ArrivalRate
 from evenmatch.solvers.steps.waiting import RATE_OF
 
 

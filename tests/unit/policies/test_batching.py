@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.roles import role_problem
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.roles import role_problem
 from evenmatch.model.queue import (
     Criterion,
     Expansion,
@@ -21,9 +21,9 @@ from evenmatch.model.queue import (
     default_policy,
 )
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.parts.batching import Roster, with_worth
-from evenmatch.solvers.batch.batch import Batch
-from evenmatch.solvers.batch.reference import cost_of, is_legal
+from evenmatch.policies.shared.batching import Roster, with_worth
+from evenmatch.solvers.teams.batch import Batch
+from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import player, queue, rule, ticket
 from evenmatch.testing.scripts import QUEUES, draw_script
 

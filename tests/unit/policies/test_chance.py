@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from evenmatch.policies.parts.chance import Chance
+from evenmatch.policies.shared.chance import Chance
 
 
 def test_same_ticket_draws_the_same_whoever_drew_before() -> None:

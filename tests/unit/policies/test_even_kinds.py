@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
-from evenmatch.policies.parts.balance import Balance, Entry
-from evenmatch.policies.parts.even_kinds import KindPool
-from evenmatch.policies.parts.even_sets import TeamPool
+from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.even_kinds import KindPool
+from evenmatch.policies.shared.even_sets import TeamPool
 
 
 def crowd(rng: random.Random, count: int, kinds: int, sizes: tuple[int, ...]) -> list[Entry]:

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
-from evenmatch.policies.parts.balance import Balance, Entry
-from evenmatch.policies.parts.even_sets import ROWS_MAX, TeamPool, divisions
+from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.even_sets import ROWS_MAX, TeamPool, divisions
 
 
 def balance(n: int) -> Balance:

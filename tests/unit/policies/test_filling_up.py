@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.scenario import Scenario
 from tools import roles_5v5

@@ -12,8 +12,8 @@ from evenmatch.model.queue import Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision
 from evenmatch.policies.greedy import EVALUATIONS_MAX, Greedy, GreedyMatcher
-from evenmatch.policies.parts.timers import Timers
-from evenmatch.policies.parts.turns import PAUSE
+from evenmatch.policies.shared.timers import Timers
+from evenmatch.policies.shared.turns import PAUSE
 from tests.heroes import QUEUE, heroes
 
 MANY = 2_000

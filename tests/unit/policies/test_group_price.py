@@ -6,7 +6,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled import Floats, Outcome, play
+from evenmatch.simulation.compiled.tickets import Floats, Outcome, play
 
 
 def free_for_all(k: int, criteria: int, policy: str = "group_price", **settings: object) -> Queue:

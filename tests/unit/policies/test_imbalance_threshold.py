@@ -9,11 +9,11 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
-from evenmatch.policies.parts.balance import Balance, Entry
-from evenmatch.policies.parts.imbalance import FixedLimit, ImbalanceMatcher
-from evenmatch.policies.parts.learnt_limit import HELD_MAX, Trial
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled import play
+from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
+from evenmatch.policies.shared.learnt_limit import HELD_MAX, Trial
+from evenmatch.simulation.compiled.tickets import play
 from evenmatch.testing import ticket
 
 RAW = Scale("none")

@@ -9,19 +9,19 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.optimum import optimum
+from evenmatch.lab.optimum.optimum import optimum
 from evenmatch.model.queue import NUMERIC, Criterion, Format, Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.policies import lookahead
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory
 from evenmatch.policies.lookahead import Lookahead, LookaheadMatcher
-from evenmatch.policies.parts.arrival_rate import ArrivalRate
 from evenmatch.policies.price import Price
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.history import CANCELLED, History
-from evenmatch.sim.simulator import Simulator
-from evenmatch.sim.stream import Arrival
+from evenmatch.policies.shared.arrival_rate import ArrivalRate
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.history import CANCELLED, History
+from evenmatch.simulation.simulator import Simulator
 from evenmatch.testing import check_policy, rule, ticket
 from evenmatch.testing.play import Case, Play
 from evenmatch.testing.scripts import QUEUES

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from evenmatch.policies.parts import opponents
-from evenmatch.policies.parts.opponents import Opponents
+from evenmatch.policies.shared import opponents
+from evenmatch.policies.shared.opponents import Opponents
 
 
 def test_factor_comes_back_with_every_match_with_others() -> None:

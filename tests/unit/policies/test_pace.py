@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.policies.parts.pace import SHORTFALL, SLOTS, Pace
+from evenmatch.policies.shared.pace import SHORTFALL, SLOTS, Pace
 
 T = 32.0
 

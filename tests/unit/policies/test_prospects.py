@@ -7,11 +7,11 @@ import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.batching import Roster
-from evenmatch.policies.parts.prospects import LOOKS, SLOPE_FIRST, Prospects, prospects_of
-from evenmatch.policies.parts.start_rule import tentative_of
-from evenmatch.policies.parts.tentative import SearchingMatcher
 from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.shared.batching import Roster
+from evenmatch.policies.shared.prospects import LOOKS, SLOPE_FIRST, Prospects, prospects_of
+from evenmatch.policies.shared.start_rule import tentative_of
+from evenmatch.policies.shared.tentative import SearchingMatcher
 from evenmatch.testing import ticket
 
 LEVEL = Criterion("mean_gap", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))

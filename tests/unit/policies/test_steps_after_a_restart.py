@@ -9,7 +9,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.steps import PAIRS_A_TURN, StepMatcher
+from evenmatch.policies.shared.compiled_steps import PAIRS_A_TURN, StepMatcher
 from evenmatch.solvers.steps.price import LOOK
 
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 0.0, 1e6))

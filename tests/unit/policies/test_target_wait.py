@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import evenmatch
-from evenmatch.config import load_scenario, parse_scenario
-from evenmatch.lab.longer import target_in
+from evenmatch.config.files import load_scenario, parse_scenario
+from evenmatch.lab.study.longer import target_in
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 CHECKED = """

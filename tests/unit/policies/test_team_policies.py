@@ -14,9 +14,9 @@ from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
-from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.rounds import RoundsMatcher
+from evenmatch.policies.shared.tentative import STARTS_MAX, SearchingMatcher
 from evenmatch.testing import ticket
 
 LEVEL = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evenmatch.cost.objective import Objective
+from evenmatch.criteria.objective import Objective
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy

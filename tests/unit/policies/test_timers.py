@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.policies.parts.timers import STALE_MAX, Timers
+from evenmatch.policies.shared.timers import STALE_MAX, Timers
 
 
 def test_without_timers_nothing_is_ever_due() -> None:

@@ -9,7 +9,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.steps import StepMatcher
+from evenmatch.policies.shared.compiled_steps import StepMatcher
 from evenmatch.solvers.steps.lanes import COMPARED, REACH
 from evenmatch.solvers.steps.waiting import NONE, PARTNER
 

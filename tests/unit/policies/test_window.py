@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.cost.rules import Rules
+from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Format, Queue, Rule, Sample

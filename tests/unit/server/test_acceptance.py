@@ -14,8 +14,8 @@ from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, 
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server.followers import Follower, Followers, TicketFeed
-from evenmatch.server.statistics import Statistics
+from evenmatch.server.views.followers import Follower, Followers, TicketFeed
+from evenmatch.server.views.statistics import Statistics
 from tests.unit.server.test_app import call, exchange, play, started
 from tests.waiting import GIVE_UP
 

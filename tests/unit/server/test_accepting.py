@@ -3,8 +3,8 @@
 import asyncio
 import socket
 
-from evenmatch.server import accepting
-from evenmatch.server.accepting import Acceptor
+from evenmatch.server.http import connections as accepting
+from evenmatch.server.http.connections import Acceptor
 from tests.waiting import GIVE_UP, until
 
 

@@ -23,13 +23,13 @@ from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
 from evenmatch.model.queue import Accept, Format, Queue, Rule
 from evenmatch.model.scenario import Limits, ServerSettings
-from evenmatch.server.app import App
-from evenmatch.server.clock import Clock
-from evenmatch.server.openapi import openapi_document
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.responses import Message
-from evenmatch.server.statistics import Statistics
+from evenmatch.server.http.app import App
+from evenmatch.server.http.openapi.document import openapi_document
+from evenmatch.server.http.responses import Message
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import new_ticket
 from tests.unit.server.promql import Scrape, fires, names_in, scrape
 from tests.waiting import until

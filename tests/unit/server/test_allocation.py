@@ -13,8 +13,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from evenmatch.config import load_server
-from evenmatch.engine.rosters import Roster
+from evenmatch.config.files import load_server
+from evenmatch.engine.state.rosters import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.match import Match
@@ -22,8 +22,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Allocation, ServerSettings
 from evenmatch.server.allocation import allocations
 from evenmatch.server.allocation.hooks import Hook, NoServer, signature
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
 from tests.unit.server.test_app import call, pair, play
 from tests.waiting import GIVE_UP
 

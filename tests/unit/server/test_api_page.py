@@ -11,10 +11,10 @@ import pytest
 
 from evenmatch.errors import Refusal
 from evenmatch.server.api_page.routes import CONTENT_POLICY, PACKAGE
-from evenmatch.server.openapi import openapi_document
-from evenmatch.server.openapi_fields import error_codes
-from evenmatch.server.openapi_tags import TAGS
-from evenmatch.server.pages import files_of
+from evenmatch.server.http.openapi.document import openapi_document
+from evenmatch.server.http.openapi.fields import error_codes
+from evenmatch.server.http.openapi.tags import TAGS
+from evenmatch.server.http.pages import files_of
 from tests.callers import Site, with_site
 
 DOCUMENT = openapi_document()

@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.client import AsyncClient
-from evenmatch.engine import forgetting
+from evenmatch.client.client import AsyncClient
+from evenmatch.engine.state import retention as forgetting
 from evenmatch.errors import PolicyError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.app import App, Hosts
-from evenmatch.server.followers import Follower
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.responses import Message
+from evenmatch.server.http.app import App, Hosts
+from evenmatch.server.http.responses import Message
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views.followers import Follower
 
 DUEL = Queue(name="duel", policy="greedy")
 

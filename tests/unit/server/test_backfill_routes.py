@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from evenmatch.model.inputs import Void
 from evenmatch.model.queue import Queue
-from evenmatch.server.parts import Parts
+from evenmatch.server.runtime.services import Parts
 from tests.unit.server.test_app import call, pair, play, started
 
 DUEL = Queue(name="duel", policy="greedy", backfill="manual")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from evenmatch.server.by_player import TICKETS_MOST, PlayerTickets
+from evenmatch.server.views.by_player import TICKETS_MOST, PlayerTickets
 from tests.callers import Site, add_key, duel, token, with_site
 
 

@@ -5,8 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from evenmatch.server import serving
-from evenmatch.server.serving import Place, warn_of_clear_keys
+from evenmatch.server.runtime import serving
+from evenmatch.server.runtime.serving import Place, warn_of_clear_keys
 
 PEM = Path("server.pem")
 

@@ -1,7 +1,7 @@
 import pytest
 
-from evenmatch.cost.expansion import TICKS
-from evenmatch.server.clock import Clock, resumed_at
+from evenmatch.criteria.expansion import TICKS
+from evenmatch.server.runtime.clock import Clock, resumed_at
 
 
 class Hand:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import structlog
 
-from evenmatch.config import server_of
+from evenmatch.config.files import server_of
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue
@@ -20,14 +20,14 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import Greedy
-from evenmatch.server.app import App
-from evenmatch.server.clock import Clock
-from evenmatch.server.logs import log
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import ConfigFrom, Plan
-from evenmatch.server.responses import Message
-from evenmatch.server.turns import as_played
-from evenmatch.server.versions import changeable
+from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import Message
+from evenmatch.server.operations.versions import changeable
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import ConfigFrom, Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views.switchback_schedule import as_played
 
 CONFIG = """
 [[queue]]

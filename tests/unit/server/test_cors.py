@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.server.cors import HEADERS, with_cors
-from evenmatch.server.responses import Message, Receive, Scope, Send
+from evenmatch.server.http.cors import HEADERS, with_cors
+from evenmatch.server.http.responses import Message, Receive, Scope, Send
 
 PAGE = "https://game.example"
 

@@ -7,7 +7,7 @@ import random
 import msgspec
 import pytest
 
-from evenmatch.cost.gaps import KNOWN
+from evenmatch.criteria.gaps import KNOWN
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.inputs import (
@@ -30,7 +30,7 @@ from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
 from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown, names_of
-from evenmatch.server.statistics import Statistics
+from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import builders
 
 RATED = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=3000.0))

@@ -14,16 +14,16 @@ from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, Sample, Scale
 from evenmatch.model.scenario import ServerSettings
-from evenmatch.server.app import App
 from evenmatch.server.dashboard import live
 from evenmatch.server.dashboard.history import COARSE_MOST, COUNTS, FINE_MOST
 from evenmatch.server.dashboard.live import View
 from evenmatch.server.dashboard.routes import PACKAGE
-from evenmatch.server.followers import Follower
-from evenmatch.server.pages import files_of
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.responses import Message
+from evenmatch.server.http.app import App
+from evenmatch.server.http.pages import files_of
+from evenmatch.server.http.responses import Message
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views.followers import Follower
 from evenmatch.testing import builders
 from tests.waiting import GIVE_UP, until
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from evenmatch.server.dashboard.routes import CONTENT_POLICY, PACKAGE
-from evenmatch.server.pages import PAGE, files_of
+from evenmatch.server.http.pages import PAGE, files_of
 
 OURS = [name for name in files_of(PACKAGE) if name.endswith(".js") and name != "uplot.js"]
 BYTES_MAX = 149_000

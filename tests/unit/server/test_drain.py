@@ -10,8 +10,8 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
 
 
 def play(scene: Callable[[Parts], Awaitable[None]]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.engine.explanation import parts as told
+from evenmatch.explain import explanations as told
 from evenmatch.model.accept import Accept
 from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.model.inputs import Accept as Accepting
@@ -14,9 +14,9 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server import explanations
-from evenmatch.server.explain_routes import WAITING_MOST
-from evenmatch.server.parts import Parts
+from evenmatch.server.http.explanations import WAITING_MOST
+from evenmatch.server.runtime.services import Parts
+from evenmatch.server.views import explanations
 from tests.unit.server.test_app import call, play, started
 
 WIDENS = Rule("spread", "rating", 100.0, expand=Expansion(rate=1.0, max=400.0))

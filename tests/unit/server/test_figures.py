@@ -11,11 +11,11 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server.feed import MatchFeed
-from evenmatch.server.followers import INBOX_MAX, Event, Followers, TicketFeed
-from evenmatch.server.responses import InvalidRequest
-from evenmatch.server.statistics import Rate, Statistics, wait_stats
-from evenmatch.wire import WaitStats
+from evenmatch.server.http.responses import InvalidRequest
+from evenmatch.server.views.feed import MatchFeed
+from evenmatch.server.views.followers import INBOX_MAX, Event, Followers, TicketFeed
+from evenmatch.server.views.statistics import Rate, Statistics, wait_stats
+from evenmatch.wire.tickets import WaitStats
 
 
 class World:

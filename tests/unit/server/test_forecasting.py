@@ -14,8 +14,8 @@ from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server.forecasting import WaitEstimates
-from evenmatch.wire import Estimate
+from evenmatch.server.views.forecasting import WaitEstimates
+from evenmatch.wire.tickets import Estimate
 from tests.unit.server.test_app import call, pair, play, started
 
 DUEL = Queue(name="duel", policy="greedy")

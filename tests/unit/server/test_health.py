@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from evenmatch.server.health import (
+from evenmatch.server.runtime.health import (
     CONNECTIONS_MAX,
     HEAD_MAX,
     STUCK_SECONDS,
     answer_to,
     health_at,
 )
-from evenmatch.server.serving import listen
+from evenmatch.server.runtime.serving import listen
 
 
 @contextmanager

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenmatch.engine.jobs import RunningJob
-from evenmatch.engine.snapshot import state_hash
+from evenmatch.engine.matching.jobs import RunningJob
+from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Settle
 from evenmatch.model.queue import Queue
-from evenmatch.server import runtime as runtime_module
-from evenmatch.server.parts import assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.runtime import Runtime
-from evenmatch.server.workers import Workers, cores
+from evenmatch.server.runtime import runtime as runtime_module
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.services import assemble
+from evenmatch.server.runtime.workers import Workers, cores
 from tests.shuffles import Pairing
 from tests.unit.server.test_runtime import FailingJournal, enqueue, play, until
 

@@ -12,10 +12,10 @@ from evenmatch.model.queue import Accept as Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.clock import Clock
-from evenmatch.server.lag import INTERVAL, READ_MOST, Lag, Recent
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.lag import INTERVAL, READ_MOST, Lag, Recent
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
 
 CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=10.0, cooldowns=()))
 WATCHED = Queue(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import structlog
 
-from evenmatch.server import library_logs
-from evenmatch.server.library_logs import KINDS_MOST, Relay
+from evenmatch.server.runtime import library_logs
+from evenmatch.server.runtime.library_logs import KINDS_MOST, Relay
 
 
 class Clock:

@@ -4,14 +4,14 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
-from evenmatch.engine.snapshot import state_hash
+from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.journals.backup import back_up
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
-from evenmatch.server.recovery import Plan, recover
-from evenmatch.server.runtime import Runtime
+from evenmatch.server.runtime.recovery import Plan, recover
+from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.testing import new_ticket
 
 DAY = 86_400.0

@@ -11,11 +11,11 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.app import App
 from evenmatch.server.auth.principal import Principal
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.responses import Message
+from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import Message
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
 
 DUEL = Queue(name="duel", rating="glicko2", exclusive_match=True)
 CALM = Queue(name="calm", group="other")

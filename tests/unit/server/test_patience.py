@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from evenmatch.server.patience import http_protocol, websocket_protocol
+from evenmatch.server.http.timeouts import http_protocol, websocket_protocol
 from tests.waiting import GIVE_UP
 
 

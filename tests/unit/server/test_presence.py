@@ -12,12 +12,12 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server import presence as presence_module
-from evenmatch.server.clock import Clock
-from evenmatch.server.followers import Follower
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.routes import join_ticket
+from evenmatch.server.http.routes import join_ticket
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views import heartbeats as presence_module
+from evenmatch.server.views.followers import Follower
 from tests.unit.server.test_app import call, exchange, play
 from tests.waiting import GIVE_UP
 

@@ -12,11 +12,11 @@ from evenmatch.model.inputs import Accept, Configure, Enqueue
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.clock import RETURN_SECONDS, Clock
-from evenmatch.server.followers import Follower
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.routes import join_ticket
+from evenmatch.server.http.routes import join_ticket
+from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views.followers import Follower
 from tests.unit.server.test_app import call
 from tests.waiting import turns
 

@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer
-from evenmatch.engine.snapshot import Snapshot, encode_snapshot, state_hash
+from evenmatch.engine.state.snapshot import Snapshot, encode_snapshot, state_hash
 from evenmatch.errors import ConfigError, JournalUnavailable, StaleOwner, UnknownTicket
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
@@ -18,14 +18,14 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
-from evenmatch.server import faults as faults_module
-from evenmatch.server import recovery as recovery_module
-from evenmatch.server import runtime as runtime_module
-from evenmatch.server import serving
-from evenmatch.server.clock import Clock
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.runtime import Runtime
+from evenmatch.server.operations import faults as faults_module
+from evenmatch.server.runtime import recovery as recovery_module
+from evenmatch.server.runtime import runtime as runtime_module
+from evenmatch.server.runtime import serving
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.services import Parts, assemble
 from tests.waiting import turns, until
 
 DUEL = Queue(name="duel", policy="greedy")

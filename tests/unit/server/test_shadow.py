@@ -19,12 +19,12 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
 from evenmatch.ratings.periods import rate_period
-from evenmatch.server import shadows as shadows_module
-from evenmatch.server.ledger import figures_of
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan, resolve
-from evenmatch.server.shadow import Shadow
-from evenmatch.wire_operate import WorldFigures
+from evenmatch.server.runtime.recovery import Plan, resolve
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views import shadow_thread as shadows_module
+from evenmatch.server.views.ledger import figures_of
+from evenmatch.server.views.shadow import Shadow
+from evenmatch.wire.operate import WorldFigures
 from tests.waiting import until
 
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))

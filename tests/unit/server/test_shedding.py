@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from evenmatch.errors import Overloaded
-from evenmatch.server.shedding import COMMIT_MOST, LATE_MOST, RETRY_MOST, TURN_MOST, Admission
+from evenmatch.server.runtime.shedding import (
+    COMMIT_MOST,
+    LATE_MOST,
+    RETRY_MOST,
+    TURN_MOST,
+    Admission,
+)
 
 
 class Desk:

@@ -9,10 +9,10 @@ import pytest
 from evenmatch.model.inputs import Assign, Cancel, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server import sockets
-from evenmatch.server.app import App
-from evenmatch.server.parts import Parts
-from evenmatch.server.responses import Message
+from evenmatch.server.http import sockets
+from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import Message
+from evenmatch.server.runtime.services import Parts
 from tests.unit.server.test_app import DUEL, call, pair, play, started
 from tests.waiting import turns, until
 

@@ -12,10 +12,10 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
-from evenmatch.server.clock import Clock
-from evenmatch.server.parts import assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.standstill import SECONDS_LEAST, TIMES_USUAL, Standstills
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import assemble
+from evenmatch.server.views.standstill import SECONDS_LEAST, TIMES_USUAL, Standstills
 
 DUEL = Queue("duel", policy="tests.unit.server.test_standstill.never", wait_max=100.0)
 LIMIT = 20.0 * TIMES_USUAL

@@ -7,7 +7,7 @@ import statistics
 import msgspec
 import pytest
 
-from evenmatch.config import parse_server
+from evenmatch.config.files import parse_server
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
 from evenmatch.forecast.student import student_t
@@ -17,10 +17,10 @@ from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.switchback import Switchback
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.parts import assemble
-from evenmatch.server.recovery import Plan, resolve
-from evenmatch.server.switchback import Switchbacks
-from evenmatch.server.turns import arm_of, as_played, next_turn
+from evenmatch.server.runtime.recovery import Plan, resolve
+from evenmatch.server.runtime.services import assemble
+from evenmatch.server.views.switchback import Switchbacks
+from evenmatch.server.views.switchback_schedule import arm_of, as_played, next_turn
 
 TURNS = Switchback(("window:limit=500", "window:limit=50"), block=100.0, seed=3, trim=0.2)
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))

@@ -8,8 +8,8 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import Ended
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state.rows import Ended
+from evenmatch.engine.state.state import Tables
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -29,8 +29,8 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.recovery import resolve
-from evenmatch.server.ticket_log import TicketLog, hashed
+from evenmatch.server.runtime.recovery import resolve
+from evenmatch.server.views.ticket_log import TicketLog, hashed
 
 MATCH = Match("s0-m1", "duel", 2.0, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), (("a",), ("b",)))
 

@@ -11,10 +11,10 @@ from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.clock import Clock
-from evenmatch.server.recovery import Plan
-from evenmatch.server.runtime import Runtime
-from evenmatch.server.time_notes import FILE_NAME, TimeNote, TimeNotes
+from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.time_notes import FILE_NAME, TimeNote, TimeNotes
 from tests.waiting import until
 
 QUEUE = Queue(name="duel", policy="greedy", wait_max=300.0)

@@ -12,9 +12,9 @@ from evenmatch.model.queue import Accept as Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, JobResult
-from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
-from evenmatch.server.timings import AGAIN_AND_AGAIN, RECENT_SECONDS, Timings, queue_of
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.views.timings import AGAIN_AND_AGAIN, RECENT_SECONDS, Timings, queue_of
 from tests.unit.server.promql import scrape
 from tests.unit.server.test_app import call
 

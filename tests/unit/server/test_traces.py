@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from evenmatch.config import parse_server
+from evenmatch.config.files import parse_server
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.inputs import Accept, Advance, Assign, Cancel, Configure, Enqueue, Input
@@ -13,9 +13,9 @@ from evenmatch.model.queue import Accept as ReadyCheck
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server import tracing
-from evenmatch.server.recovery import resolve
-from evenmatch.server.tracing import asks_for_traces
+from evenmatch.server.runtime import tracing
+from evenmatch.server.runtime.recovery import resolve
+from evenmatch.server.runtime.tracing import asks_for_traces
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="the extra traces is not installed")
 
@@ -25,7 +25,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import (  # noqa: E4
     InMemorySpanExporter,
 )
 
-from evenmatch.server.traces import TicketTraces  # noqa: E402
+from evenmatch.server.views.traces import TicketTraces  # noqa: E402
 
 SECOND = 1_000_000_000
 
@@ -125,10 +125,10 @@ def test_collector_must_be_an_address() -> None:
 
 def test_server_without_traces_loads_nothing_of_them() -> None:
     code = (
-        "import sys, evenmatch.server.serving, evenmatch.server.parts as p\n"
+        "import sys, evenmatch.server.runtime.serving, evenmatch.server.runtime.services as p\n"
         "from evenmatch.journals.memory import MemoryJournal\n"
         "from evenmatch.model.queue import Queue\n"
-        "from evenmatch.server.recovery import Plan\n"
+        "from evenmatch.server.runtime.recovery import Plan\n"
         "p.assemble(Plan((Queue(),)), MemoryJournal())\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
     )

@@ -11,9 +11,9 @@ from evenmatch.journals.backup import back_up, check_backup, had_keys
 from evenmatch.journals.base import Segment
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.queue import Queue
-from evenmatch.server.games import Games, game
-from evenmatch.server.recovery import Plan
-from evenmatch.server.runtime import Runtime
+from evenmatch.server.runtime.games import Games, game
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
 from tests.callers import add_key
 from tests.waiting import turns
 
@@ -93,7 +93,7 @@ def test_journal_knows_that_there_were_keys(tmp_path: Path) -> None:
 def test_journal_knows_of_the_first_key_at_once(
     tmp_path: Path, fails: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenmatch.server.games.NOTE_AGAIN", 0.0)
+    monkeypatch.setattr("evenmatch.server.runtime.games.NOTE_AGAIN", 0.0)
     add_while_running(tmp_path, fails=fails)
     journal = SqliteJournal.open(tmp_path)
     assert len(asyncio.run(journal.segments("s0"))) == 1, "no other start is told of"

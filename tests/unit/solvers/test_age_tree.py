@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.solvers.age_tree import NONE, Age, AgeTree
+from evenmatch.solvers.index.age_tree import NONE, Age, AgeTree
 
 
 class Model:

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from evenmatch.solvers.dense import pair_few
-from evenmatch.solvers.matching import Field, pair_up
-from evenmatch.solvers.pairs import TIME, UNTIL, Floats, pair_cost
+from evenmatch.solvers.matching.dense import pair_few
+from evenmatch.solvers.matching.matching import Field, pair_up
+from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, pair_cost
 
 
 def field(seed: int, count: int, wait_max: float = 5.0) -> tuple[Field, Floats]:

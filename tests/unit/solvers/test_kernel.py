@@ -67,7 +67,7 @@ KERNELS_OF_TREES = """
 from evenmatch.solvers import kernel
 compiled = []
 kernel.on_compile.append(lambda: compiled.append(1))
-import evenmatch.solvers.forest as forest
+import evenmatch.solvers.matching.forest as forest
 import numpy
 top = forest.top_of(numpy.full((forest.ROWS, 9), 8), 0)
 print(len(compiled))
@@ -155,7 +155,7 @@ with open({str(package / "solvers" / "forest.py")!r}, "a") as file:
 
 def test_kept_kernels_run_without_the_compiler_until_something_is_compiled(own: Path) -> None:
     calling = """
-from evenmatch.solvers.forest import top_of
+from evenmatch.solvers.matching.forest import top_of
 import numpy, sys
 table = numpy.full((29, 9), 8)
 top_of(table, 0)
@@ -178,7 +178,7 @@ def calling(inner):
 
 def test_kept_kernel_refuses_arguments_of_other_types(own: Path) -> None:
     wrong = """
-from evenmatch.solvers.forest import top_of
+from evenmatch.solvers.matching.forest import top_of
 import numpy
 for table in (numpy.full((29, 9), 8.0), numpy.full(29, 8), numpy.full((9, 29), 8).T):
     try:

@@ -6,8 +6,8 @@ import networkx
 import numpy as np
 import pytest
 
-from evenmatch.solvers.matching import Field, Pairing, pair_up
-from evenmatch.solvers.pairs import nesting, pair_cost, shared_width
+from evenmatch.solvers.matching.matching import Field, Pairing, pair_up
+from evenmatch.solvers.matching.pairs import nesting, pair_cost, shared_width
 from tests.extent import extent, more
 
 pytestmark = more

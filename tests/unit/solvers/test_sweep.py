@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.solvers.sweep import STRIP_MAX, Entry, Sweep
+from evenmatch.solvers.index.sweep import STRIP_MAX, Entry, Sweep
 
 Point = tuple[float, ...]
 

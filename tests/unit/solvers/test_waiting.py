@@ -6,13 +6,13 @@ import random
 import numpy as np
 import pytest
 
-from evenmatch.cost.rules import Rules
+from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import STEPS
-from evenmatch.policies.steps import make_pool
-from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, pair_cost
+from evenmatch.policies.shared.compiled_steps import make_pool
+from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, pair_cost
 from evenmatch.solvers.steps.waiting import (
     FREE_TOP,
     NONE,

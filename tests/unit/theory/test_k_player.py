@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenmatch
-from evenmatch.config import Scenario, parse_scenario
+from evenmatch.config.files import Scenario, parse_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.theory.k_player import K_MAX, k_player
 from evenmatch.theory.tagged_chain import tagged_chain

@@ -6,7 +6,7 @@ import pytest
 
 import evenmatch
 from evenmatch import policy
-from evenmatch.config import Scenario, parse_scenario
+from evenmatch.config.files import Scenario, parse_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.rates import rational

@@ -12,8 +12,8 @@ import numpy as np
 from evenmatch.errors import ConfigError
 from evenmatch.lab.advise.advice import Advice
 from evenmatch.lab.advise.market import Market
-from evenmatch.lab.plots import COLORS, SOFT, as_file, draw_png, draw_svg
-from evenmatch.lab.report import check_installed
+from evenmatch.lab.report.plots import COLORS, SOFT, as_file, draw_png, draw_svg
+from evenmatch.lab.report.report import check_installed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

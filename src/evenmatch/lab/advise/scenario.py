@@ -10,7 +10,7 @@ import numpy as np
 
 from evenmatch.errors import NotSupported
 from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
-from evenmatch.sim.groups import FLEXIBLE
+from evenmatch.simulation.groups import FLEXIBLE
 
 MATCHES = 750
 """Matches of one run."""

@@ -26,7 +26,7 @@ from evenmatch.lab.advise.scenario import (
 )
 from evenmatch.lab.advise.simulated import Mapper, Simulated, simulated_pool
 from evenmatch.lab.advise.splits import shared_split
-from evenmatch.sim.groups import FLEXIBLE
+from evenmatch.simulation.groups import FLEXIBLE
 
 
 def shifted(advice: Advice, pool: PoolScenario, seen: Simulated, map_: Mapper) -> list[Flexible]:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.config import parse_scenario
+from evenmatch.config.files import parse_scenario
 from evenmatch.lab.advise.cells import QUANTILES, Figures
 from evenmatch.lab.advise.known import Known, KnownClass, Statement
 from evenmatch.lab.advise.market import key_of
 from evenmatch.lab.advise.pools import Floats, PatientPool, ScalingPool
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import mean_and_width
-from evenmatch.sim.groups import groups_of
-from evenmatch.sim.history import MATCHED
-from evenmatch.sim.metrics import waits_of
+from evenmatch.lab.study.study import mean_and_width
+from evenmatch.simulation.groups import groups_of
+from evenmatch.simulation.history import MATCHED
+from evenmatch.simulation.metrics import waits_of
 
 if TYPE_CHECKING:
     from evenmatch.lab.advise.advice import Advice

@@ -1,0 +1,1 @@
+"""A journal decided again, the story of a match, another policy on the same inputs."""

@@ -19,7 +19,7 @@ from evenmatch.engine.configuration import changed_since
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import Difference, Replay
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state.state import Tables
 from evenmatch.lab.replay.deciding import new_engine
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
 from evenmatch.model.events import Accepted, Matched

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from evenmatch.engine.snapshot import decode_snapshot
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.state.snapshot import decode_snapshot
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.reading import (
@@ -26,7 +26,7 @@ from evenmatch.journals.reading import (
     snapshots,
 )
 from evenmatch.journals.sqlite_file import transaction
-from evenmatch.lab.replay.beginning import Beginning, beginning
+from evenmatch.lab.replay.start_point import Beginning, beginning
 from evenmatch.policies.base import Memory
 
 Say = Callable[[int, int], None]

@@ -1,0 +1,1 @@
+"""Finding a place to play for every match: webhooks and Agones, asked until they answer."""

@@ -27,9 +27,9 @@ from evenmatch.errors import MatchmakingError, Overloaded, TooLate, UnknownMatch
 from evenmatch.model.events import Assigned, Finished, Matched, Voided
 from evenmatch.model.inputs import Assign, Void
 from evenmatch.server.allocation.hooks import Hook, NoServer
-from evenmatch.server.logs import log
-from evenmatch.server.runtime import Runtime
-from evenmatch.wire_backfill import AllocationState
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.wire.backfill import AllocationState
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before the second try, and at the most; in between it doubles, give or take a half."""

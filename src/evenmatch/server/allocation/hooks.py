@@ -16,14 +16,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evenmatch.engine.rosters import Roster
+from evenmatch.engine.state.rosters import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
 from evenmatch.model.scenario import Allocation
 from evenmatch.server.allocation.outgoing import Reply, Unreachable, post, tls_of
-from evenmatch.server.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
-from evenmatch.server.secret_files import read_secret
-from evenmatch.wire_matches import match_state
+from evenmatch.server.http.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
+from evenmatch.server.runtime.secret_files import read_secret
+from evenmatch.wire.matches import match_state
 
 SECRET_BYTES_MAX = 4_096
 AGAIN = frozenset({408, 409, 425, 429})

@@ -6,11 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
-from evenmatch.server.parts import Parts
-from evenmatch.server.responses import InvalidRequest, json
-from evenmatch.server.routes import check_parameters
-from evenmatch.wire_backfill import AllocationState
+from evenmatch.server.http.openapi.parts import Json, body, in_path, in_query, operation, ref
+from evenmatch.server.http.responses import InvalidRequest, json
+from evenmatch.server.http.routes import check_parameters
+from evenmatch.server.runtime.services import Parts
+from evenmatch.wire.backfill import AllocationState
 
 STATES = ("waiting", "asked", "told", "paused", "dead", "void")
 LISTED_MOST = 1_000

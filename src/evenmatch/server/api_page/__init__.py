@@ -1,0 +1,1 @@
+"""The page `/docs`: a browsable view of the OpenAPI document."""

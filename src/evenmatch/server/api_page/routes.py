@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from evenmatch.server.openapi_parts import Json, body, in_path, operation
-from evenmatch.server.pages import PAGE, answer_with
+from evenmatch.server.http.openapi.parts import Json, body, in_path, operation
+from evenmatch.server.http.pages import PAGE, answer_with
 
 PACKAGE = "evenmatch.server.api_page"
 CONTENT_POLICY = (

@@ -21,10 +21,10 @@ from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import FILE_NAME, Key, KeyRing, read_keys
 from evenmatch.server.auth.limits import Buckets, Places
-from evenmatch.server.auth.measured import Measured
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
-from evenmatch.server.logs import log
+from evenmatch.server.auth.trusted_latency import Measured
+from evenmatch.server.runtime.logs import log
 
 SECRET_NAME = "guests.secret"
 SECRET_BYTES = 32

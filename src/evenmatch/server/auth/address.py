@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 
-from evenmatch.server.responses import Scope
+from evenmatch.server.http.responses import Scope
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

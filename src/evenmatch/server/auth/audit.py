@@ -24,7 +24,7 @@ from typing import BinaryIO
 import msgspec
 
 from evenmatch.server.auth.principal import Principal
-from evenmatch.server.logs import log
+from evenmatch.server.runtime.logs import log
 
 SERIES = ("audit", "audit-often")
 """Names of the files: what operators do, and what comes by the thousand."""

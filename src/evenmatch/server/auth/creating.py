@@ -10,16 +10,16 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.rows import TicketView
+from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import AlreadyWaiting, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.own import check_match, check_queue, check_ticket
+from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket
 from evenmatch.server.auth.principal import Member, Principal
 from evenmatch.server.auth.refusals import Forbidden, no_credential
-from evenmatch.wire import CreateTicket
-from evenmatch.wire_live import UpdateTicket
+from evenmatch.wire.live import UpdateTicket
+from evenmatch.wire.tickets import CreateTicket
 
 RIGHTS = frozenset({"tickets", "own"})
 HOUSEHOLD = "household"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import deque
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.forgetting import KEYS_MOST
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import KEEP_ENDED
+from evenmatch.engine.state.retention import KEYS_MOST
+from evenmatch.engine.state.rows import KEEP_ENDED
 from evenmatch.model.inputs import Enqueue
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.refusals import TooManyRequests

@@ -12,10 +12,10 @@ from evenmatch.errors import NotSupported
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address, household_of
 from evenmatch.server.auth.audit import PAGE_MAX
-from evenmatch.server.auth.own import principal_of
+from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.auth.refusals import Forbidden, TooManyRequests
-from evenmatch.server.responses import InvalidRequest, encode
-from evenmatch.server.routes import check_parameters, record_of
+from evenmatch.server.http.responses import InvalidRequest, encode
+from evenmatch.server.http.routes import check_parameters, record_of
 
 
 class AccountRoutes:

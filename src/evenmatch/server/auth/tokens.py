@@ -24,7 +24,7 @@ from evenmatch.model.scenario import Tokens
 from evenmatch.model.ticket import Value
 from evenmatch.server.auth.principal import ANYONE, OWN, Member, Principal, Vouched
 from evenmatch.server.auth.refusals import Unauthenticated, bad_claim, unknown_credential
-from evenmatch.server.secret_files import read_key_file, read_secret
+from evenmatch.server.runtime.secret_files import read_key_file, read_secret
 
 TOKEN_BYTES_MAX = 8_192
 """Longest token; a header line of uvicorn has 64 KB."""

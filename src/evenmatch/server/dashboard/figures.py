@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
+from evenmatch.engine.state.stored_ratings import with_ratings
 from evenmatch.model.events import (
     Accepted,
     Assigned,

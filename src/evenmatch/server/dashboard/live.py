@@ -22,13 +22,13 @@ from evenmatch.server.dashboard.shown import (
     gaps_shown,
     match_shown,
 )
-from evenmatch.server.followers import Event, Follower
-from evenmatch.server.logs import log
-from evenmatch.server.responses import encode
-from evenmatch.server.runtime import Runtime
-from evenmatch.server.standstill import Standstills
-from evenmatch.server.timings import BUDGET
-from evenmatch.server.unknown_queues import unknown_queue
+from evenmatch.server.http.responses import encode
+from evenmatch.server.http.unknown_queues import unknown_queue
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.views.followers import Event, Follower
+from evenmatch.server.views.standstill import Standstills
+from evenmatch.server.views.timings import BUDGET
 
 EVERY = 1.0
 """Seconds between two snapshots."""

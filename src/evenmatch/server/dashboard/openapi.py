@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.server.dashboard.shown import MatchShown
-from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
+from evenmatch.server.http.openapi.parts import Json, body, in_path, in_query, operation, ref
 
 _ANY: Json = {"content": {"*/*": {"schema": {}}}}
 

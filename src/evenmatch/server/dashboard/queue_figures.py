@@ -7,10 +7,10 @@ from collections import deque
 
 import msgspec
 
-from evenmatch.cost.divider import Teams
-from evenmatch.cost.gaps import Gaps
-from evenmatch.cost.objective import Objective
-from evenmatch.engine.recall import Recall, remove_last
+from evenmatch.criteria.divider import Teams
+from evenmatch.criteria.gaps import Gaps
+from evenmatch.criteria.objective import Objective
+from evenmatch.engine.state.provisional_counts import Recall, remove_last
 from evenmatch.model.events import Assigned, Finished, Voided
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from evenmatch.server.auth.own import principal_of
-from evenmatch.server.lasting import stream
-from evenmatch.server.pages import PAGE, answer_with
-from evenmatch.server.parts import Parts
-from evenmatch.server.responses import Receive, Scope, Send, json
-from evenmatch.server.routes import check_parameters
+from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.http.pages import PAGE, answer_with
+from evenmatch.server.http.responses import Receive, Scope, Send, json
+from evenmatch.server.http.routes import check_parameters
+from evenmatch.server.http.sse import stream
+from evenmatch.server.runtime.services import Parts
 
 PACKAGE = "evenmatch.server.dashboard"
 CONTENT_POLICY = (

@@ -7,14 +7,14 @@ from typing import TypeVar
 
 import msgspec
 
-from evenmatch.cost.gaps import gap_of_name
+from evenmatch.criteria.gaps import gap_of_name
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import Heat
 from evenmatch.server.dashboard.history import Table
 from evenmatch.server.dashboard.queue_figures import Made, QueueFigures
-from evenmatch.server.standstill import Standstill
+from evenmatch.server.views.standstill import Standstill
 
 ValueT = TypeVar("ValueT")
 TOLD_APART_BY = ("measure", "pairs", "scale", "weight")

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Ints
 from evenmatch.solvers.bounds.columns import price_sums
 from evenmatch.solvers.bounds.generation import ROUNDING, Generation
 from evenmatch.solvers.bounds.match_pricing import Search, price_matches
 from evenmatch.solvers.bounds.packing import Chosen, Packing
+from evenmatch.solvers.teams.batch import Ints
 
 TOLERANCE = 1e-6
 """What an integer solution may be off, in the sum of qualities."""

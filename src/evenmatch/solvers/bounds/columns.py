@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.batch import reference
-from evenmatch.solvers.batch.batch import Batch, Floats, Ints, Plan
 from evenmatch.solvers.bounds.match_pricing import Priced
+from evenmatch.solvers.teams import reference
+from evenmatch.solvers.teams.batch import Batch, Floats, Ints, Plan
 
 GAIN = 1e-9
 """A match of known parties counts as new if its teams are better by more than this."""

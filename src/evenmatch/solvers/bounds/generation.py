@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import NotSupported
-from evenmatch.solvers.batch.batch import WEIGHT, Batch, Floats, Plan
 from evenmatch.solvers.bounds.columns import GAIN, Columns, price_sums
 from evenmatch.solvers.bounds.match_pricing import (
     Priced,
@@ -20,6 +19,7 @@ from evenmatch.solvers.bounds.match_pricing import (
     pricing_of,
 )
 from evenmatch.solvers.bounds.packing import Packing
+from evenmatch.solvers.teams.batch import WEIGHT, Batch, Floats, Plan
 
 ROUNDING = 1e-9
 """Added to each bound for the last digits of sums."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
+from evenmatch.solvers.matching.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
 
 SIZE, FIRST_LOW = 4, 5
 GATE = 3.0

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Floats, Ints
 from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.batch import Floats, Ints
 
 _MATRIX = "float64[:,::1]"
 _VECTOR = "float64[::1]"

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Batch, Floats, Ints
 from evenmatch.solvers.bounds.match_lists import least_sums
 from evenmatch.solvers.bounds.match_rest import Rest, rest_of
 from evenmatch.solvers.bounds.match_search import may_open, search_root
 from evenmatch.solvers.bounds.party_costs import PartyCosts, party_costs, team_sizes
+from evenmatch.solvers.teams.batch import Batch, Floats, Ints
 
 LEVELS = 3
 """Depths at which least sums are made anew, and one."""

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.bounds.party_costs import links, region_costs
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.matching.pairs import shape_gap
+from evenmatch.solvers.teams.batch import (
     COLUMN,
     KIND,
     MEAN_GAP,
@@ -20,9 +23,6 @@ from evenmatch.solvers.batch.batch import (
     Floats,
     Ints,
 )
-from evenmatch.solvers.bounds.party_costs import links, region_costs
-from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import shape_gap
 
 PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
 """Places in `Rest.numbers`: weight of party structure, three costs of hosts, weight of the joint

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Floats, Ints
 from evenmatch.solvers.bounds.match_lists import least_sums, sort_list, strike
 from evenmatch.solvers.bounds.match_rest import REST, RestTuple, rest_cost
 from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.batch import Floats, Ints
 
 _MATRIX = "float64[:,::1]"
 _VECTOR = "float64[::1]"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.errors import NotSupported
-from evenmatch.solvers.batch.batch import Floats, Ints
+from evenmatch.solvers.teams.batch import Floats, Ints
 
 SEED = 1
 

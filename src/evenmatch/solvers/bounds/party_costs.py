@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import NotSupported
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.matching.pairs import CAPPED, RAW, STEP_SLACK
+from evenmatch.solvers.teams.batch import (
     APART,
     COLUMN,
     KIND,
@@ -40,8 +41,7 @@ from evenmatch.solvers.batch.batch import (
     Floats,
     Ints,
 )
-from evenmatch.solvers.batch.others import venue_costs, venues_of
-from evenmatch.solvers.pairs import CAPPED, RAW, STEP_SLACK
+from evenmatch.solvers.teams.others import venue_costs, venues_of
 
 FORMATS_MOST = 64
 """The most divisions of free seats over the teams for which tables are made."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from evenmatch.solvers.bounds.groups import SIZE
 from evenmatch.solvers.bounds.pricing import cheapest_groups, cheapest_with_bots
-from evenmatch.solvers.pairs import Floats, Ints
+from evenmatch.solvers.matching.pairs import Floats, Ints
 
 STEPS_MAX = 300
 """Steps of the prices."""

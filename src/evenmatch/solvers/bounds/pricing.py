@@ -9,7 +9,7 @@ import numpy as np
 
 from evenmatch.solvers.bounds.groups import FIRST_LOW, SIZE, candidates, least_reduced, term_cost
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints
+from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, Ints
 
 _MATRIX = "float64[:,::1]"
 

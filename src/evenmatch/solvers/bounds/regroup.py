@@ -12,7 +12,7 @@ import numpy as np
 
 from evenmatch.solvers.bounds.groups import FIRST_LOW, SIZE, term_cost
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints
+from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, Ints
 
 RANDOM_MODULUS = 2**31 - 1
 HEAT, HEAT_LAST = 0.2, 1e-3

@@ -24,11 +24,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from evenmatch.solvers.batch.batch import Batch, Plan
 from evenmatch.solvers.bounds.closing import close
 from evenmatch.solvers.bounds.columns import plan_of
 from evenmatch.solvers.bounds.generation import ROUNDING, Generation
 from evenmatch.solvers.bounds.match_pricing import always
+from evenmatch.solvers.teams.batch import Batch, Plan
 
 PROVEN = 2e-6
 """A plan this close to its bound is the best: the integer programme's tolerance."""

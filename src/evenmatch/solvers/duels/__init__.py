@@ -1,0 +1,1 @@
+"""Rounds of one against one over a whole pool, with a proof."""

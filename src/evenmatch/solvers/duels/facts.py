@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.duels.pool import duel_costs, duels_of
+from evenmatch.solvers.teams.batch import (
     APART,
     KIND,
     MODERATE,
@@ -23,11 +24,10 @@ from evenmatch.solvers.batch.batch import (
     Floats,
     Ints,
 )
-from evenmatch.solvers.batch.others import venues_of
-from evenmatch.solvers.duels.pool import duel_costs, duels_of
+from evenmatch.solvers.teams.others import venues_of
 
 if TYPE_CHECKING:
-    from evenmatch.solvers.batch.scene import Scene
+    from evenmatch.solvers.teams.evaluation_input import Scene
 
 Flags = NDArray[np.bool_]
 PAIRS_MAX = 200_000
@@ -69,7 +69,7 @@ class FactCosts:
         minds = facts.words_mind.any() or facts.tongues_mind.any()
         minds = minds or np.isfinite(facts.region_max).any()
         if len(others) or batch.sides.size or minds or (batch.rules[:, 0] > PAIR_GAP).any():
-            from evenmatch.solvers.batch.scene import scene_of
+            from evenmatch.solvers.teams.evaluation_input import scene_of
 
             self._batch, self._scene, self.is_nothing = batch, scene_of(batch), False
             self._duels = duels_of(batch)._replace(rules=batch.rules[:0], reach=batch.reach[:0])
@@ -116,7 +116,7 @@ class FactCosts:
 
     def _judged(self, scene: Scene, one: Ints, two: Ints) -> Floats:
         """Return the costs of pairs beside gaps of numbers, by the judge of all matches."""
-        from evenmatch.solvers.batch.judge import judge
+        from evenmatch.solvers.teams.judge import judge
 
         pairs = np.stack((one, two), axis=1)
         seated = np.ascontiguousarray(self.by_side(pairs), dtype=np.int32)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.batch import Batch, Plan
 from evenmatch.solvers.duels.facts import FactCosts
 from evenmatch.solvers.duels.pool import duel_costs, duels_of
 from evenmatch.solvers.duels.rounds import pair_duels
+from evenmatch.solvers.teams.batch import Batch, Plan
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def plan_duels(batch: Batch) -> DuelPlan:
         That of `pair_duels`; facts that are no gaps of numbers are looked up for the pairs
         that gaps and rules along one row of values leave over.
 
-    >>> from evenmatch.solvers.batch.batch import empty_batch, empty_facts
+    >>> from evenmatch.solvers.teams.batch import empty_batch, empty_facts
     >>> facts = empty_facts(4)._replace(values=np.array([[0.0, 0.5, 0.6, 1.0]]))
     >>> batch = empty_batch(np.array([1, 1]), np.arange(5), facts)
     >>> batch = batch._replace(terms=np.array([[0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0]]))

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.matching.pairs import CAPPED, RAW, shape_gap
+from evenmatch.solvers.teams.batch import (
     COLUMN,
     KIND,
     KNEE,
@@ -25,8 +27,6 @@ from evenmatch.solvers.batch.batch import (
     WEIGHT,
     Batch,
 )
-from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import CAPPED, RAW, shape_gap
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

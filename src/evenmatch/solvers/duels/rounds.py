@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.batch import COLUMN, WEIGHT
 from evenmatch.solvers.duels.line import pair_neighbours
 from evenmatch.solvers.duels.pool import (
     ACCEPT,
@@ -33,8 +32,9 @@ from evenmatch.solvers.duels.pool import (
     slope_on,
 )
 from evenmatch.solvers.duels.search import best_axis, nearest, overlooked
-from evenmatch.solvers.matching import PRECISION_BITS, Graph
-from evenmatch.solvers.pairs import nesting
+from evenmatch.solvers.matching.matching import PRECISION_BITS, Graph
+from evenmatch.solvers.matching.pairs import nesting
+from evenmatch.solvers.teams.batch import COLUMN, WEIGHT
 
 NEAREST = 8
 """Partners of each player in the first graph, half of them on either side."""

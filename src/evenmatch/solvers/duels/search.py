@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import COLUMN, KNEE, SHAPE, STEP, TOP, WEIGHT
 from evenmatch.solvers.duels.pool import ACCEPT, ARRAYS, BETWEEN, Duels, Floats, Ints, duel_cost
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import BLOCK, shape_gap, shared_width
+from evenmatch.solvers.matching.pairs import BLOCK, shape_gap, shared_width
+from evenmatch.solvers.teams.batch import COLUMN, KNEE, SHAPE, STEP, TOP, WEIGHT
 
 _SEARCH = f"{ARRAYS}, int64, float64[::1]"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import TIME, pair_cost
+from evenmatch.solvers.matching.pairs import TIME, pair_cost
 from evenmatch.solvers.steps.reach import find_within
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,

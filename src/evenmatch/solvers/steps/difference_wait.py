@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import TIME, Floats
+from evenmatch.solvers.matching.pairs import TIME, Floats
 from evenmatch.solvers.steps.lanes import LEFT, is_older
 from evenmatch.solvers.steps.spans import (
     COST,

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, pair_cost
 from evenmatch.solvers.steps.lanes import LEFT, LEFTMOST, RIGHT, is_older
 from evenmatch.solvers.steps.line import (
     FALLS,

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.steps.growth import SLACK, believed_rate, cost_of, grow_group, note_close
 from evenmatch.solvers.steps.price import (
     CLOSE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
 from evenmatch.solvers.steps.price import (
     CLOSE,
     DIMENSIONS,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import TIME
+from evenmatch.solvers.matching.pairs import TIME
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats, shaped
 from evenmatch.solvers.steps.lanes import LEFT, RIGHT
 from evenmatch.solvers.steps.price import GUESS, WORTH
 from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WAITING, Waiting

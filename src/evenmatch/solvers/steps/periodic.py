@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     NONE,

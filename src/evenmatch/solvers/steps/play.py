@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.steps import (
     delay_greedy,
     difference_wait,

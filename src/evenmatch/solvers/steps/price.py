@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
 from evenmatch.solvers.steps.reach import find_within
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,

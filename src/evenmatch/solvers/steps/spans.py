@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, shaped
 from evenmatch.solvers.steps.lanes import (
     AXIS,
     BEST,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, Floats, shape_gap, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, Floats, shape_gap, shaped
 from evenmatch.solvers.steps.lanes import AXIS, is_older
 from evenmatch.solvers.steps.spans import (
     ANYONE,

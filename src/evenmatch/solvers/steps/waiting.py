@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, OWNER, TIME, UNTIL
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, OWNER, TIME, UNTIL
 from evenmatch.solvers.steps.lanes import (
     AXIS,
     LANE_LINKS,

@@ -12,7 +12,7 @@ from evenmatch.model.scenario import Limits
 from evenmatch.server.auth import audit as audit_module
 from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.principal import LOCAL
-from evenmatch.server.logs import log
+from evenmatch.server.runtime.logs import log
 from tests.callers import SECRET, Site, add_key, duel, token, with_site
 
 REQUESTS = (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Limits, Tokens
-from evenmatch.server.auth import gate as gate_module
-from evenmatch.server.auth.gate import Gate
+from evenmatch.server.auth import authenticate as gate_module
+from evenmatch.server.auth.authenticate import Gate
 from evenmatch.server.auth.keys import read_keys, write_keys
 from evenmatch.server.auth.refusals import Unauthenticated
 from tests.callers import (

@@ -5,8 +5,8 @@ from typing import Any
 
 from evenmatch.model.queue import Accept, Queue
 from evenmatch.model.ticket import Player
-from evenmatch.server.auth import measured as measured_module
-from evenmatch.server.auth.measured import Measured
+from evenmatch.server.auth import trusted_latency as measured_module
+from evenmatch.server.auth.trusted_latency import Measured
 from tests.callers import QUEUES, Site, add_key, token, with_site
 
 

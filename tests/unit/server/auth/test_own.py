@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch.model.accept import Accept
 from evenmatch.model.queue import Queue
-from evenmatch.server.auth.own import speaks_for
+from evenmatch.server.auth.ownership import speaks_for
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.refusals import Forbidden
 from tests.callers import Site, add_key, duel, token, with_site

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from starlette.routing import Route, WebSocketRoute
 
-from evenmatch.server.app import App
-from evenmatch.server.auth.guard import WEBSOCKET, Guard
+from evenmatch.server.auth.authorize import WEBSOCKET, Guard
 from evenmatch.server.auth.principal import ANYONE, OWN, SERVICE_RIGHTS
 from evenmatch.server.auth.rights import LINES, UNLISTED, line_of
-from evenmatch.server.openapi import openapi_document
+from evenmatch.server.http.app import App
+from evenmatch.server.http.openapi.document import openapi_document
 from tests.callers import Site, with_site
 
 

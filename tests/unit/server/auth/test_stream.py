@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from evenmatch.server.auth.keys import read_keys, write_keys
-from evenmatch.server.sockets import CUT, NOT_VALID
+from evenmatch.server.http.sockets import CUT, NOT_VALID
 from tests.callers import Site, add_key, duel, token, with_site
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.anneal import Annealing
-from evenmatch.solvers.batch.batch import APART, Batch, Plan
-from evenmatch.solvers.batch.reference import cost_of, is_legal
-from evenmatch.solvers.batch.solve import (
+from evenmatch.solvers.teams.anneal import Annealing
+from evenmatch.solvers.teams.batch import APART, Batch, Plan
+from evenmatch.solvers.teams.reference import cost_of, is_legal
+from evenmatch.solvers.teams.solve import (
     anneal,
     best_of,
     child_seeds,
@@ -244,7 +244,7 @@ def test_without_a_table_of_pairs_matches_are_worth_the_same(
     for batch in (plain_batch((3, 3), 65, 1), rich_batch((2, 2), 40, 4)):
         table = prepare(batch)
         with monkeypatch.context() as patched:
-            patched.setattr("evenmatch.solvers.batch.scene.PLAYERS_IN_TABLE", 10)
+            patched.setattr("evenmatch.solvers.teams.evaluation_input.PLAYERS_IN_TABLE", 10)
             free = prepare(batch)
         assert not len(free.scene.costs)
         assert np.array_equal(free.scene.floor, np.zeros(batch.players))

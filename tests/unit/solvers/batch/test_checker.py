@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenmatch.lab.batch_arrays import read_arrays
-from evenmatch.solvers.batch.solve import anneal
+from evenmatch.lab.solve.arrays import read_arrays
+from evenmatch.solvers.teams.solve import anneal
 from tests import galactron
 
 

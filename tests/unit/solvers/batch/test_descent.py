@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from evenmatch import MatchmakingError
-from evenmatch.solvers.batch import descent as module
-from evenmatch.solvers.batch.batch import Batch, Places
-from evenmatch.solvers.batch.descent import Search, descent
-from evenmatch.solvers.batch.judge import judge
-from evenmatch.solvers.batch.reference import cost_of, is_legal
-from evenmatch.solvers.batch.scene import scene_of
-from evenmatch.solvers.batch.start import start_matches
+from evenmatch.solvers.teams import descent as module
+from evenmatch.solvers.teams.batch import Batch, Places
+from evenmatch.solvers.teams.descent import Search, descent
+from evenmatch.solvers.teams.evaluation_input import scene_of
+from evenmatch.solvers.teams.judge import judge
+from evenmatch.solvers.teams.reference import cost_of, is_legal
+from evenmatch.solvers.teams.start import start_matches
 from tests.extent import extent, more
 from tests.unit.solvers.batch.test_judge import divisions
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch

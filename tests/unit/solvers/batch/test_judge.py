@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from evenmatch.solvers.batch.batch import Batch, Places, bare
-from evenmatch.solvers.batch.board import board_of
-from evenmatch.solvers.batch.evaluate import PER_VIOLATION, evaluate
-from evenmatch.solvers.batch.judge import judge
-from evenmatch.solvers.batch.reference import cost_of, is_legal
-from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
-from evenmatch.solvers.batch.start import start_matches
+from evenmatch.solvers.teams.batch import Batch, Places, bare
+from evenmatch.solvers.teams.evaluate import PER_VIOLATION, evaluate
+from evenmatch.solvers.teams.evaluation_input import ILLEGAL, scene_of
+from evenmatch.solvers.teams.judge import judge
+from evenmatch.solvers.teams.reference import cost_of, is_legal
+from evenmatch.solvers.teams.search_state import board_of
+from evenmatch.solvers.teams.start import start_matches
 from tests.extent import extent, more
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch, strange_batch
 

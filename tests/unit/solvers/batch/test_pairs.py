@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.teams.batch import (
     APART,
     NOT_ENEMIES,
     NOT_MATES,
@@ -13,8 +13,8 @@ from evenmatch.solvers.batch.batch import (
     REACHES,
     Batch,
 )
-from evenmatch.solvers.batch.pairs import empty_pairs, fill_rows, tabulate
-from evenmatch.solvers.batch.reference import pair_costs, reaches
+from evenmatch.solvers.teams.pairs import empty_pairs, fill_rows, tabulate
+from evenmatch.solvers.teams.reference import pair_costs, reaches
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch
 
 WORLDS = [

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from evenmatch.solvers.batch import quota
-from evenmatch.solvers.batch.quota import Team, Vector, most_teams
-from evenmatch.solvers.batch.role_start import Choices, _choices_of
+from evenmatch.solvers.teams import quota
+from evenmatch.solvers.teams.quota import Team, Vector, most_teams
+from evenmatch.solvers.teams.role_start import Choices, _choices_of
 
 
 class World(NamedTuple):

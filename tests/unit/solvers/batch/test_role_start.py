@@ -8,12 +8,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from evenmatch.solvers.batch import quota, start
-from evenmatch.solvers.batch.batch import MEAN_GAP, Batch, empty_batch, empty_facts
-from evenmatch.solvers.batch.reference import is_legal
-from evenmatch.solvers.batch.solve import anneal
-from evenmatch.solvers.batch.start import start_matches
-from evenmatch.solvers.pairs import CAPPED
+from evenmatch.solvers.matching.pairs import CAPPED
+from evenmatch.solvers.teams import quota, start
+from evenmatch.solvers.teams.batch import MEAN_GAP, Batch, empty_batch, empty_facts
+from evenmatch.solvers.teams.reference import is_legal
+from evenmatch.solvers.teams.solve import anneal
+from evenmatch.solvers.teams.start import start_matches
 from tests.unit.solvers.batch.test_judge import teams_of
 from tests.unit.solvers.batch.test_start import batch_of, check_legal
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenmatch.solvers.batch.batch import Batch, empty_batch, empty_facts
-from evenmatch.solvers.batch.start import ORDERS, start_matches
+from evenmatch.solvers.teams.batch import Batch, empty_batch, empty_facts
+from evenmatch.solvers.teams.start import ORDERS, start_matches
 from tests.unit.solvers.batch.worlds import plain_batch
 
 SCENARIO = Path(__file__).parents[4] / "scenarios" / "hero_5v5.toml"
@@ -21,7 +21,7 @@ import sys
 sys.modules["scipy"] = sys.modules["highspy"] = None  # whoever imports them fails
 
 import msgspec
-from evenmatch.config import load_scenario
+from evenmatch.config.files import load_scenario
 from evenmatch.lab.simulate import simulate
 
 scenario = load_scenario({str(SCENARIO)!r})

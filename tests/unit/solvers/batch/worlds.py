@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
+from evenmatch.solvers.teams.batch import (
     ALL,
     APART,
     ENEMIES,
@@ -32,7 +33,6 @@ from evenmatch.solvers.batch.batch import (
     empty_batch,
     empty_facts,
 )
-from evenmatch.solvers.pairs import CAPPED, LOG, RAW
 
 
 def sizes_of(players: int, largest: int, rng: np.random.Generator) -> list[int]:

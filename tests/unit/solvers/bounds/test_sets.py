@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import NotSupported
-from evenmatch.solvers.batch import reference
-from evenmatch.solvers.batch.batch import (
+from evenmatch.solvers.bounds import generation
+from evenmatch.solvers.bounds.columns import plan_of, seated_teams
+from evenmatch.solvers.bounds.match_pricing import Search, price_matches, pricing_of
+from evenmatch.solvers.bounds.sets import Proof, prove
+from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
+from evenmatch.solvers.teams import reference
+from evenmatch.solvers.teams.batch import (
     APART,
     MEAN_GAP,
     NOT_ENEMIES,
@@ -25,11 +30,6 @@ from evenmatch.solvers.batch.batch import (
     empty_batch,
     empty_facts,
 )
-from evenmatch.solvers.bounds import generation
-from evenmatch.solvers.bounds.columns import plan_of, seated_teams
-from evenmatch.solvers.bounds.match_pricing import Search, price_matches, pricing_of
-from evenmatch.solvers.bounds.sets import Proof, prove
-from evenmatch.solvers.pairs import CAPPED, LOG, RAW
 from tests.extent import extent, more
 from tests.unit.solvers.batch.worlds import strange_batch
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from evenmatch import MatchmakingError
-from evenmatch.solvers.batch.batch import Batch, Facts, empty_batch, empty_facts
-from evenmatch.solvers.batch.reference import cost_of, is_legal
 from evenmatch.solvers.duels.plan import plan_duels
+from evenmatch.solvers.teams.batch import Batch, Facts, empty_batch, empty_facts
+from evenmatch.solvers.teams.reference import cost_of, is_legal
 
 TOLERANCE = 1e-6
 

@@ -1,0 +1,194 @@
+"""The client of a server: `AsyncClient`, and `Client` for programs without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from evenmatch.client.async_client import AsyncClient as AsyncClient
+from evenmatch.client.exchange import Retry as Retry
+from evenmatch.client.exchange import ServerRefused as ServerRefused
+from evenmatch.client.exchange import ServerUnreachable as ServerUnreachable
+from evenmatch.client.streams import TicketStream as TicketStream
+from evenmatch.wire.live import (
+    Explanation,
+    LongestWaiting,
+    StreamEvent,
+    StreamProblem,
+    UpdateTicket,
+)
+from evenmatch.wire.matches import FeedMatch, FeedPage, MatchState, ReportOutcome
+from evenmatch.wire.tickets import (
+    CreateTicket,
+    ItemCreated,
+    ItemProblem,
+    PlayerRating,
+    QueueState,
+    QueueStats,
+    TicketCreated,
+    TicketListed,
+    TicketState,
+)
+
+ItemT = TypeVar("ItemT")
+
+
+class Client:
+    """The same, for programs without an event loop: `with Client(url) as client`; one thread.
+
+    Args:
+        url: The server's address.
+        token: A service key or a player's token.
+        timeout: Seconds until an answer must be there, long polls left out.
+        retry: How often is tried; `Retry(tries=1)` repeats nothing.
+        tls: For https; None means the certificates that the system trusts.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 30.0,
+        retry: Retry | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._client = AsyncClient(url, token=token, timeout=timeout, retry=retry, tls=tls)
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Client:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close all connections."""
+        self._run(self._client.__aexit__())
+        self._runner.close()
+
+    # Tickets
+
+    def create(self, ticket: CreateTicket, *, key: str | None = None) -> TicketCreated:
+        """Create a ticket; with a `key` of your own, only once however often you call it."""
+        return self._run(self._client.create(ticket, key=key))
+
+    def create_many(
+        self, tickets: Sequence[CreateTicket], *, key: str | None = None
+    ) -> list[ItemCreated | ItemProblem]:
+        """Create up to 1,000 tickets."""
+        return self._run(self._client.create_many(tickets, key=key))
+
+    def get(
+        self, ticket: str, *, wait: float = 0.0, state: str | None = None, match: str | None = None
+    ) -> TicketState:
+        """Return a ticket; with `wait`, at its next change of state or match."""
+        return self._run(self._client.get(ticket, wait=wait, state=state, match=match))
+
+    def tickets(self, player: str) -> list[TicketListed]:
+        """Return a player's tickets; see `AsyncClient.tickets`."""
+        return self._run(self._client.tickets(player))
+
+    def cancel(self, ticket: str) -> str:
+        """Take a waiting ticket back, and return its state."""
+        return self._run(self._client.cancel(ticket))
+
+    def update(self, ticket: str, new: UpdateTicket) -> TicketState:
+        """Give a waiting ticket new facts; it keeps its place."""
+        return self._run(self._client.update(ticket, new))
+
+    def heartbeat(self, ticket: str) -> TicketState:
+        """Say that the ticket's player is still there."""
+        return self._run(self._client.heartbeat(ticket))
+
+    def explain(self, ticket: str) -> Explanation:
+        """Return why a ticket still waits, or how it ended."""
+        return self._run(self._client.explain(ticket))
+
+    def events(self, ticket: str) -> Iterator[TicketState]:
+        """Yield a ticket's present state, then each new one, until it ends."""
+        return self._iterate(self._client.events(ticket))
+
+    def stream(self, *tickets: str) -> Iterator[StreamEvent | StreamProblem]:
+        """Yield what happens to many tickets, for ever."""
+        return self._iterate(self._client.stream(*tickets))
+
+    # Ready-checks
+
+    def accept(self, match: str, ticket: str, *players: str) -> TicketState:
+        """Accept a proposed match for a ticket, or for these players of it."""
+        return self._run(self._client.accept(match, ticket, *players))
+
+    def decline(self, match: str, ticket: str, *players: str) -> TicketState:
+        """Turn a proposed match down for a ticket."""
+        return self._run(self._client.decline(match, ticket, *players))
+
+    # Matches
+
+    def match(self, match: str) -> MatchState:
+        """Return a match, made or only proposed."""
+        return self._run(self._client.match(match))
+
+    def assign(self, match: str, assignment: Mapping[str, str]) -> MatchState:
+        """Say where a match is played; its players hear of it."""
+        return self._run(self._client.assign(match, assignment))
+
+    def finish(self, match: str) -> MatchState:
+        """End a live match, so that its players may queue again."""
+        return self._run(self._client.finish(match))
+
+    def report(self, match: str, outcome: ReportOutcome) -> MatchState:
+        """Say how a match ended."""
+        return self._run(self._client.report(match, outcome))
+
+    def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
+        """Return the matches that came after a record."""
+        return self._run(self._client.page(queue, after, wait=wait))
+
+    def matches(self, queue: str, after: int | None = None) -> Iterator[FeedMatch]:
+        """Yield every match of a queue, for ever."""
+        return self._iterate(self._client.matches(queue, after))
+
+    # Queues and the server
+
+    def rating(self, player: str, queue: str | None = None) -> PlayerRating:
+        """Return what is stored of a player."""
+        return self._run(self._client.rating(player, queue))
+
+    def queues(self) -> list[QueueState]:
+        """Return all queues."""
+        return self._run(self._client.queues())
+
+    def stats(self, queue: str) -> QueueStats:
+        """Return how a queue does."""
+        return self._run(self._client.stats(queue))
+
+    def longest_waiting(self, queue: str, most: int = 20) -> LongestWaiting:
+        """Return the longest waiting tickets of a queue, each with a sentence that says why."""
+        return self._run(self._client.longest_waiting(queue, most))
+
+    def healthz(self) -> bool:
+        """Return whether the server lives."""
+        return self._run(self._client.healthz())
+
+    def _run(self, work: Coroutine[Any, Any, ItemT]) -> ItemT:
+        return self._runner.run(work)
+
+    def _iterate(self, items: AsyncIterable[ItemT]) -> Iterator[ItemT]:
+        iterator: AsyncIterator[ItemT] = aiter(items)
+
+        async def following() -> ItemT:
+            return await anext(iterator)
+
+        async def close() -> None:
+            if (closing := getattr(iterator, "aclose", None)) is not None:
+                await closing()
+
+        try:
+            while True:
+                try:
+                    yield self._run(following())
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._run(close())

@@ -1,0 +1,280 @@
+"""Requests and answers: kept connections, and repeating what may be repeated.
+
+A request is repeated where that can do no harm: it changes nothing, it has an idempotency key, or
+doing it twice is doing it once. It is repeated after a lost connection and after the answers 429
+and 503, with pauses that double and are drawn by chance, so that a thousand clients of a server
+that comes back do not all come at once. A queue that an operator paused is no overload: it may stay
+so for long, and the caller is told at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from evenmatch.client.connection import RESUME_SECONDS, Answer, Connection, retry_after
+from evenmatch.errors import ConfigError, MatchmakingError, Paused
+from evenmatch.wire.tickets import Problem
+
+HEAD_MAX = 65_536
+PASSING = (429, 503)
+"""Statuses of answers that may be other ones later."""
+HTTPS_PORT = 443
+
+ShapeT = TypeVar("ShapeT")
+Chance = Callable[[], float]
+"""Draws a number in [0, 1)."""
+
+
+class ServerRefused(MatchmakingError):
+    """The server answered with an error.
+
+    Args:
+        status: The HTTP status.
+        problem: What the server said.
+        retry_after: After how many seconds the same may be tried again, where that helps.
+    """
+
+    def __init__(
+        self, status: int, problem: Problem, *, retry_after: float = RESUME_SECONDS
+    ) -> None:
+        super().__init__(f"{problem.message} ({problem.error})")
+        self.status = status
+        self.code = problem.error
+        self.message = problem.message
+        self.where = problem.where
+        self.ticket = problem.ticket
+        self.match = problem.match
+        self.next = problem.next
+        self.seconds = problem.seconds
+        self.retry_after = retry_after
+
+    @property
+    def is_passing(self) -> bool:
+        """Return whether the same request may succeed later."""
+        return self.status in PASSING
+
+
+class ServerUnreachable(MatchmakingError, ConnectionError):
+    """No answer came: the server is away, or too slow."""
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """How often a request is tried, and how long the pauses are.
+
+    Args:
+        tries: 1 means that nothing is repeated.
+        first: The first pause is up to so many seconds; each further one up to twice as many.
+        most: No pause is longer, unless the server asks for it; seconds.
+    """
+
+    tries: int = 5
+    first: float = 0.25
+    most: float = 10.0
+
+    def pause(self, tried: int, asked: float, chance: Chance) -> float:
+        """Return the seconds before the next try; at least what the server asked for."""
+        return asked + chance() * min(self.most, self.first * 2.0 ** (tried - 1))
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One request.
+
+    Args:
+        method: Of HTTP.
+        path: With its query.
+        body: As it goes out.
+        key: The idempotency key.
+        wait: Seconds for which the server may hold the answer back.
+        may_repeat: Whether doing it twice is doing it once.
+    """
+
+    method: str
+    path: str
+    body: bytes = b""
+    key: str | None = None
+    wait: float = 0.0
+    may_repeat: bool = True
+
+
+class Exchange:
+    """Requests to one server, over connections that are kept.
+
+    Args:
+        url: `http://host:port` or `https://host:port`.
+        token: A service key or a player's token, sent with each request.
+        connections_max: Requests under way at the same time; streams come on top.
+        timeout: Seconds until an answer must be there, long polls left out.
+        retry: How often is tried.
+        tls: For https; None means the system's certificates.
+        chance: Draws the pauses.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        connections_max: int = 64,
+        timeout: float = 30.0,
+        retry: Retry | None = None,
+        tls: ssl.SSLContext | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"the server's address must look like http://host:port, got {url!r}")
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ConfigError("a token is printable ASCII text; give it as the server made it")
+        self.url = url.rstrip("/")
+        self.timeout = timeout
+        self.retry = retry or Retry()
+        self.chance = chance or random.SystemRandom().random
+        self.token = token
+        is_tls = parts.scheme == "https"
+        self.tls = (tls or ssl.create_default_context()) if is_tls else None
+        # As in a URL: a host header that has an IPv6 address without brackets means another host.
+        self._host = parts.hostname
+        self._authority = f"[{self._host}]" if ":" in self._host else self._host
+        self._port = parts.port or (HTTPS_PORT if is_tls else 80)
+        self._idle: list[Connection] = []
+        self._turn = asyncio.Semaphore(connections_max)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            connection = self._idle.pop()
+            connection.writer.close()
+            with suppress(OSError):
+                await connection.writer.wait_closed()
+
+    async def ask(self, request: Request, shape: type[ShapeT]) -> ShapeT:
+        """Return the answer to a request, as this type.
+
+        Raises:
+            ServerRefused: It is an error.
+            ServerUnreachable: There is none.
+        """
+        answer = await self.answer(request)
+        if answer.status >= 400:
+            raise refused(answer)
+        return msgspec.json.decode(answer.body, type=shape)
+
+    async def answer(self, request: Request) -> Answer:
+        """Return the answer to a request, after as many tries as it may have."""
+        tries, tried = self.retry.tries, 0
+        while True:
+            tried += 1
+            asked = 0.0
+            try:
+                answer = await self.once(request)
+            except ServerUnreachable:
+                if tried >= tries or not request.may_repeat:
+                    raise
+            else:
+                if tried >= tries or not _is_repeated(request, answer):
+                    return answer
+                asked = retry_after(answer.headers)
+            await asyncio.sleep(self.retry.pause(tried, asked, self.chance))
+
+    async def once(self, request: Request) -> Answer:
+        """Return the answer to a request that is tried once."""
+        raw = self.encoded(request)
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self.timeout + request.wait):
+                    return await self._send(raw, request.may_repeat)
+            except (OSError, TimeoutError, asyncio.IncompleteReadError, ValueError) as error:
+                reason = "it took too long" if isinstance(error, TimeoutError) else str(error)
+                raise ServerUnreachable(f"no answer from {self.url}: {reason}") from None
+
+    def encoded(self, request: Request, more: dict[str, str] | None = None) -> bytes:
+        """Return a request as it goes over a connection.
+
+        Raises:
+            ConfigError: A header would end its line and begin another one.
+        """
+        lines = [
+            f"{request.method} {request.path} HTTP/1.1",
+            f"Host: {self._authority}:{self._port}",
+        ]
+        if request.body:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(request.body)}"]
+        elif request.method in ("POST", "PUT", "PATCH"):
+            lines.append("Content-Length: 0")
+        if request.key is not None:
+            lines.append(f"Idempotency-Key: {request.key}")
+        lines += [f"{name}: {value}" for name, value in {**self.credential, **(more or {})}.items()]
+        for line in lines:
+            if not line.isprintable():
+                raise ConfigError(f"a header is one line of printable text, got {line[:80]!r}")
+        return "\r\n".join(lines).encode() + b"\r\n\r\n" + request.body
+
+    @property
+    def credential(self) -> dict[str, str]:
+        """Return the header that says who calls."""
+        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+
+    async def connect(self) -> Connection:
+        """Return a new connection."""
+        reader, writer = await asyncio.open_connection(
+            self._host, self._port, limit=HEAD_MAX, ssl=self.tls
+        )
+        return Connection(reader, writer)
+
+    async def _send(self, raw: bytes, may_repeat: bool) -> Answer:
+        connection = await self._connection()
+        was_used = connection.is_used
+        try:
+            return await self._answer(connection, raw)
+        except (OSError, asyncio.IncompleteReadError):
+            # A kept connection that was closed meanwhile says nothing about the server.
+            if not (was_used and may_repeat):
+                raise
+        return await self._answer(await self.connect(), raw)
+
+    async def _answer(self, connection: Connection, raw: bytes) -> Answer:
+        try:
+            connection.writer.write(raw)
+            status, headers = await connection.head()
+            body = await connection.body(headers)
+        except BaseException:
+            connection.writer.close()
+            raise
+        if headers.get(b"connection", b"").lower() == b"close":
+            connection.writer.close()
+        else:
+            connection.is_used = True
+            self._idle.append(connection)
+        return Answer(status, headers, body)
+
+    async def _connection(self) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if not (connection.writer.is_closing() or connection.reader.at_eof()):
+                return connection
+            connection.writer.close()
+        return await self.connect()
+
+
+def _is_repeated(request: Request, answer: Answer) -> bool:
+    """Return whether a request may be tried again right after this answer."""
+    # A server that has too much to do has done nothing.
+    may_repeat = request.may_repeat or answer.status == 429
+    return answer.status in PASSING and may_repeat and refused(answer).code != Paused.code
+
+
+def refused(answer: Answer) -> ServerRefused:
+    """Return the error that an answer stands for."""
+    try:
+        problem = msgspec.json.decode(answer.body, type=Problem)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        problem = Problem("http_error", answer.body[:200].decode(errors="replace"))
+    return ServerRefused(answer.status, problem, retry_after=retry_after(answer.headers))

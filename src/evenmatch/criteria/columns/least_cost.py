@@ -1,0 +1,76 @@
+"""What a match costs at the least once somebody joins it, for whole columns of matches.
+
+Whoever joins, a `spread` never shrinks; what other criteria say with more players is left open, so
+they count as nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.scales import Floats, scale_gaps
+from evenmatch.criteria.values import scaled_numbers
+from evenmatch.model.ticket import Ticket
+
+SLACK = 1e-9
+"""How far two ways to compute the same cost may differ by rounding."""
+
+
+class LeastCost:
+    """Lower bounds of a queue's criteria.
+
+    Args:
+        objective: The queue's.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        queue, self._objective = objective.queue, objective
+        pairs = zip(queue.criteria, objective.weights, strict=True)
+        self._queue = queue.name
+        self._terms = [(each, weight) for each, weight in pairs if each.kind == "spread"]
+        self.columns = 2 * len(self._terms)
+        self.nobody = (math.inf, -math.inf) * len(self._terms)
+
+    def row(self, ticket: Ticket) -> tuple[float, ...]:
+        """Return the least and the largest value of a ticket for each criterion with a bound."""
+        found: list[float] = []
+        for criterion, _ in self._terms:
+            values = scaled_numbers(criterion, self._queue, ticket)
+            found += [min(values), max(values)]
+        return tuple(found)
+
+    def joined(self, rows: Floats) -> Floats:
+        """Return the row of a match whose tickets have these rows.
+
+        Args:
+            rows: Shape (columns, tickets).
+        """
+        low, high = rows[0::2].min(axis=1), rows[1::2].max(axis=1)
+        return np.stack([low, high], axis=1).ravel()
+
+    def of(self, some: Floats, others: Floats) -> tuple[Floats, Floats]:
+        """Return the least cost and the largest quality of matches with one more ticket.
+
+        Args:
+            some: Rows of matches; the first axis is that of a row's numbers.
+            others: Rows of tickets; the other axes broadcast.
+
+        Returns:
+            Cost and quality; the quality is 1 or more where criteria say nothing of it.
+        """
+        shape = np.broadcast_shapes(some.shape[1:], others.shape[1:])
+        cost: Floats = np.zeros(shape)
+        scaled: Floats = np.zeros(shape)
+        for number, (criterion, weight) in enumerate(self._terms):
+            low, high = 2 * number, 2 * number + 1
+            gaps = np.maximum(some[high], others[high]) - np.minimum(some[low], others[low])
+            least = weight * scale_gaps(criterion.scale, gaps)
+            cost += least
+            if criterion.scale.kind != "none":
+                scaled += least
+        known = self._objective.quality(scaled)
+        quality: Floats = np.full(shape, 1.0 if known is None else known)
+        return cost - SLACK * (1.0 + cost), quality + SLACK

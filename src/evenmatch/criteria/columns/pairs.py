@@ -1,0 +1,149 @@
+"""From when on tickets may be in one match, for whole columns of them.
+
+`Rules.pair_ready_at` is the truth about two tickets. Here the rules that compare numbers (`spread`)
+and single words (`same`) are asked about many pairs at once; what other rules say is left out, so
+the answer is never late, and it is exact where there are no other rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from evenmatch.criteria.base import Comparison
+from evenmatch.criteria.columns.expansions import inverse_table
+from evenmatch.criteria.rules import PERCENTILE_DIGITS, Limit, Rules
+from evenmatch.criteria.scales import Floats
+from evenmatch.model.queue import NUMERIC
+from evenmatch.model.ticket import Ticket, attribute_of
+
+CODE_BYTES = 6
+"""Bytes of a word's code: that two words have the same is not to be expected in a lifetime."""
+UNKNOWN = math.inf
+"""The code of a value that is no word and no number: it may equal anything."""
+MIXED = math.nan
+"""The code of a party whose players differ among themselves: it equals nothing."""
+PERCENTILE_SLACK = 10.0**-PERCENTILE_DIGITS
+"""How far rounding may take a gap of percentiles down."""
+
+
+class PairTable:
+    """`Rules.pair_ready_at` of many pairs, as far as columns of numbers tell it.
+
+    Args:
+        rules: Those of one queue.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._told = [_Told(each, rules) for each in rules.known if _is_told(each, rules)]
+        told = [each for each in rules.known if _is_told(each, rules) or _says_nothing(each, rules)]
+        self._untold = [each for each in rules.known if each not in told]
+        # Sides bind two tickets only in a duel.
+        self._sides_count = bool(rules.sides) and rules.queue.format.is_duel
+        self.columns = 1 + 2 * len(self._told)
+        self.nobody = (-math.inf, *[value for each in self._told for value in each.nobody])
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether columns have told all there is to tell of the tickets seen so far."""
+        return self.is_exact_beside(())
+
+    def is_exact_beside(self, told: Sequence[Limit]) -> bool:
+        """Return the same where something else tells what some rules say."""
+        is_whole = not self._sides_count and all(each in told for each in self._untold)
+        return is_whole and all(each.is_exact for each in self._told)
+
+    def row(self, ticket: Ticket) -> tuple[float, ...]:
+        """Return what is compared of a ticket: its age, then two numbers for each rule."""
+        return (ticket.enqueued_at, *[value for each in self._told for value in each.pair(ticket)])
+
+    def ready_at(self, some: Floats, others: Floats) -> Floats:
+        """Return from when on pairs may play; never later than `Rules.pair_ready_at`.
+
+        Args:
+            some: Rows of tickets, or `nobody`; the first axis is that of a row's numbers.
+            others: The same for those they are compared with; the other axes broadcast.
+
+        Complexity:
+            O(rules) passes over as many numbers as there are pairs.
+        """
+        younger = np.maximum(some[0], others[0])
+        at: Floats = younger
+        for number, each in enumerate(self._told):
+            columns = slice(1 + 2 * number, 3 + 2 * number)
+            waits = each.waits(some[columns], others[columns])
+            if each.counts_from == "younger":
+                waits += younger
+            elif each.counts_from == "older":
+                waits += np.minimum(some[0], others[0])
+            else:
+                # Somebody else of the match may accept it, unless no wait ever does.
+                waits = np.where(waits == math.inf, math.inf, -math.inf)
+            at = np.maximum(at, waits)
+        return at
+
+
+class _Told:
+    """One rule on columns."""
+
+    def __init__(self, limit: Limit, rules: Rules) -> None:
+        rule = limit.rule
+        self._limit = limit
+        self._is_word = rule.kind == "same"
+        self._slack = PERCENTILE_SLACK if rule.unit == "percentile" else 0.0
+        self._when: Callable[[Floats], Floats] = inverse_table(rule.limit, rule.expand)
+        self._apart = limit.when(1.0)
+        self.is_exact = not self._slack
+        self.nobody = (UNKNOWN, UNKNOWN) if self._is_word else (math.inf, -math.inf)
+        self.counts_from = "younger"
+        if rule.accept == "either":
+            self.counts_from = "older" if rules.queue.format.is_duel else "nobody"
+
+    def pair(self, ticket: Ticket) -> Sequence[float]:
+        """Return the least and the largest value of a ticket, or twice its word's code."""
+        if not self._is_word:
+            values = self._limit.values(ticket)
+            return min(values), max(values)
+        name = self._limit.rule.attribute
+        codes = {_code(attribute_of(ticket, player, name)) for player in ticket.players}
+        code = codes.pop() if len(codes) == 1 else MIXED
+        if UNKNOWN in codes or code == UNKNOWN:
+            self.is_exact, code = False, UNKNOWN
+        return code, code
+
+    def waits(self, some: Floats, others: Floats) -> Floats:
+        """Return the wait that each pair's gap needs."""
+        if self._is_word:
+            one, two = some[0], others[0]
+            apart = (one != two) & (one != UNKNOWN) & (two != UNKNOWN)
+            return np.where(apart, self._apart, 0.0)
+        gaps = np.maximum(some[1], others[1]) - np.minimum(some[0], others[0])
+        gaps = np.maximum(gaps - self._slack, 0.0) if self._slack else gaps
+        return self._when(gaps.ravel()).reshape(gaps.shape)
+
+
+def _is_told(limit: Limit, rules: Rules) -> bool:
+    rule = limit.rule
+    if rule.kind == "same":
+        return True
+    kinds = NUMERIC if rules.queue.format.is_duel else ("spread",)
+    return rule.kind in kinds and rule.unit != "relative"
+
+
+def _says_nothing(limit: Limit, rules: Rules) -> bool:
+    """Return whether a rule says nothing about two tickets of many."""
+    if rules.queue.format.is_duel or _is_told(limit, rules):
+        return False
+    if limit.rule.kind in NUMERIC:
+        return limit.rule.kind != "spread"
+    return type(limit.comparison).pair_gap is Comparison.pair_gap
+
+
+def _code(value: object) -> float:
+    """Return a number for a word, equal for equal words on every machine."""
+    if isinstance(value, str):
+        return float(int.from_bytes(blake2b(value.encode(), digest_size=CODE_BYTES).digest()))
+    return float(value) if isinstance(value, int | float) else UNKNOWN

@@ -1,0 +1,224 @@
+"""From when on sets of tickets may be in one match, as far as columns of numbers tell it.
+
+`Rules.ready_at` is the truth about a match. Here every ticket is a **row** of numbers such that the
+row of a set is the largest of its tickets' numbers, one by one: least and largest values, words as
+codes, milliseconds to each region. So a set and one ticket more, or ten thousand tickets each with
+the same set, are one pass. What other rules say is left out: the answer is never late.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from evenmatch.criteria.base import Comparison
+from evenmatch.criteria.columns.expansions import inverse_table
+from evenmatch.criteria.columns.pairs import CODE_BYTES, PERCENTILE_SLACK
+from evenmatch.criteria.kinds.latency import Latency, known_of
+from evenmatch.criteria.kinds.words import Overlap, elements
+from evenmatch.criteria.rules import Limit, Rules
+from evenmatch.criteria.scales import Floats
+from evenmatch.model.queue import NUMERIC
+from evenmatch.model.ticket import Ticket, attribute_of
+
+PLACES_MAX = 64
+"""Places of a rule that have a column of their own."""
+SHARED = 32
+"""Columns for all other places: each has the least of those that share it."""
+
+Row = list[Floats]
+"""A ticket's numbers, or the largest ones of a set: of extents, then of each rule on places."""
+
+
+class JointTable:
+    """`Rules.ready_at` of many sets, as far as columns of numbers tell it.
+
+    Args:
+        rules: Those of one queue.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._extents: list[_Extent] = []
+        self.places: list[Places] = []
+        self.is_whole = True
+        """Whether no rule is left of which two tickets may break what columns do not tell."""
+        for limit in rules.known:
+            if _is_placed(limit):
+                self.places.append(Places(limit, rules))
+            elif _is_extent(limit, rules):
+                self._extents.append(_Extent(limit, rules))
+            elif not _says_nothing(limit, rules):
+                self.is_whole = False
+
+    @property
+    def fills(self) -> list[float]:
+        """Return the number of a column that a ticket knows nothing of, by block."""
+        return [-math.inf, *[each.unknown for each in self.places]]
+
+    def row(self, ticket: Ticket) -> Row:
+        """Return a ticket's numbers by block; later rows may be longer."""
+        own = [ticket.enqueued_at, -ticket.enqueued_at]
+        for each in self._extents:
+            own += each.pair(ticket)
+        return [np.array(own), *[each.row(ticket) for each in self.places]]
+
+    def ready_at(self, joined: Sequence[Floats], place: int | None = None) -> Floats:
+        """Return from when on sets may play; never later than `Rules.ready_at`.
+
+        Args:
+            joined: Rows of sets, or parts of sets; the first axis is that of a row's numbers.
+            place: The only column of the first rule on places that may serve; None: any.
+
+        Complexity:
+            O(columns) passes over as many numbers as there are sets.
+        """
+        extents = joined[0]
+        younger, older = extents[0], -extents[1]
+        at: Floats = younger
+        for number, each in enumerate(self._extents):
+            waits = each.waits(extents[2 + 2 * number], extents[3 + 2 * number])
+            at = np.maximum(at, _since(each.counts_from, waits, younger, older))
+        for number, rule in enumerate(self.places):
+            block = joined[1 + number]
+            gaps = block[place] if place is not None and number == 0 else block.min(axis=0)
+            at = np.maximum(at, _since(rule.counts_from, rule.waits(gaps), younger, older))
+        return at
+
+
+class Places:
+    """A rule that all players meet at one place: a region, or a word that all have.
+
+    Args:
+        limit: The rule.
+        rules: Of the queue.
+    """
+
+    def __init__(self, limit: Limit, rules: Rules) -> None:
+        self._limit = limit
+        self._is_word = isinstance(limit.comparison, Overlap)
+        self.unknown = 1.0 if self._is_word else math.inf
+        self.counts_from = _counts_from(limit, rules)
+        self._when = inverse_table(limit.rule.limit, limit.rule.expand)
+        self._columns: dict[str, int] = {}
+
+    def row(self, ticket: Ticket) -> Floats:
+        """Return what each place is to the players of a ticket who are worst off there."""
+        places = self._words(ticket) if self._is_word else self._pings(ticket)
+        columns = [(self._column(place), value) for place, value in sorted(places.items())]
+        row: Floats = np.full(self.width, self.unknown)
+        for column, value in columns:
+            row[column] = min(row[column], value)
+        return row
+
+    @property
+    def width(self) -> int:
+        """Return how many columns there are."""
+        known = len(self._columns)
+        return known if known < PLACES_MAX else PLACES_MAX + SHARED
+
+    def waits(self, gaps: Floats) -> Floats:
+        """Return the waits that gaps need; any shape."""
+        flat = np.asarray(gaps)
+        return self._when(flat.ravel()).reshape(flat.shape)
+
+    def _column(self, place: str) -> int:
+        column = self._columns.get(place)
+        if column is None and len(self._columns) < PLACES_MAX:
+            column = self._columns[place] = len(self._columns)
+        if column is None:
+            # Places may be any words, so what is remembered of them has a limit.
+            column = PLACES_MAX + blake2b(place.encode(), digest_size=1).digest()[0] % SHARED
+        return column
+
+    def _pings(self, ticket: Ticket) -> dict[str, float]:
+        name = self._limit.rule.attribute
+        first, *others = [known_of(ticket, player, name) for player in ticket.players]
+        common = set(first).intersection(*others)
+        return {place: max([first[place], *[each[place] for each in others]]) for place in common}
+
+    def _words(self, ticket: Ticket) -> dict[str, float]:
+        name = self._limit.rule.attribute
+        sets = [set(elements(attribute_of(ticket, p, name))) for p in ticket.players]
+        return dict.fromkeys(sets[0].intersection(*sets[1:]), 0.0)
+
+
+class _Extent:
+    """A rule on the least and the largest number of a set, or on whether words are equal."""
+
+    def __init__(self, limit: Limit, rules: Rules) -> None:
+        rule = limit.rule
+        self._limit = limit
+        self._is_word = rule.kind == "same"
+        self._slack = PERCENTILE_SLACK if rule.unit == "percentile" else 0.0
+        self._when: Callable[[Floats], Floats] = inverse_table(rule.limit, rule.expand)
+        self._apart = limit.when(1.0)
+        self.counts_from = _counts_from(limit, rules)
+
+    def pair(self, ticket: Ticket) -> tuple[float, float]:
+        """Return the largest value of a ticket and minus the least, or a word's code as both."""
+        if not self._is_word:
+            values = self._limit.values(ticket)
+            return max(values), -min(values)
+        name = self._limit.rule.attribute
+        values = [_code(attribute_of(ticket, player, name)) for player in ticket.players]
+        if any(math.isnan(value) for value in values):
+            return -math.inf, -math.inf
+        return max(values), -min(values)
+
+    def waits(self, high: Floats, low: Floats) -> Floats:
+        """Return the wait that each set's gap needs."""
+        gaps = np.asarray(high + low)
+        if self._is_word:
+            return np.where(gaps > 0.0, self._apart, 0.0)
+        gaps = np.maximum(gaps - self._slack, 0.0) if self._slack else gaps
+        return self._when(gaps.ravel()).reshape(gaps.shape)
+
+
+def _since(counts_from: str, waits: Floats, younger: Floats, older: Floats) -> Floats:
+    if counts_from == "younger":
+        return younger + waits
+    if counts_from == "older":
+        return older + waits
+    # Somebody else of the match may accept it, unless no wait ever does.
+    return np.where(waits == math.inf, math.inf, -math.inf)
+
+
+def _counts_from(limit: Limit, rules: Rules) -> str:
+    if limit.rule.accept == "both":
+        return "younger"
+    return "older" if rules.queue.format.is_duel else "nobody"
+
+
+def _is_placed(limit: Limit) -> bool:
+    comparison = limit.comparison
+    if isinstance(comparison, Overlap):
+        return True
+    return isinstance(comparison, Latency) and comparison.pairs == "region"
+
+
+def _is_extent(limit: Limit, rules: Rules) -> bool:
+    rule = limit.rule
+    if rule.kind == "same":
+        return True
+    kinds = NUMERIC if rules.queue.format.is_duel else ("spread",)
+    return rule.kind in kinds and rule.unit != "relative"
+
+
+def _says_nothing(limit: Limit, rules: Rules) -> bool:
+    """Return whether a rule says nothing about two tickets of many."""
+    if rules.queue.format.is_duel:
+        return False
+    if limit.rule.kind in NUMERIC:
+        return limit.rule.kind != "spread"
+    kinds = ("fullness", "role_rank")
+    return limit.rule.kind in kinds or type(limit.comparison).pair_gap is Comparison.pair_gap
+
+
+def _code(value: object) -> float:
+    """Return a number for a word, equal for equal words on every machine; NaN: may be anything."""
+    if isinstance(value, str):
+        return float(int.from_bytes(blake2b(value.encode(), digest_size=CODE_BYTES).digest()))
+    return float(value) if isinstance(value, int | float) else math.nan

@@ -1,0 +1,90 @@
+"""What a match is like in the units of what a queue compares: rating points, milliseconds, shares.
+
+Quality and cost say how good a match is under the weights and scales of a queue; gaps say the same
+in words that players use. Each criterion has one gap or two, which its kind defines
+(`Comparison.raw_gaps`), and so have rules on numbers and latencies; a queue with roles or parties
+tells of these too, whether or not it has a criterion for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.kinds.numeric import DUEL, RAW
+from evenmatch.criteria.registry import KINDS, comparison_of
+from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+
+NO_GAP = Gap("")
+KNOWN = {gap.words: gap for gap in (DUEL, *RAW.values())}
+KNOWN |= {gap.words: gap for kind in KINDS.values() for gap in kind.raw}
+"""All gaps by their words."""
+
+
+class Gaps:
+    """The gaps of one queue's matches.
+
+    Args:
+        queue: Gives criteria, rules and the format.
+
+    Attributes:
+        names: `rating: team gap`, `latency: mean ping`, `players off their role`, each once.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self._asked: list[tuple[Comparison, tuple[int, ...]]] = []
+        names: list[str] = []
+        for given in _given(queue):
+            compared = comparison_of(given, queue)
+            own = [name_of(given.attribute, gap) for gap in compared.raw]
+            new = tuple([at for at, name in enumerate(own) if name not in names])
+            if new:
+                self._asked.append((compared, new))
+                names += [own[at] for at in new]
+        self.names = tuple(names)
+
+    def of(
+        self, teams: Seats, roles: Assigned = None, *, region: str | None = None
+    ) -> tuple[float, ...]:
+        """Return a number for each name; NaN where it is not known.
+
+        Args:
+            teams: Tickets by team, of a match without bots.
+            roles: What the players were given to play; None asks for the best way.
+            region: Where the match is played; None: in the best region that ever opens.
+
+        Complexity:
+            O(k^2) where pairs count.
+        """
+        found: list[float] = []
+        for compared, places in self._asked:
+            numbers = compared.raw_gaps_in(teams, roles, region)
+            found += [numbers[at] for at in places]
+        return tuple([number if math.isfinite(number) else math.nan for number in found])
+
+
+def name_of(attribute: str, gap: Gap) -> str:
+    """Return what a gap is called in figures.
+
+    >>> name_of("rating", Gap("team gap")), name_of("", Gap("free seats"))
+    ('rating: team gap', 'free seats')
+    """
+    return f"{attribute}: {gap.words}" if attribute and gap.is_of_attribute else gap.words
+
+
+def gap_of_name(name: str) -> Gap:
+    """Return the gap of a name of `Gaps.names`, whatever its attribute."""
+    return KNOWN.get(name.rpartition(": ")[2], NO_GAP)
+
+
+def _given(queue: Queue) -> Iterator[Criterion | Rule]:
+    """Yield what matches are told of: criteria, rules on numbers, then roles and parties."""
+    yield from queue.criteria
+    yield from [rule for rule in queue.rules if rule.kind in (*NUMERIC, "latency")]
+    form = queue.format
+    if form.roles:
+        yield Criterion("role_rank")
+    if not form.solo_only and len(form.players) > 1:
+        yield Criterion("party_parity")

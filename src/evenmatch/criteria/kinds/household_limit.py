@@ -1,0 +1,97 @@
+"""How many players of one household are in a match: the rule `household_limit`.
+
+The attribute (`household` unless the queue names another) says what players share: a home, a
+device, a payment card, or a squad (`party`) whose members queue alone for a match of everyone
+against everyone. A set means several such keys; who has none shares nothing.
+
+`pairs` says where its players are counted: `all` in the whole match, `teammates` in one team, and
+`enemies` in the whole match, but only if they are in different teams; there `limit = 1` means that
+a household may play together and never against itself.
+
+Source:
+    Wu, Dynamic Matching with Teams, footnotes on teaming and boosting: a lobby that is full of one
+    person's friends or accounts is no contest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from evenmatch.criteria.base import Comparison, Seats
+from evenmatch.criteria.kinds.words import elements
+from evenmatch.criteria.relation import are_surely, is_by_team, pairs_within
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.team_packing import Orders
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
+
+
+class HouseholdLimit(Comparison):
+    """The most players of one household that are counted in one place."""
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        self.pairs = pairs_within(given, queue.format)
+        self.is_by_team = is_by_team(self.pairs)
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a household; none at all is fine."""
+        return "must be a name or a set of names, got a map" if isinstance(value, dict) else None
+
+    def gap(self, teams: Seats) -> float:
+        """Return the most players of one household, counted as `pairs` says."""
+        counts = [self._households(team) for team in teams]
+        if self.pairs == "teammates":
+            return float(max((max(own.values(), default=0) for own in counts), default=0))
+        total = sum(counts, Counter[str]())
+        if self.pairs == "enemies":
+            own = [count for key, count in total.items() if all(c[key] < count for c in counts)]
+            return float(max(own, default=0))
+        return float(max(total.values(), default=0))
+
+    def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
+        """Return `gap` of many divisions."""
+        if not self.is_by_team:
+            return super().gap_table(tickets, orders, layout)
+        people = [self._keys(t, p) for t in tickets for p in t.players]
+        largest: Floats = np.zeros(len(orders))
+        for key in self._households(tickets):
+            shares = np.array([key in own for own in people], dtype=np.float64)[orders]
+            starts = np.cumsum([0, *layout])
+            by_team = np.array([shares[:, a:b].sum(axis=1) for a, b in pairwise(starts.tolist())])
+            most = by_team.max(axis=0)
+            if self.pairs == "enemies":
+                total = by_team.sum(axis=0)
+                most = np.where(most < total, total, 0.0)
+            np.maximum(largest, most, out=largest)
+        return largest
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return `gap` of the two where it does not depend on the rest of the match."""
+        if self.pairs == "all":
+            return self.gap(((one, two),))
+        if are_surely(self.pairs, self.queue.format, one, two):
+            return self.gap(((one,), (two,)))
+        return 0.0
+
+    def gap_max(self, tickets: Sequence[Ticket]) -> float:
+        """Return the players of the largest household."""
+        return float(max(self._households(tickets).values(), default=0))
+
+    def gap_alone(self, ticket: Ticket | NewTicket) -> float:
+        """Return what a party makes by itself of every match that it is in."""
+        if self.pairs == "enemies" or len(ticket.players) == 1:
+            return 0.0
+        return float(max(self._households((ticket,)).values(), default=0))
+
+    def _households(self, tickets: Iterable[Ticket | NewTicket]) -> Counter[str]:
+        """Return how many of the players share each key."""
+        return Counter(key for t in tickets for p in t.players for key in self._keys(t, p))
+
+    def _keys(self, ticket: Ticket | NewTicket, player: Player) -> Collection[str]:
+        return elements(attribute_of(ticket, player, self.given.attribute))

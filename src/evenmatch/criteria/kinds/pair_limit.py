@@ -1,0 +1,61 @@
+"""How often the same two players are put into one match: the rule `pair_limit`.
+
+What a player remembers is an attribute of the ticket (`meetings` unless the queue names another):
+a map from player id to how many matches the two have had within the last `within` seconds. The
+engine fills it in when the ticket is accepted, and anew while it waits whenever a match is so long
+ago that it counts no more. Of two memories that differ the larger counts, so nobody evades the
+rule by forgetting.
+
+The gap between two players is the number of matches that they would have had with this one, so the
+limit is what one reads: with `limit = 2` a third match is refused.
+
+Source:
+    Wu, Dynamic Matching with Teams, footnotes on sniping and on fixed matches: who may meet a
+    chosen opponent again and again can trade wins with him, or hunt him.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenmatch.criteria.kinds.worst_pair import WorstPair
+from evenmatch.criteria.relation import Seat
+from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
+
+
+def met_before(ticket: Ticket, player: Player, other: str, attribute: str) -> float:
+    """Return how many matches a player remembers with another one."""
+    value = attribute_of(ticket, player, attribute)
+    return value.get(other, 0.0) if isinstance(value, dict) else 0.0
+
+
+class PairLimit(WorstPair):
+    """How many matches two players have had, this one included; 0 if it is their first."""
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a memory; none at all is fine."""
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            return "must be a map from player id to a number of matches"
+        if any(count < 0.0 for count in value.values()):
+            return f"must count matches from 0, got {min(value.values()):g}"
+        return None
+
+    def between(self, first: Seat, second: Seat) -> float:
+        """Return how many matches the two have had with this one; 0 if they never met."""
+        (_, ticket, one), (_, other, two) = first, second
+        name = self.given.attribute
+        count = max(
+            met_before(ticket, one, two.id, name),
+            met_before(other, two, one.id, name),
+        )
+        return count + 1.0 if count else 0.0
+
+    def gap_max(self, tickets: Sequence[Ticket]) -> float:
+        """Return one more than the most that any two have met."""
+        name = self.given.attribute
+        known = [attribute_of(t, p, name) for t in tickets for p in t.players]
+        counts = [max(value.values(), default=0.0) for value in known if isinstance(value, dict)]
+        return 1.0 + max(counts, default=0.0)

@@ -1,0 +1,98 @@
+"""Party parity: how differently the teams of a match are made up of parties.
+
+Source:
+    Galactron, premades: equal party sizes 100 %, slightly and very different ones 60 and 0 %. For
+    teams of n the polynomial through these three goes on to any n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, zip_longest
+
+import numpy as np
+
+from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.team_packing import Orders
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket
+
+STRAIGHT, SQUARE = 0.6, 0.4
+"""Parts of the cost that grow with the difference, and with its square."""
+
+
+def difference(shapes: Sequence[Sequence[int]]) -> float:
+    """Return x, the largest difference between two teams, in [0, 1].
+
+    Args:
+        shapes: Party sizes by team, in any order.
+
+    >>> difference([[1, 1, 1], [2, 1]]), difference([[3], [1, 1, 1]])
+    (0.5, 1.0)
+    """
+    seats = max(map(sum, shapes))
+    ordered = [sorted(shape, reverse=True) for shape in shapes]
+    largest = max(
+        (
+            sum(abs(a - b) for a, b in zip_longest(one, two, fillvalue=0))
+            for one, two in combinations(ordered, 2)
+        ),
+        default=0,
+    )
+    return min(1.0, largest / 2 / max(1, seats - 1))
+
+
+def cost_of_difference(x: float) -> float:
+    """Return the cost of a difference; both in [0, 1]."""
+    return STRAIGHT * x + SQUARE * x * x
+
+
+class PartyParity(Comparison):
+    """The difference of the teams' sorted party sizes."""
+
+    raw = (Gap("teams of the same party sizes", "%", 1),)
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        self.is_by_team = not queue.format.solo_only and len(queue.format.players) > 1
+
+    def cost(self, teams: Seats) -> float:
+        """Return .6 x + .4 x^2."""
+        return cost_of_difference(self.gap(teams))
+
+    def cost_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `cost` of many divisions."""
+        x = self.gap_table(tickets, orders, layout)
+        return STRAIGHT * x + SQUARE * x * x
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return 1 if all teams are made up of parties of the same sizes, else 0."""
+        del roles
+        shapes = {tuple(sorted([ticket.size for ticket in team])) for team in teams if team}
+        return (float(len(shapes) == 1),)
+
+    def gap(self, teams: Seats) -> float:
+        """Return x; a team without people counts as one without parties, unless it may be empty."""
+        may_be_empty = self.queue.format.is_variable
+        return difference([[t.size for t in team] for team in teams if team or not may_be_empty])
+
+    def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
+        """Return `gap` of many divisions."""
+        # A party is as many as it is at its first player, and nobody at the others, who are
+        # sorted behind all parties: so every team has its shape in as many columns as seats.
+        sizes = np.array([s for t in tickets for s in (t.size, *([0] * (t.size - 1)))], dtype=float)
+        layout = [seats for seats in layout if seats]
+        widest = max(layout)
+        shapes, start = [], 0
+        for seats in layout:
+            shape = np.zeros((len(orders), widest))
+            shape[:, :seats] = -np.sort(-sizes[orders[:, start : start + seats]], axis=1)
+            shapes.append(shape)
+            start += seats
+        largest: Floats = np.zeros(len(orders))
+        for one, two in combinations(shapes, 2):
+            np.maximum(largest, np.abs(one - two).sum(axis=1), out=largest)
+        return np.minimum(1.0, largest / 2 / max(1, widest - 1))

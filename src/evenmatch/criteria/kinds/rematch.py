@@ -1,0 +1,258 @@
+"""Rematches: how recently the players of a match met before, as a cost and as a rule.
+
+What a player remembers is an attribute of the ticket (`recent` unless the queue names another):
+
+- a map from player id to how many matches ago the two met, 1 = in the last one; negative numbers
+  mean that they were in one team;
+- or a set of player ids: the opponents of the last match.
+
+Two players have met n matches ago if both remember it, and n is the larger of their two counts: who
+has played others since is new again. Where only one of them remembers anything at all, that one's
+word counts.
+
+A meeting is fresh by (matches + 1 - n) / matches, so 1 in the last match, and 0 after `matches`
+matches with others.
+
+Source:
+    GameDev.net, "1v1 queuing" (2010): "recent-ness" that dissipates after a few matches with other
+    players; redraws for those who met in the last X matches. With `matches = 1` the criterion is
+    the "opponent variation" of the Galactron problem (`variation` = 1 - cost).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.team_packing import Orders
+from evenmatch.model.queue import RECENT, Criterion, Queue, Rule
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
+
+CHANGED = 0.5
+"""What a meeting counts if opponents are now in one team, or the other way round."""
+
+Known = Mapping[str, float] | None
+"""Whom a player met, and how many matches ago; None if nothing is known."""
+
+
+def known_of(ticket: Ticket | NewTicket, player: Player, attribute: str = RECENT) -> Known:
+    """Return whom a player met, whatever form the attribute has.
+
+    Arrivals files turn a set of one id into a word, or into a number if it looks like one.
+
+    >>> a = Player("a", attributes={"recent": ("b", "c")})
+    >>> known_of(NewTicket((a,)), a)
+    {'b': 1.0, 'c': 1.0}
+    """
+    value = attribute_of(ticket, player, attribute)
+    if value is None or isinstance(value, dict):
+        return value
+    if isinstance(value, tuple):
+        return dict.fromkeys(value, 1.0)
+    return {value if isinstance(value, str) else f"{value:.17g}": 1.0}
+
+
+def memory_problem(value: Value | None) -> str | None:
+    """Return what is wrong with an attribute that should say whom a player met, or None."""
+    if isinstance(value, dict) and not all(abs(ago) >= 1.0 for ago in value.values()):
+        return (
+            "must count matches from 1 = the last one (-1 = in one team), "
+            f"got {min(value.values(), key=abs):g}"
+        )
+    return None
+
+
+def met(one: Player, two: Player, first: Known, second: Known) -> float:
+    """Return how many matches ago two players met; inf if never, negative if in one team.
+
+    Args:
+        one: A player.
+        two: Another one.
+        first: Whom the first remembers.
+        second: Whom the second remembers.
+
+    >>> met(Player("a"), Player("b"), {"b": 1.0}, {"c": 1.0, "a": 2.0})
+    2.0
+    """
+    ago = math.inf if first is None else first.get(two.id, math.inf)
+    if second is None or (ago == math.inf and first is not None):
+        return ago
+    other_ago = second.get(one.id, math.inf)
+    if first is None:
+        return other_ago
+    # Of equally old memories of different kinds, that of opponents counts.
+    return max(ago, other_ago, key=lambda each: (abs(each), each))
+
+
+def freshness(ago: float, matches: int) -> float:
+    """Return how fresh a meeting is, from 1 in the last match to 0 beyond the last `matches`.
+
+    >>> [freshness(ago, 4) for ago in (1, 2, -4, 5)]
+    [1.0, 0.75, 0.25, 0.0]
+    """
+    return max(0.0, (matches + 1 - abs(ago)) / matches)
+
+
+def rematch(teams: Sequence[Sequence[Ticket]], attribute: str, matches: int) -> float:
+    """Return the mean freshness over all pairs of players: the definition of the criterion.
+
+    A pair whose relation has changed counts half, one of the same party nothing.
+
+    Args:
+        teams: Tickets by team.
+        attribute: The name of what players remember.
+        matches: How many of a player's last matches count.
+
+    Returns:
+        A cost in [0, 1].
+
+    Complexity:
+        O(k^2).
+    """
+    seats = [
+        (place, ticket, player, known_of(ticket, player, attribute))
+        for place, team in enumerate(teams)
+        for ticket in team
+        for player in ticket.players
+    ]
+    costs = []
+    for (place, ticket, one, first), (other_place, other, two, second) in combinations(seats, 2):
+        cost = 0.0
+        if ticket is not other and (first is not None or second is not None):
+            ago = met(one, two, first, second)
+            cost = freshness(ago, matches)
+            if (ago < 0.0) != (place == other_place):
+                cost *= CHANGED
+        costs.append(cost)
+    return math.fsum(costs) / len(costs) if costs else 0.0
+
+
+def rematch_table(
+    tickets: Sequence[Ticket],
+    orders: Orders,
+    layout: Sequence[int],
+    attribute: str,
+    matches: int,
+) -> Floats:
+    """Return `rematch` of many divisions of the same tickets.
+
+    Args:
+        tickets: In the order in which `orders` numbers their players.
+        orders: Shape (divisions, k): players in the order of the teams.
+        layout: Players per team; sums to k.
+        attribute: The name of what players remember.
+        matches: How many of a player's last matches count.
+
+    Returns:
+        Shape (divisions,).
+
+    Complexity:
+        O(divisions * k^2), O(k^2) where nobody met.
+    """
+    fresh, were_mates = _pairs(tickets, attribute, matches)
+    totals: Floats = np.zeros(len(orders))
+    k = len(fresh)
+    if k < 2 or not fresh.any():
+        return totals
+    teams = np.repeat(np.arange(len(layout)), layout)
+    for one, two in combinations(range(k), 2):
+        pair = orders[:, one], orders[:, two]
+        same = were_mates[pair] == (teams[one] == teams[two])
+        totals += fresh[pair] * np.where(same, 1.0, CHANGED)
+    return totals / (k * (k - 1) / 2)
+
+
+def _pairs(
+    tickets: Sequence[Ticket], attribute: str, matches: int
+) -> tuple[Floats, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
+    """Return the freshness of each pair of players, and whether they were in one team then."""
+    seats = [(t, p, known_of(t, p, attribute)) for t in tickets for p in t.players]
+    fresh = np.zeros((len(seats), len(seats)))
+    were_mates = np.zeros((len(seats), len(seats)), dtype=np.bool_)
+    for (row, first), (column, second) in combinations(enumerate(seats), 2):
+        if first[0] is not second[0]:
+            ago = met(first[1], second[1], first[2], second[2])
+            fresh[row, column] = fresh[column, row] = freshness(ago, matches)
+            were_mates[row, column] = were_mates[column, row] = ago < 0.0
+    return fresh, were_mates
+
+
+def duel_gap(first: Ticket, second: Ticket, attribute: str, matches: int) -> float:
+    """Return `rule_gap` of two solo tickets, by a shorter way."""
+    one, two = first.players[0], second.players[0]
+    ago = met(one, two, known_of(first, one, attribute), known_of(second, two, attribute))
+    return freshness(ago, matches) if 0.0 < ago <= matches else 0.0
+
+
+def rule_gap(tickets: Sequence[Ticket], attribute: str, matches: int) -> float:
+    """Return the freshest meeting of two opponents among the tickets, in whatever teams now.
+
+    It does not depend on the division into teams, so what it says of two tickets holds for each
+    match that has both. Players of one party do not count.
+
+    Complexity:
+        O(k^2), O(k) where nobody remembers anything.
+    """
+    seats = [(t, p, known_of(t, p, attribute)) for t in tickets for p in t.players]
+    gap = 0.0
+    if all(known is None for _, _, known in seats):
+        return gap
+    for (ticket, one, first), (other, two, second) in combinations(seats, 2):
+        if ticket is not other:
+            ago = met(one, two, first, second)
+            if ago > 0.0:
+                gap = max(gap, freshness(ago, matches))
+    return gap
+
+
+class Rematch(Comparison):
+    """How recently players met: the mean over pairs, and for rules the freshest meeting."""
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        # The rule does not ask who is in whose team now.
+        self.is_by_team = isinstance(given, Criterion) and max(queue.format.players) > 1
+
+    raw = (Gap("pairs who met lately", "%", is_of_attribute=False),)
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a memory; none at all is fine."""
+        return memory_problem(value)
+
+    def cost(self, teams: Seats) -> float:
+        """Return the mean freshness over all pairs."""
+        return rematch(teams, self.given.attribute, self.given.matches)
+
+    def cost_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `cost` of many divisions."""
+        return rematch_table(tickets, orders, layout, self.given.attribute, self.given.matches)
+
+    def gap(self, teams: Seats) -> float:
+        """Return the freshest meeting of two opponents."""
+        tickets = [ticket for team in teams for ticket in team]
+        return rule_gap(tickets, self.given.attribute, self.given.matches)
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the share of the pairs who met in the last `matches` matches, as enemies or not.
+
+        Pairs of one party count as those who did not meet.
+        """
+        del roles
+        tickets = [ticket for team in teams for ticket in team]
+        fresh, _ = _pairs(tickets, self.given.attribute, self.given.matches)
+        pairs = len(fresh) * (len(fresh) - 1)
+        return (np.count_nonzero(fresh) / pairs if pairs else 0.0,)
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return `gap` of the two: who met, met in every match."""
+        if len(one.players) == len(two.players) == 1:
+            return duel_gap(one, two, self.given.attribute, self.given.matches)
+        return rule_gap((one, two), self.given.attribute, self.given.matches)

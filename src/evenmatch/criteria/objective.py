@@ -1,0 +1,323 @@
+"""How good a match is: criteria and waiting in one number, and quality for people.
+
+    cost = sum_d f_d q_d(match) + wait_price * (sum of its players' waits + wait_max per bot)
+    quality = 1 - sum_d f_d q_d(match) / sum_d f_d
+
+A bot makes every q_d of its match 1. Waits never enter quality. This is Schlup's eq. (1) for
+`spread` criteria with the default price 1/wait_max, and the objective of every other source with
+other criteria and prices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from evenmatch.criteria.base import Seats
+from evenmatch.criteria.divider import Divider, Teams, teams_of
+from evenmatch.criteria.divisions import Table, division_of
+from evenmatch.criteria.kinds.numeric import Numeric
+from evenmatch.criteria.percentile import samples_of
+from evenmatch.criteria.registry import comparison_of
+from evenmatch.criteria.roles import role_problem
+from evenmatch.criteria.rules import Rules, side_of
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.venue import Venues
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
+
+Cost = TypeVar("Cost", float, Floats)
+COST_SLACK = 1e-12
+"""Divisions whose costs differ by less are equal; the first of them is taken."""
+DESCENTS_MAX = 50
+"""Swaps of one descent where there are too many divisions to look at all."""
+LOOK_AGAIN = 64
+"""Divisions that the table likes best and the reference looks at again, for rules on teams."""
+
+
+class Seating(msgspec.Struct, frozen=True, gc=False):
+    """Tickets divided into teams, and what that is worth.
+
+    Args:
+        teams: Tickets by team.
+        criteria_cost: sum_d f_d q_d, if the match is made as soon as it was asked for and legal.
+        quality: In [0, 1]; None if no criterion is scaled to [0, 1].
+        ready_at: Instant from which every rule holds for every ticket.
+        roles: Each player's role by team, party by party; None where the queue has no roles.
+    """
+
+    teams: Teams
+    criteria_cost: float
+    quality: float | None
+    ready_at: float
+    roles: tuple[tuple[str, ...], ...] | None = None
+
+
+def weights_of(queue: Queue) -> list[float]:
+    """Return the weight of each criterion: k / (number of criteria) where none is given."""
+    default = queue.format.k / max(1, len(queue.criteria))
+    return [default if c.weight is None else c.weight for c in queue.criteria]
+
+
+class Objective:
+    """The criteria, prices and rules of one queue, ready to be asked."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.rules = Rules(queue)
+        self.venues = Venues(queue)
+        self.weights = weights_of(queue)
+        scaled = [c.scale.kind != "none" for c in queue.criteria]
+        compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
+        self._terms = list(zip(compared, self.weights, scaled, strict=True))
+        self._scaled_weight = math.fsum(weight for _, weight, counts in self._terms if counts)
+        self._quality_of_nothing = 1.0 if all(scaled) else None
+        self._divided = [each for each in self._terms if each[0].is_by_team]
+        self._by_team = bool(self._divided) or self.rules.depend_on_teams
+        self._one_each = max(queue.format.players) == 1 and not queue.format.sides
+        self._is_plain_duel = queue.format.is_duel and not queue.format.sides
+        self._divider = Divider(queue.format)
+        compared += [comparison_of(rule, queue) for rule in queue.rules]
+        checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
+        checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
+        self._checks = tuple(dict.fromkeys(checks))
+        sides = ("side",) if queue.format.sides else ()
+        self.samples = samples_of(queue)
+        self.id_lists = frozenset(c.given.attribute for c in compared if c.given.kind == "avoid")
+        self.declared = frozenset(
+            (*(attribute for attribute, _ in self._checks), *queue.attributes, *sides)
+        )
+
+    def missing(self, ticket: Ticket | NewTicket) -> str | None:
+        """Return a sentence about what the ticket lacks or has wrong, or None."""
+        for player in ticket.players:
+            for attribute, problem in self._checks:
+                if wrong := problem(attribute_of(ticket, player, attribute)):
+                    whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
+                    return f"attribute {attribute}{whose} {wrong}"
+        if wrong := self.rules.hopeless(ticket):
+            return wrong
+        form = self.queue.format
+        if wrong := _side_problem(ticket, form.sides):
+            return wrong
+        return role_problem(ticket, form.roles) if form.roles else None
+
+    def seat(
+        self, tickets: Sequence[Ticket], bots: int = 0, now: float = math.inf
+    ) -> Seating | None:
+        """Divide tickets into teams by the best split under the criteria.
+
+        Args:
+            tickets: By (enqueued_at, sequence).
+            bots: Seats that computer players fill.
+            now: A division that is legal now is preferred to a better one that is not yet. What
+                waiting opens by then counts, see `Comparison.cost_at`.
+
+        Returns:
+            The best division found, or None if the tickets do not fill a match.
+
+        Complexity:
+            One evaluation where no criterion compares teams. Else all divisions of two teams of at
+            most 16 parties, and up to `divider.FEW` of other formats; where there are more, a
+            descent from an even division by swaps of two parties.
+        """
+        if self._is_plain_duel and len(tickets) == 2 and not bots:
+            return self._seat_duel(tickets[0], tickets[1], now)
+        if self._one_each:
+            form = self.queue.format
+            if not form.k_min <= len(tickets) + bots <= form.k:
+                return None
+            alone = [(ticket,) for ticket in tickets]
+            return self._evaluate((*alone, *((),) * (form.k - len(alone))), bots, now)
+        if self._by_team and not bots:
+            return self._best(tickets, now)
+        teams = self._divider.first(tickets, bots)
+        return None if teams is None else self._evaluate(teams, bots, now)
+
+    def legal_at(self, tickets: Sequence[Ticket]) -> float:
+        """Return from when on some division of the tickets is legal; inf if none ever is.
+
+        Args:
+            tickets: By (enqueued_at, sequence).
+
+        Returns:
+            `ready_at` of what `seat` returns long before anything is legal, without the criteria.
+
+        Complexity:
+            That of the rules on the divisions that `seat` looks at.
+        """
+        if not self.rules.depend_on_teams:
+            teams = self._divider.first(tickets)
+            return math.inf if teams is None else self.rules.ready_at(teams)
+        tables, are_all = self._divider.tables(tickets)
+        if not are_all:
+            seating = self._best(tickets, -math.inf)
+            return math.inf if seating is None else seating.ready_at
+        if not tables:
+            return math.inf
+        early = np.concatenate([self._late(tickets, table, -math.inf) for table in tables])
+        best = math.inf
+        for row in np.argsort(early, kind="stable")[:LOOK_AGAIN].tolist():
+            if early[row] >= best:
+                break
+            best = min(best, self.rules.ready_at(_row_of(tickets, tables, row)))
+        return best
+
+    def judge(self, teams: Teams, now: float = math.inf) -> Seating:
+        """Return what a given division is worth, and from when on the rules allow it.
+
+        Args:
+            teams: Tickets by team; seats may be free, but at least two people play. Whether sides
+                and roles allow it is not looked at.
+            now: When the match is made, if rules allow it by then.
+        """
+        return self._evaluate(teams, 0, now)
+
+    def factors(
+        self, teams: Seats, bots: int = 0, *, region: str | None = None
+    ) -> tuple[float, ...]:
+        """Return the cost q_d of each criterion in the queue's order; waits are not in it.
+
+        Args:
+            teams: Tickets by team, `Seating.teams` or any other division.
+            bots: Seats that computer players fill; with any, every criterion costs 1.
+            region: Where the match is played; None: in the best region that ever opens.
+        """
+        if bots:
+            return (1.0,) * len(self._terms)
+        return tuple([compared.cost_in(teams, region) for compared, _, _ in self._terms])
+
+    def cost(self, seating: Seating, bots: int, at: float) -> float:
+        """Return the whole cost of a match made at the instant `at`."""
+        waits = 0.0
+        for team in seating.teams:
+            for ticket in team:
+                waits += len(ticket.players) * (at - ticket.enqueued_at)
+        if bots:
+            waits += bots * (self.queue.wait_max or 0.0)
+        return seating.criteria_cost + self.queue.price * waits
+
+    def _best(self, tickets: Sequence[Ticket], now: float) -> Seating | None:
+        """Return the best of many divisions: legal soonest, then cheapest, then first."""
+        tables, are_all = self._divider.tables(tickets)
+        if not tables:
+            return None
+        if not are_all:
+            tables = self._descend(tickets, tables[0], now)
+        costs = np.concatenate([self._costs(tickets, table) for table in tables])
+        if not self.rules.depend_on_teams:
+            row = int(np.argmax(costs <= costs.min() + COST_SLACK))
+            return self._evaluate(_row_of(tickets, tables, row), 0, now)
+        late = np.concatenate([self._late(tickets, table, now) for table in tables])
+        best: tuple[float, float] | None = None
+        chosen = None
+        for row in np.lexsort((costs, late))[:LOOK_AGAIN].tolist():
+            # The table is never late: whoever follows is legal no sooner than it says. And of
+            # divisions that never become legal, one is as good as another.
+            if best is not None and (late[row] > best[0] or best[0] == math.inf == late[row]):
+                break
+            seating = self._evaluate(_row_of(tickets, tables, row), 0, now)
+            key = (max(seating.ready_at, now), seating.criteria_cost)
+            if best is None or key < best:
+                best, chosen = key, seating
+        return chosen
+
+    def _descend(self, tickets: Sequence[Ticket], table: Table, now: float) -> tuple[Table, ...]:
+        """Return a division that no swap of two parties betters, as a table of its own."""
+        late, cost = self._late(tickets, table, now)[0], self._costs(tickets, table)[0]
+        for _ in range(DESCENTS_MAX):
+            around = self._divider.neighbours(tickets, table, 0)
+            if not len(around.orders):
+                break
+            lates, costs = self._late(tickets, around, now), self._costs(tickets, around)
+            row = int(np.lexsort((costs, lates))[0])
+            if (lates[row], costs[row] + COST_SLACK) >= (late, cost):
+                break
+            late, cost = lates[row], costs[row]
+            table = Table(table.layout, around.orders[row : row + 1])
+        return (table,)
+
+    def _costs(self, tickets: Sequence[Ticket], table: Table) -> Floats:
+        """Return of each division what the division changes of the criteria's cost."""
+        costs: Floats = np.zeros(len(table.orders))
+        for compared, weight, _ in self._divided:
+            costs += weight * compared.cost_table(tickets, table.orders, table.layout)
+        return costs
+
+    def _late(self, tickets: Sequence[Ticket], table: Table, now: float) -> Floats:
+        """Return from when on each division is legal, `now` if it is already."""
+        if not self.rules.depend_on_teams:
+            return np.full(len(table.orders), now)
+        return np.maximum(self.rules.ready_table(tickets, table.orders, table.layout), now)
+
+    def _seat_duel(self, one: Ticket, two: Ticket, now: float) -> Seating:
+        """Return the only division of a duel, by a shorter way."""
+        ready_at = self.rules.duel_ready_at(one, two)
+        at = max(ready_at, now)
+        total = scaled = 0.0
+        for compared, weight, counts in self._terms:
+            cost = weight * compared.cost_of_duel(one, two, at)
+            total += cost
+            if counts:
+                scaled += cost
+        return Seating(((one,), (two,)), total, self.quality(scaled), ready_at)
+
+    def _evaluate(self, teams: Teams, bots: int, now: float) -> Seating:
+        ready_at = self.rules.ready_at(teams)
+        at = max(ready_at, now)
+        roles = self._divider.roles(teams)
+        if bots:
+            worst = self.quality(self._scaled_weight)
+            return Seating(teams, math.fsum(self.weights), worst, ready_at, roles)
+        total = scaled = 0.0
+        for compared, weight, counts in self._terms:
+            cost = weight * compared.cost_at(teams, at)
+            total += cost
+            if counts:
+                scaled += cost
+        return Seating(teams, total, self.quality(scaled), ready_at, roles)
+
+    def quality(self, scaled: Cost) -> Cost | float | None:
+        """Return what a match is worth, or many are, whose scaled criteria cost so much.
+
+        Returns:
+            In [0, 1]; None if no criterion is scaled to [0, 1].
+        """
+        if self._scaled_weight:
+            return 1.0 - scaled / self._scaled_weight
+        return self._quality_of_nothing
+
+
+def _side_problem(ticket: Ticket | NewTicket, sides: tuple[str, ...]) -> str | None:
+    """Return a sentence about a side that is no side of the queue, or about two in one party."""
+    if not sides:
+        return None
+    insisted = side_of(ticket)
+    for player in ticket.players:
+        side = attribute_of(ticket, player, "side")
+        if side is None or side == "":
+            continue
+        if side not in sides:
+            allowed = f"one of {', '.join(sides)}, or absent"
+            return f"side must be {allowed}, got {_shown(side)}"
+        if side != insisted:
+            return f"side must be the same for a whole party, got {insisted} and {side}"
+    return None
+
+
+def _shown(value: Value) -> str:
+    return f"{value:.80}" if isinstance(value, str) else f"{value!r:.80}"
+
+
+def _row_of(tickets: Sequence[Ticket], tables: Sequence[Table], row: int) -> Teams:
+    """Return a division of many tables by its number."""
+    party_of = [party for party, ticket in enumerate(tickets) for _ in ticket.players]
+    for layout, orders in tables:
+        if row < len(orders):
+            return teams_of(tickets, division_of(orders[row].tolist(), layout, party_of))
+        row -= len(orders)
+    raise IndexError(row)

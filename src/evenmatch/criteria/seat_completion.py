@@ -1,0 +1,396 @@
+"""Which parties complete a match: the seats that they can take, as bits of one number.
+
+A **state** is what the parties chosen so far can make of the teams. With few states it is a number
+whose bits are ways to have filled the seats, by team and role, so that a party moves all of them at
+once: sizes, sides and roles are answered exactly. For teams too large for that, states are counts
+of parties by kind, and `Labels` answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from evenmatch.criteria.roles import Masks, mask_of
+from evenmatch.criteria.rules import side_of
+from evenmatch.criteria.set_completion import Labels
+from evenmatch.model.queue import Format, Queue
+from evenmatch.model.ticket import Ticket
+
+BITS_MAX = 1 << 16
+"""Ways to fill seats that are told one by one."""
+BITS_A_STEP = 1 << 12
+"""Bits that are moved within one evaluation."""
+QUESTION = 16
+"""Evaluations of one question to `Labels`."""
+
+State = Any
+"""What the chosen parties make of the seats; false if they do not go together."""
+
+
+class Completed(NamedTuple):
+    """A choice that fills all seats.
+
+    Args:
+        chosen: Places of the parties, ascending: the first choice in their order.
+        last: The last place at which a choice can begin; later ones are hopeless.
+    """
+
+    chosen: list[int]
+    last: int
+
+
+class Seats(Protocol):
+    """The seats of one format."""
+
+    sizes: list[int]
+    """Players by kind."""
+    steps: int
+    """Evaluations made so far."""
+
+    def kind_of(self, ticket: Ticket) -> int:
+        """Return the number of a ticket's kind: those of one kind fill seats alike."""
+        ...
+
+    def forget(self) -> None:
+        """Forget the kinds of tickets that are gone; none may be left."""
+        ...
+
+    def start(self, kind: int) -> State:
+        """Return the state of one party."""
+        ...
+
+    def after(self, state: State, kind: int) -> State:
+        """Return the state with one party more."""
+        ...
+
+    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+        """Return which parties complete a state, those first that come first; None if none do."""
+        ...
+
+    def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
+        """Return how many of the parties, in order, complete a state; None if all are too few.
+
+        Fewer may be said by `CountedSeats`.
+        """
+        ...
+
+
+def seats_of(queue: Queue, closed: frozenset[str]) -> Seats:
+    """Return the seats of a queue's matches.
+
+    Args:
+        queue: Gives teams, sides and roles.
+        closed: Sides on which no ticket insists.
+    """
+    form = queue.format
+    insisted = [side for side in form.sides if side not in closed]
+    if form.solo_only and not insisted and not form.roles:
+        return SoloSeats(form)
+    rooms = _rooms(form, is_one=form.solo_only and not insisted)
+    if math.prod(room + 1 for team in rooms for room in team) <= BITS_MAX:
+        return PackedSeats(form, closed, rooms)
+    return CountedSeats(queue, closed)
+
+
+class SoloSeats:
+    """Seats for single players who take any."""
+
+    def __init__(self, form: Format) -> None:
+        self._k, self.sizes, self.steps = form.k, [1], 0
+
+    def kind_of(self, ticket: Ticket) -> int:
+        """Return the only kind."""
+        del ticket
+        return 0
+
+    def forget(self) -> None:
+        """Forget nothing."""
+
+    def start(self, kind: int) -> State:
+        """Return how many play."""
+        del kind
+        return 1
+
+    def after(self, state: State, kind: int) -> State:
+        """Return how many play with one more; 0 if there is no seat."""
+        del kind
+        return (state + 1) % (self._k + 1)
+
+    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+        """Return the first who are needed."""
+        self.steps += 1
+        room = self._k - int(state)
+        return Completed(list(range(room)), len(kinds) - room) if len(kinds) >= room else None
+
+    def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
+        """Return how many are needed."""
+        room = self._k - int(state)
+        return room if len(kinds) >= room else None
+
+
+class PackedSeats:
+    """Seats by team and role; each bit of a state is one way to have filled them.
+
+    Args:
+        form: Teams, sides and roles.
+        closed: Sides on which no ticket insists.
+        rooms: Seats by team, and within it by role.
+
+    Complexity:
+        A few operations on numbers of `BITS_MAX` bits at most for each party.
+    """
+
+    def __init__(
+        self, form: Format, closed: frozenset[str], rooms: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self._form, self._closed, self._rooms = form, closed, rooms
+        self._k = form.k
+        self._are_alike = not form.sides and len(set(rooms)) == 1
+        flat = [room for team in rooms for room in team]
+        bits = math.prod(room + 1 for room in flat)
+        self._step = 1 + bits // BITS_A_STEP
+        self._full = 1 << (bits - 1)
+        # How many sit on each seat of a team and role, for each bit; and what one more adds.
+        self._strides = [math.prod(room + 1 for room in flat[:at]) for at in range(len(flat))]
+        numbers = np.arange(bits)
+        self._taken = [
+            numbers // stride % (room + 1) for stride, room in zip(self._strides, flat, strict=True)
+        ]
+        self._masks: dict[tuple[int, tuple[int, ...]], int] = {}
+        self.steps = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all kinds."""
+        self.sizes: list[int] = []
+        self._numbers: dict[tuple[int, int, Masks], int] = {}
+        self._by_ways: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+        self._ways: list[tuple[tuple[int, int], ...]] = []
+        self._first: list[tuple[tuple[int, int], ...]] = []
+
+    def kind_of(self, ticket: Ticket) -> int:
+        """Return the number of a ticket's kind."""
+        form = self._form
+        side = side_of(ticket) if form.sides else ""
+        team = form.sides.index(side) if side and side not in self._closed else -1
+        masks: Masks = ()
+        if form.roles:
+            masks = tuple(
+                sorted(Counter([mask_of(player, form.roles) for player in ticket.players]).items())
+            )
+        key = (ticket.size, team, masks)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = self._number(*key)
+        return number
+
+    def start(self, kind: int) -> State:
+        """Return the state of one party, in the first of teams that are alike."""
+        state = 0
+        for mask, shift in self._first[kind]:
+            state |= (1 & mask) << shift
+        return state
+
+    def after(self, state: State, kind: int) -> State:
+        """Return the state with one party more."""
+        found = 0
+        for mask, shift in self._ways[kind]:
+            found |= (state & mask) << shift
+        self.steps += self._step
+        return found
+
+    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+        """Return which parties complete a state.
+
+        Backwards over the parties it is found from which states those that are left can fill up;
+        then each is taken, in order, that leaves one of these.
+        """
+        goal = self._full
+        if state & goal:
+            return Completed([], -1)
+        goals = [goal] * (len(kinds) + 1)
+        left: dict[int, int] = {}
+        last = -1
+        for place in range(len(kinds) - 1, -1, -1):
+            kind = kinds[place]
+            count = left.get(kind, 0)
+            # More of a kind than fit make no difference.
+            if count * self.sizes[kind] < self._k:
+                left[kind] = count + 1
+                before = goal
+                for mask, shift in self._ways[kind]:
+                    goal |= (before >> shift) & mask
+                self.steps += self._step
+            goals[place] = goal
+            if last < 0 and state & goal:
+                last = place
+        if last < 0:
+            return None
+        chosen: list[int] = []
+        for place, kind in enumerate(kinds):
+            taken = self.after(state, kind)
+            if taken & goals[place + 1]:
+                chosen.append(place)
+                state = taken
+                if state & self._full:
+                    break
+        return Completed(chosen, last)
+
+    def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
+        """Return how many of the parties, in order, it takes to complete a state."""
+        taken: dict[int, int] = {}
+        for place, kind in enumerate(kinds):
+            if state & self._full:
+                return place
+            count = taken.get(kind, 0)
+            if count * self.sizes[kind] < self._k:
+                taken[kind] = count + 1
+                state |= self.after(state, kind)
+        return len(kinds) if state & self._full else None
+
+    def _number(self, size: int, team: int, masks: Masks) -> int:
+        teams = range(len(self._rooms)) if team < 0 or len(self._rooms) == 1 else (team,)
+        uses = _uses(masks, self._rooms[0]) if masks else [(size,)]
+        ways = tuple([way for each in teams for use in uses if (way := self._way(each, use))])
+        number = self._by_ways.setdefault((size, ways), len(self.sizes))
+        if number == len(self.sizes):
+            self.sizes.append(size)
+            self._ways.append(ways)
+            alone = range(1) if self._are_alike else teams
+            first = [way for each in alone for use in uses if (way := self._way(each, use))]
+            self._first.append(tuple(first))
+        return number
+
+    def _way(self, team: int, use: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return the states in which a team has these seats free, and how far they move."""
+        rooms, at = self._rooms[team], sum(map(len, self._rooms[:team]))
+        if any(count > room for count, room in zip(use, rooms, strict=True)):
+            return None
+        shift = sum(count * stride for count, stride in zip(use, self._strides[at:], strict=False))
+        mask = self._masks.get((team, use))
+        if mask is None:
+            free = np.ones(len(self._taken[0]), dtype=np.bool_)
+            for place, (count, room) in enumerate(zip(use, rooms, strict=True), at):
+                free &= self._taken[place] + count <= room
+            mask = int.from_bytes(np.packbits(free, bitorder="little").tobytes(), "little")
+            self._masks[team, use] = mask
+        return mask, shift
+
+
+class CountedSeats:
+    """Seats of formats too large to be told way by way: counts of kinds, and `Labels`.
+
+    Exact for sizes and sides, and for roles of single players; with parties and roles a choice
+    may be overlooked.
+    """
+
+    def __init__(self, queue: Queue, closed: frozenset[str]) -> None:
+        self._k = queue.format.k
+        self._labels = Labels(queue)
+        self._labels.closed = closed
+        self.steps = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all kinds."""
+        self._labels.forget()
+        self.sizes: list[int] = []
+        self._kinds: list[tuple[int, int]] = []
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def kind_of(self, ticket: Ticket) -> int:
+        """Return the number of a ticket's kind."""
+        kind = self._labels.kind_of(ticket)
+        number = self._numbers.setdefault(kind, len(self._kinds))
+        if number == len(self._kinds):
+            self._kinds.append(kind)
+            self.sizes.append(kind[0])
+        return number
+
+    def start(self, kind: int) -> State:
+        """Return the room left and the only party."""
+        return self._k - self.sizes[kind], {self._kinds[kind]: 1}
+
+    def after(self, state: State, kind: int) -> State:
+        """Return the state with one party more; None if it has too few seats."""
+        room, have = state
+        room -= self.sizes[kind]
+        self.steps += 1
+        own = self._kinds[kind]
+        return None if room < 0 else (room, {**have, own: have.get(own, 0) + 1})
+
+    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+        """Return the parties found without ever going back."""
+        room, given = state
+        have, left = Counter(given), Counter([self._kinds[kind] for kind in kinds])
+        self.steps += len(kinds)
+        if not self._may_fill(have, left):
+            return None
+        chosen: list[int] = []
+        hopeless: set[int] = set()
+        for place, kind in enumerate(kinds):
+            if room == 0:
+                break
+            own = self._kinds[kind]
+            left[own] -= 1
+            if kind in hopeless or own[0] > room:
+                continue
+            have[own] += 1
+            if self._may_fill(have, left):
+                chosen.append(place)
+                room -= own[0]
+            else:
+                # Whoever comes later has more chosen and less left: the kind stays hopeless.
+                have[own] -= 1
+                hopeless.add(kind)
+        return None if room else Completed(chosen, len(kinds) - 1)
+
+    def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
+        """Return how many parties are needed at the least; more are asked about in doubling."""
+        _, given = state
+        count = min(1, len(kinds))
+        while True:
+            self.steps += count
+            left = Counter([self._kinds[kind] for kind in kinds[:count]])
+            if self._may_fill(given, left):
+                return count // 2
+            if count == len(kinds):
+                return None
+            count = min(2 * count, len(kinds))
+
+    def _may_fill(
+        self, have: Mapping[tuple[int, int], int], left: Mapping[tuple[int, int], int]
+    ) -> bool:
+        answer = self._labels.may_fill(have, left)
+        self.steps += QUESTION
+        return answer is True
+
+
+def _rooms(form: Format, *, is_one: bool) -> tuple[tuple[int, ...], ...]:
+    """Return the seats by team and role; of all teams at once where all play alone."""
+    teams = len(form.players)
+    if is_one:
+        return (tuple([n * teams for _, n in form.roles]) or (form.k,),)
+    if form.roles:
+        return (tuple([n for _, n in form.roles]),) * teams
+    return tuple([(seats,) for seats in form.players])
+
+
+def _uses(masks: Masks, rooms: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the ways in which the players of a party may take seats by role."""
+    uses = {(0,) * len(rooms)}
+    for mask, count in masks:
+        roles = [role for role in range(len(rooms)) if mask >> role & 1]
+        for _ in range(count):
+            uses = {
+                (*use[:role], use[role] + 1, *use[role + 1 :])
+                for use in uses
+                for role in roles
+                if use[role] < rooms[role]
+            }
+    return sorted(uses)

@@ -1,0 +1,313 @@
+"""Admission: which tickets may enter. Everything that is not admitted changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.percentile import placed_among
+from evenmatch.engine.admission.limits import Limits, check_player, check_values, is_plain
+from evenmatch.engine.admission.ticket_update import renewed
+from evenmatch.engine.state.retention import KEYS_MOST
+from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.stored_ratings import with_ratings
+from evenmatch.errors import (
+    AlreadyWaiting,
+    ConfigError,
+    Cooldown,
+    InvalidTicket,
+    KeyReused,
+    Overloaded,
+    Paused,
+    Refusal,
+    UnknownQueue,
+)
+from evenmatch.model.events import Accepted, Existing, Placed, Refused, Updated
+from evenmatch.model.inputs import Enqueue, Update
+from evenmatch.model.queue import Queue
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket, Ticket
+
+PINGS = "latency"
+"""What tickets of every queue may bring: clients send pings to whichever queue they enter."""
+
+
+class Door(msgspec.Struct, frozen=True, gc=False):
+    """What it takes to judge who may enter: the engine as it is now.
+
+    `known` tells the ratings of a ticket's players who come without one.
+    """
+
+    shard: str
+    tables: Tables
+    objectives: dict[str, Objective]
+    limits: Limits
+    known: Callable[[NewTicket], dict[str, Rating]] | None = None
+
+
+def check_request(given: Enqueue, tables: Tables) -> None:
+    """Check what concerns all items of a request to enter.
+
+    Raises:
+        KeyReused: Its idempotency key was used before.
+        Overloaded: No more keys are remembered.
+        ConfigError: There are no queues yet.
+    """
+    if given.key is not None and given.key in tables.keys:
+        raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
+    if given.key is not None and len(tables.keys) >= KEYS_MOST:
+        raise Overloaded("too many idempotency keys are remembered; try again later")
+    if not tables.queues:
+        raise ConfigError("the engine has no queues yet: hand in Configure first")
+
+
+def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refused:
+    """Return what becomes of one item of a request."""
+    new, tables = given.tickets[item], door.tables
+    ratings = {} if door.known is None else door.known(new)
+    new = with_ratings(new, ratings)
+    try:
+        admit(new, tables, door.objectives, door.limits, strict=given.strict)
+        if tables.penalties:
+            _check_cooldown(new, tables, given.now)
+    except (AlreadyWaiting, Overloaded) as refusal:
+        live = existing(new, tables)
+        return Existing(item, live) if live else refused(item, refusal)
+    except Refusal as refusal:
+        return refused(item, refusal)
+    number = tables.counters.accepted + 1
+    ticket_id = new.id if new.id is not None else f"{door.shard}-{number}"
+    if new.id is None and tables.knows(ticket_id):
+        taken = "a caller's own id is in the way: give all tickets ids, or none"
+        return refused(item, InvalidTicket(taken, where="/id"))
+    return Accepted(item, ticket_id, number, places_of(new, tables, door.objectives), ratings)
+
+
+def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
+    """Return what an update makes of a waiting ticket.
+
+    Raises:
+        InvalidTicket: A value is out of range or missing, or a player is not in the ticket, or is
+            named twice.
+    """
+    tables, limits = door.tables, door.limits
+    queues = tables.waiting[ticket.id].queues
+    new = replace(renewed(ticket, given), queues=queues)
+    if len({player.id for player in given.players}) != len(given.players):
+        raise InvalidTicket("a player is named twice in the update", where="/players")
+    _check_players(new, limits)
+    if new.attributes:
+        check_values(new.attributes, limits, "/attributes")
+    _check_wanted(new, queues, door.objectives)
+    if given.strict:
+        _check_known(new, queues, tables, door.objectives)
+    return Updated(ticket.id, places_of(new, tables, door.objectives))
+
+
+def admit(
+    new: NewTicket,
+    tables: Tables,
+    objectives: dict[str, Objective],
+    limits: Limits,
+    *,
+    strict: bool = False,
+) -> None:
+    """Check that a ticket may enter now.
+
+    Raises:
+        InvalidTicket: A value is out of range or missing, the party does not fit.
+        UnknownQueue: A queue's name is not known.
+        AlreadyWaiting: A player is in another live ticket or match of the group.
+        Overloaded: The shard holds as many waiting tickets as it takes.
+    """
+    if len(tables.waiting) >= limits.waiting_max:
+        raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
+    if new.id is not None and tables.knows(new.id):
+        raise InvalidTicket(f"the ticket id {new.id[:64]!r} was given before", where="/id")
+    _check_players(new, limits)
+    queues = new.queues or (next(iter(tables.queues)),)
+    _check_queues(queues, tables, limits)
+    if new.attributes:
+        check_values(new.attributes, limits, "/attributes")
+    if tables.paused and any(name in tables.paused for name in queues):
+        raise Paused("the queue is paused; try again later", where="/queues")
+    for name in queues:
+        format_ = tables.queues[name].format
+        if not format_.admits(len(new.players)):
+            allowed = format_.party_sizes or tuple(range(1, max(format_.players) + 1))
+            raise InvalidTicket(
+                f"queue {name} takes parties of {', '.join(map(str, allowed))}, "
+                f"got {len(new.players)} players",
+                where="/players",
+            )
+    _check_wanted(new, queues, objectives)
+    if strict:
+        _check_known(new, queues, tables, objectives)
+    _check_free(new, tables, queues)
+
+
+def existing(new: NewTicket, tables: Tables) -> str | None:
+    """Return the live ticket that has exactly these players, or None."""
+    queues = new.queues or tuple(tables.queues)[:1]
+    queue = tables.queues.get(queues[0]) if queues else None
+    if queue is None or not new.players:
+        return None
+    live = tables.players.get(queue.group, {}).get(new.players[0].id)
+    if live is None:
+        return None
+    there = tables.waiting[live].ticket.players
+    same = len(there) == len(new.players) and {p.id for p in there} == {p.id for p in new.players}
+    return live if same else None
+
+
+def _check_wanted(
+    new: NewTicket, queues: tuple[str, ...], objectives: dict[str, Objective]
+) -> None:
+    """Refuse a ticket that lacks what its queues compare."""
+    for name in queues:
+        if problem := objectives[name].missing(new):
+            raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+
+
+def _check_known(
+    new: NewTicket, queues: tuple[str, ...], tables: Tables, objectives: dict[str, Objective]
+) -> None:
+    """Refuse what none of a ticket's queues has any use for."""
+    _check_declared(new, [objectives[name] for name in queues])
+    _check_roles(new, [tables.queues[name] for name in queues])
+
+
+def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
+    """Refuse attributes that none of the queues compares or carries along."""
+    parts = [("/attributes", new.attributes)]
+    parts += [(f"/players/{at}/attributes", p.attributes) for at, p in enumerate(new.players)]
+    for where, attributes in parts:
+        for name, value in attributes.items():
+            if isinstance(value, float | int) and any(name in o.id_lists for o in objectives):
+                # A file may turn the id of a player into a number; a client that sends one errs.
+                raise InvalidTicket(
+                    f'attribute {name} must be an array of player ids such as ["ada"], '
+                    f"got {value:g}",
+                    where=f"{where}/{name}",
+                )
+            if name != PINGS and not any(name in each.declared for each in objectives):
+                allowed = sorted(set().union(*(objective.declared for objective in objectives)))
+                raise InvalidTicket(
+                    f"attribute {name[:64]!r} is not declared by the ticket's queues; "
+                    f"allowed: {', '.join(allowed) or 'none'}",
+                    where=f"{where}/{name[:64]}",
+                )
+
+
+def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
+    """Refuse roles where none of the queues has any."""
+    if any(queue.format.roles for queue in queues):
+        return
+    for at, player in enumerate(new.players):
+        if player.roles:
+            raise InvalidTicket(
+                "the ticket's queues have no roles; leave them out", where=f"/players/{at}/roles"
+            )
+
+
+def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:
+    if len(queues) == 1 and queues[0] in tables.queues:
+        return
+    if len(queues) > limits.queues_max:
+        raise InvalidTicket(
+            f"queues must name 1 to {limits.queues_max} queues, got {len(queues)}", where="/queues"
+        )
+    if len(set(queues)) != len(queues):
+        twice = next(name for at, name in enumerate(queues) if name in queues[:at])
+        raise InvalidTicket(
+            f"queues must be different, and {twice[:64]!r} is named twice", where="/queues"
+        )
+    for name in queues:
+        if name not in tables.queues:
+            known = ", ".join(list(tables.queues)[:20])
+            raise UnknownQueue(
+                f"no queue is called {name[:64]!r}; there is {known}", where="/queues"
+            )
+    if len(queues) > 1 and len({tables.queues[name].group for name in queues}) > 1:
+        raise InvalidTicket("the queues of one ticket must be of one group", where="/queues")
+
+
+def _check_players(new: NewTicket, limits: Limits) -> None:
+    players = new.players
+    if not 1 <= len(players) <= limits.players_max:
+        raise InvalidTicket(
+            f"a party has 1 to {limits.players_max} players, got {len(players)}", where="/players"
+        )
+    if len(players) > 1 and len({player.id for player in players}) != len(players):
+        raise InvalidTicket("a player is named twice in the party", where="/players")
+    for at, player in enumerate(players):
+        if not is_plain(player, limits):
+            check_player(player, limits, f"/players/{at}")
+
+
+def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None:
+    group = tables.queues[queues[0]].group
+    live = tables.players.get(group, {})
+    busy = tables.busy.get(group, {})
+    for player in new.players:
+        if (ticket := live.get(player.id)) is not None:
+            raise AlreadyWaiting(
+                f"player {player.id} waits already in ticket {ticket}; cancel it first",
+                where="/players",
+                ticket=ticket,
+            )
+        if busy and (match := busy.get(player.id)) is not None:
+            raise AlreadyWaiting(
+                f"player {player.id} plays in match {match}; finish it first",
+                where="/players",
+                match=match,
+            )
+
+
+def _check_cooldown(new: NewTicket, tables: Tables, now: float) -> None:
+    """Refuse players who failed several ready-checks lately."""
+    queues = new.queues or (next(iter(tables.queues)),)
+    penalties = tables.penalties.get(tables.queues[queues[0]].group, {})
+    for player in new.players:
+        penalty = penalties.get(player.id)
+        if penalty is not None and penalty.until > now:
+            raise Cooldown(
+                f"player {player.id} failed {penalty.count} ready-checks and may queue again in "
+                f"{math.ceil(penalty.until - now)} s",
+                seconds=penalty.until - now,
+            )
+
+
+def places_of(
+    new: NewTicket, tables: Tables, objectives: dict[str, Objective]
+) -> dict[str, Placed]:
+    """Return an admitted ticket's places among the last values of its queues.
+
+    They are computed this once; the ticket's record holds them.
+    """
+    names = new.queues or tuple(tables.queues)[:1]
+    places: dict[str, Placed] = {}
+    for name in names:
+        if samples := objectives[name].samples:
+            places |= placed_among(new, samples, tables.recent)
+    return places
+
+
+def fits(ticket: Ticket, objective: Objective) -> bool:
+    """Return whether a ticket that waits already fits a queue's new version."""
+    return (
+        objective.queue.format.admits(ticket.size)
+        and objective.missing(ticket) is None
+        and all(key in ticket.percentiles for key in objective.samples)
+    )
+
+
+def refused(item: int, refusal: Refusal) -> Refused:
+    """Return the event that says why an item of a bulk create was refused."""
+    seconds = refusal.seconds if isinstance(refusal, Cooldown) else None
+    told = (refusal.where, refusal.ticket, refusal.match, seconds)
+    return Refused(item, refusal.code, refusal.message, *told)

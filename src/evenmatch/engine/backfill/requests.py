@@ -1,0 +1,342 @@
+"""Backfill: running matches that ask for players, for how long, and how often they may.
+
+    running --open--> open --newcomers--> running, filled: a new version of its roster
+                       `--close, lease over, match over--> running or over
+
+The game's backend opens a match and names who has left; repeating that is a heartbeat. A match
+whose backend falls silent closes by itself. Who has left never comes back to a match by it, and a
+backend that has not heard of the last fill is refused until it has, so that no two fills race.
+
+A heartbeat is journalled only when the lease has half run out, so an open match costs two records
+in the time of a lease, however often it is heard of; what is left of a lease after a heartbeat is
+at least its half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenmatch.engine.backfill.candidates import can_compare
+from evenmatch.engine.backfill.search import Fills
+from evenmatch.engine.matching.deadlines import Deadlines, Entry
+from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.state.lookup import find_match
+from evenmatch.engine.state.rosters import MINUTE, OPENS_PER_MINUTE, Roster
+from evenmatch.errors import (
+    InvalidOpening,
+    NoBackfill,
+    Overloaded,
+    StaleRoster,
+    TooLate,
+)
+from evenmatch.model.events import Assigned, Cancelled, Closed, Opened, Voided
+from evenmatch.model.inputs import Assign, Close, Open, Void
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue
+
+OPEN_MOST = 200
+"""Matches of one queue that may be open at the same time."""
+FILLS_MOST = 200
+"""How often one match may be filled."""
+AUTOMATIC_LEASE = 60.0
+"""Seconds for which a match is open that opened itself, unless its backend is heard of."""
+
+VOID_PAUSE = 10.0
+"""Seconds for which the players of a match that was called off are not the same match again.
+
+Without it two players alone in a queue would ask for one server after the other.
+"""
+
+
+class Backfill:
+    """The running matches of a house: opening, closing, calling off."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._fills = Fills(house)
+        self._leases = Deadlines(self._is_lease)
+        house.timers.append(self._leases)
+        house.fills = self._fills
+        house.on_made = self._made
+
+    # Inputs
+
+    def open(self, given: Open) -> None:
+        """Let a running match ask for players, or go on asking.
+
+        Raises:
+            UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
+            NoBackfill: It is over, everybody has left, or its queue has no backfill.
+            StaleRoster: It was filled since.
+            InvalidOpening: Somebody is said to have left who was not in it, or it has no such
+                seats.
+            Overloaded: It, or its queue, is opened too often.
+        """
+        roster = self.roster(given.match)
+        if given.roster_version != roster.version:
+            raise StaleRoster(
+                f"match {given.match} was filled since version {given.roster_version}: its "
+                f"roster has version {roster.version} now; look at it, then open it with that",
+                match=given.match,
+                roster_version=roster.version,
+            )
+        left = self._left(given, roster)
+        opened = self._opened(given, roster, left)
+        if roster.open is not None and not left and _is_heartbeat(opened, roster.open):
+            assert opened.expires_at is not None
+            known = roster.open.expires_at
+            if known is not None and opened.expires_at - known < given.lease / 2:
+                return
+        elif any(opened.free):
+            self._check_pace(given.match, roster)
+        self._emit_opened(opened, left)
+        self._house.decide(list(self._house.dirty), fired=False)
+
+    def close(self, given: Close) -> None:
+        """Let a running match ask for nobody any more; again changes nothing.
+
+        Raises:
+            UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
+            NoBackfill: Its queue has no backfill, or it is over.
+        """
+        roster = self.roster(given.match)
+        if roster.open is not None:
+            self._close(given.match, roster, "close")
+
+    def assign(self, given: Assign) -> None:
+        """Give a match its place, and those who have joined it.
+
+        Raises:
+            TooLate: It was called off.
+        """
+        house = self._house
+        kept = house.tables.matches[given.match]
+        if kept.void is not None:
+            raise TooLate(
+                f"match {given.match} was called off: its tickets wait again", match=given.match
+            )
+        house.emit(Assigned(given.match))
+        for fill in house.tables.rosters.get(given.match, kept).fills:
+            house.emit(Assigned(fill, given.assignment))
+
+    def void(self, given: Void) -> None:
+        """Call a match off: its tickets wait again, in their old place.
+
+        Raises:
+            UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
+            TooLate: It has a place to be played, or is over.
+        """
+        house = self._house
+        kept = find_match(house.tables, house.shard, given.match)
+        if kept.void is not None:
+            return
+        roster = house.tables.rosters.get(given.match)
+        if roster is None or kept.assignment is not None:
+            raise TooLate(f"match {given.match} cannot be called off now", match=given.match)
+        tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
+        if roster.open is not None:
+            self._fills.close(given.match, roster.queue)
+        elsewhere = [t.id for t in tickets if self._are_taken(given.match, roster, t.id)]
+        again_at = given.now + VOID_PAUSE
+        house.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
+        for ticket_id in elsewhere:
+            house.emit(Cancelled(ticket_id, "waits_elsewhere"))
+        house.come_back([t.id for t in tickets if t.id not in elsewhere])
+        house.decide(list(house.dirty), fired=False)
+
+    # Time
+
+    def fire(self, now: float) -> None:
+        """Close the matches whose lease is over, and let others look for newcomers."""
+        for entry in self._leases.take_due(now):
+            # Two openings of a match may end at the same instant.
+            if not self._is_lease(entry):
+                continue
+            self._close(entry[3], self._house.tables.rosters[entry[3]], "lease")
+        self._fills.fire(now)
+
+    def resume(self) -> None:
+        """Take the open matches of a journal up again, or of a new configuration."""
+        for match_id, roster in self._house.tables.rosters.items():
+            if roster.open is not None:
+                self._watch(match_id, roster.open)
+
+    def configured(self) -> None:
+        """Close the matches that the queues of a new configuration would not open."""
+        tables = self._house.tables
+        for match_id, roster in list(tables.rosters.items()):
+            if roster.open is None:
+                continue
+            queue = tables.queues.get(roster.queue)
+            if queue is None or queue.backfill is None or not self._suits(roster, queue):
+                self._close(match_id, roster, "queue_changed")
+            else:
+                self._fills.open(match_id, roster.queue)
+
+    # Steps
+
+    def roster(self, match_id: str) -> Roster:
+        """Return the roster of a match that may be filled."""
+        house = self._house
+        kept = find_match(house.tables, house.shard, match_id)
+        if kept.match.extends is not None:
+            raise NoBackfill(
+                f"match {match_id} brings newcomers to match {kept.match.extends}: open that one",
+                match=kept.match.extends,
+            )
+        roster = house.tables.rosters.get(match_id)
+        queue = house.tables.queues.get(kept.match.queue)
+        if queue is None:
+            raise NoBackfill(
+                f"queue {kept.match.queue} is gone: nobody can join its match {match_id}",
+                match=match_id,
+            )
+        if queue.backfill is None:
+            raise NoBackfill(
+                f"queue {kept.match.queue} has no backfill; set backfill to manual or automatic",
+                match=match_id,
+            )
+        if roster is None or roster.backfill is None or not kept.live:
+            raise NoBackfill(f"match {match_id} is over: nobody can join it", match=match_id)
+        if not self._suits(roster, queue):
+            raise NoBackfill(
+                f"queue {queue.name} has other teams by now, or compares what the players of match "
+                f"{match_id} do not have; let it end as it is",
+                match=match_id,
+            )
+        return roster
+
+    def _suits(self, roster: Roster, queue: Queue) -> bool:
+        """Return whether a queue, as it is now, can compare newcomers with those who play."""
+        objective = self._house.objectives[queue.name]
+        return queue.format.players == roster.seats and can_compare(roster, objective)
+
+    def _left(self, given: Open, roster: Roster) -> tuple[str, ...]:
+        """Return who has left since the last time."""
+        seated = [player for team in roster.players for player in team]
+        for at, player in enumerate(given.left):
+            if player not in seated and player not in roster.left:
+                raise InvalidOpening(
+                    f"player {player[:64]!r} is not in match {given.match}",
+                    where=f"/left/{at}",
+                    match=given.match,
+                )
+        left = tuple(dict.fromkeys([p for p in given.left if p in seated]))
+        if len(left) == len(seated):
+            raise NoBackfill(
+                f"everybody has left match {given.match}: finish it", match=given.match
+            )
+        return left
+
+    def _opened(self, given: Open, roster: Roster, left: tuple[str, ...]) -> OpenMatch:
+        stay = [len([p for p in team if p not in left]) for team in roster.players]
+        most = tuple([seats - count for seats, count in zip(roster.seats, stay, strict=True)])
+        free = given.free or most
+        if len(free) != len(most) or any(
+            not 0 <= n <= room for n, room in zip(free, most, strict=True)
+        ):
+            raise InvalidOpening(
+                f"free must say of each team how many seats are to be filled, at most {list(most)}"
+                f" in match {given.match}, got {list(free)}",
+                where="/free",
+                match=given.match,
+            )
+        return OpenMatch(
+            given.match,
+            roster.queue,
+            self._house.tables.matches[given.match].made,
+            given.now if left else roster.since,
+            _seated(roster, left),
+            free,
+            roster.version,
+            given.quality_floor,
+            given.priority,
+            given.now + given.lease,
+        )
+
+    def _check_pace(self, match_id: str, roster: Roster) -> None:
+        """Refuse a match, or a queue, that opens again and again."""
+        now = self._house.now
+        if len([at for at in roster.opened if at > now - MINUTE]) >= OPENS_PER_MINUTE:
+            raise Overloaded(
+                f"match {match_id} was opened {OPENS_PER_MINUTE} times within a minute; "
+                f"try again later",
+                match=match_id,
+            )
+        if len(roster.fills) >= FILLS_MOST:
+            raise NoBackfill(f"match {match_id} was filled {FILLS_MOST} times", match=match_id)
+        if roster.open is None and self._fills.count(roster.queue) >= OPEN_MOST:
+            raise Overloaded(
+                f"queue {roster.queue} has {OPEN_MOST} open matches; try again later",
+                match=match_id,
+            )
+
+    def _emit_opened(self, opened: OpenMatch, left: tuple[str, ...]) -> None:
+        self._house.emit(Opened(opened, left))
+        self._fills.close(opened.id, opened.queue)
+        if any(opened.free):
+            self._watch(opened.id, opened)
+
+    def _watch(self, match_id: str, opened: OpenMatch) -> None:
+        self._fills.open(match_id, opened.queue)
+        if opened.expires_at is not None:
+            self._leases.add((opened.expires_at, opened.sequence, 0, match_id, opened.queue))
+
+    def _close(self, match_id: str, roster: Roster, reason: str) -> None:
+        self._fills.close(match_id, roster.queue)
+        self._house.emit(Closed(match_id, reason))
+
+    def _made(self, match_id: str) -> None:
+        """Let a match that has just been made or filled open itself, where its queue says so."""
+        roster = self._house.tables.rosters.get(match_id)
+        if roster is None or roster.backfill != "automatic" or not any(roster.free):
+            return
+        full = self._fills.count(roster.queue) >= OPEN_MOST
+        if full or len(roster.fills) >= FILLS_MOST or roster.open is not None:
+            return
+        made, now = self._house.tables.matches[match_id].made, self._house.now
+        opened = OpenMatch(
+            match_id,
+            roster.queue,
+            made,
+            roster.since,
+            _seated(roster, ()),
+            roster.free,
+            roster.version,
+            expires_at=now + AUTOMATIC_LEASE,
+        )
+        self._emit_opened(opened, ())
+
+    def _are_taken(self, match_id: str, roster: Roster, ticket_id: str) -> bool:
+        """Return whether a player of a ticket waits or plays elsewhere by now."""
+        tables = self._house.tables
+        group = tables.queues[roster.queue].group if roster.queue in tables.queues else ""
+        players: Iterable[str] = [
+            p.id for team in roster.teams for t in team if t.id == ticket_id for p in t.players
+        ]
+        busy, mine = tables.busy.get(group, {}), (match_id, *roster.fills)
+        waits = tables.players.get(group, {})
+        return any(player in waits or busy.get(player, match_id) not in mine for player in players)
+
+    def _is_lease(self, entry: Entry) -> bool:
+        roster = self._house.tables.rosters.get(entry[3])
+        return roster is not None and roster.open is not None and roster.open.expires_at == entry[0]
+
+
+def _is_heartbeat(new: OpenMatch, known: OpenMatch) -> bool:
+    """Return whether an opening asks for nothing else than the one before."""
+    return (new.free, new.priority, new.quality_floor) == (
+        known.free,
+        known.priority,
+        known.quality_floor,
+    )
+
+
+def _seated(roster: Roster, left: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the tickets that stay, by team."""
+    return tuple(
+        [
+            tuple([t.id for t in team if any(p.id not in left for p in t.players)])
+            for team in roster.teams
+        ]
+    )

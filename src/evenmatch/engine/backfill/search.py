@@ -1,0 +1,397 @@
+"""Running matches with free seats in the queue: they compete with new matches for who waits.
+
+A search looks at tickets that have just entered, at those of a new match that is about to be made,
+and, when time alone may have changed something, at all who wait. Who might join which match is told
+for all of them in one pass (`screen`), and only who is left is looked at closely. What one input
+may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
+leaves out look at all who wait a little later, those first that have been left out longest.
+
+A look evaluates the `most_at_once` oldest of those who are ready. Where they are more and none of
+the first may join, it goes on with the others at its next turn, until it has seen all of the
+`LOOK_AT_MOST` oldest who wait.
+
+- `high`: a running match is filled before the policy decides.
+- `normal`: the policy decides, and each of its matches has to be worth more to its players than a
+  seat in a running match is to those who could take it; cost that a newcomer adds, less what the
+  waiting of tickets and seats has cost. Tickets that lose their match wait on.
+- `low`: a running match gets who is left over: when the policy has nothing in mind, or has just
+  decided at an instant of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from msgspec.structs import replace
+
+from evenmatch.criteria.objective import Seating
+from evenmatch.criteria.scales import Floats
+from evenmatch.engine.backfill.candidates import (
+    Join,
+    Opening,
+    Search,
+    opening_of,
+    seat_newcomers,
+)
+from evenmatch.engine.backfill.open_match_table import Screen
+from evenmatch.engine.matching.decision_check import off_side
+from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.state.rosters import Roster
+from evenmatch.model.events import Assigned, Matched
+from evenmatch.model.match import Match, Priority
+from evenmatch.model.ticket import Ticket
+
+LOOKS_MOST = 8
+"""Matches of one queue that look at all who wait at the same instant."""
+BUDGET = 32
+"""Divisions that one input may evaluate in a queue; the search that reaches it is finished."""
+LOOK_AGAIN = 1.0
+"""Seconds between two such looks for the same match.
+
+Repairs look twice as often (`replacements.LOOK_AGAIN`): they have `Accept.repair` seconds and
+nobody in them plays yet, while a running match is played on with free seats.
+"""
+
+
+class Fills:
+    """The open matches of a house, and the search for newcomers."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._screens: dict[str, Screen] = {}
+        # Each once, although whoever is given back by a new match enters again.
+        self._arrived: dict[str, dict[str, None]] = {}
+        # What a roster's free seats are worth, as long as it stays what it is.
+        self._openings: dict[str, tuple[Roster, Opening | None]] = {}
+        # What the present input may still evaluate in each queue that has begun to.
+        self._left: dict[str, int] = {}
+        # Whether somebody is being let in: an error then leaves the tables half-way.
+        self._is_joining = False
+        house.timers.append(self)
+
+    def begin(self) -> None:
+        """Begin with an input."""
+        self._left.clear()
+
+    # Who is open
+
+    def open(self, match_id: str, queue: str) -> None:
+        """Let a match take part from now on; all who wait are looked at soon."""
+        pool = self._house.pools[queue]
+        screen = self._screens.get(queue)
+        if screen is None or screen.pool is not pool:
+            known = screen.ids if screen is not None else []
+            screen = self._screens[queue] = Screen(pool)
+            for name in known:
+                self._put(screen, name)
+        self._openings.pop(match_id, None)
+        self._put(screen, match_id)
+
+    def close(self, match_id: str, queue: str) -> None:
+        """Let a match take part no longer."""
+        self._openings.pop(match_id, None)
+        screen = self._screens.get(queue)
+        if screen is None:
+            return
+        screen.drop(match_id)
+        if not screen.ids:
+            del self._screens[queue]
+            self._arrived.pop(queue, None)
+
+    def over(self, match_id: str) -> None:
+        """Forget a match that nobody can join any more."""
+        kept = self._house.tables.matches.get(match_id)
+        if kept is not None:
+            self.close(match_id, kept.match.queue)
+
+    def count(self, queue: str) -> int:
+        """Return how many matches of a queue are open."""
+        screen = self._screens.get(queue)
+        return 0 if screen is None else len(screen.ids)
+
+    def next(self) -> float:
+        """Return the next instant at which a match looks at all who wait."""
+        return min([screen.next_look() for screen in self._screens.values()], default=math.inf)
+
+    def fire(self, now: float) -> None:
+        """Let the matches whose time it is look at all who wait."""
+        for queue, screen in self._screens.items():
+            if screen.take_due(now, LOOKS_MOST) and queue in self._house.pools:
+                self._house.dirty[queue] = None
+
+    def _put(self, screen: Screen, match_id: str) -> None:
+        roster = self._house.tables.rosters.get(match_id)
+        if roster is None or roster.open is None:
+            return
+        opening = self._opening(screen.pool, match_id, roster)
+        screen.put(match_id, opening, roster.open.priority)
+        screen.look_soon(match_id, self._house.now)
+
+    def _opening(self, pool: Pool, match_id: str, roster: Roster) -> Opening | None:
+        known = self._openings.get(match_id)
+        if known is None or known[0] is not roster:
+            known = self._openings[match_id] = (roster, opening_of(pool, roster))
+        return known[1]
+
+    # What the house asks
+
+    def entered(self, ticket_id: str, queue: str) -> None:
+        """Note who has entered a queue."""
+        if queue in self._screens:
+            self._arrived.setdefault(queue, {})[ticket_id] = None
+
+    def before(self, pool: Pool) -> None:
+        """Fill the matches that come before new ones."""
+        if pool.name in self._screens:
+            self._fill(pool, "high")
+
+    def rival(self, pool: Pool, tickets: list[Ticket], seating: Seating) -> bool:
+        """Fill a running match with tickets of a new match where that is worth more.
+
+        Args:
+            pool: The queue's pool; its matcher has let go of the tickets.
+            tickets: Those of the new match, by age.
+            seating: Their division.
+
+        Returns:
+            Whether the tickets are taken care of; if so, the new match is not made.
+        """
+        if pool.name not in self._screens:
+            return False
+        now, price = self._house.now, pool.queue.price
+        players = sum([ticket.size for ticket in tickets])
+        waits = sum([ticket.size * (now - ticket.enqueued_at) for ticket in tickets])
+        worth = (seating.criteria_cost - price * waits) / players
+        try:
+            best = self._best_rival(pool, tickets, worth)
+        except Exception as error:  # noqa: BLE001 - see _fill
+            pool.fail("the search for newcomers", error)
+            return False
+        if best is None:
+            return False
+        match_id, join = best
+        gone = {ticket.id for ticket in join.tickets}
+        self._join(pool, match_id, join, decided=gone)
+        for ticket in tickets:
+            if ticket.id not in gone:
+                pool.give(ticket, now)
+                self.entered(ticket.id, pool.name)
+        self._house.dirty[pool.name] = None
+        return True
+
+    def after(self, pool: Pool, *, fired: bool) -> None:
+        """Fill matches with those whom the policy has left waiting."""
+        if pool.name not in self._screens:
+            return
+        self._fill(pool, "normal")
+        if fired or pool.wake_at == math.inf:
+            self._fill(pool, "low")
+        if (screen := self._screens.get(pool.name)) is None:
+            return
+        screen.put_off(self._house.now + LOOK_AGAIN)
+        arrived = self._arrived.get(pool.name, {})
+        self._arrived[pool.name] = dict.fromkeys(each for each in arrived if pool.is_kept(each))
+
+    # Filling
+
+    def _best_rival(
+        self, pool: Pool, tickets: list[Ticket], worth: float
+    ) -> tuple[str, Join] | None:
+        """Return who of a new match are worth more to a running one, and to which."""
+        screen, now, price = self._screens[pool.name], self._house.now, pool.queue.price
+        ids, rows = screen.of("normal")
+        if not ids:
+            return None
+        ready = screen.ready_at(tickets, rows)
+        bounds = np.where(ready <= now, screen.net_least(tickets, rows, now), math.inf).min(axis=0)
+        best: tuple[float, int, Join] | None = None
+        # Those come first that might be worth most, so that the search may end early.
+        for place in np.argsort(bounds, kind="stable").tolist():
+            most = worth if best is None else best[0]
+            if bounds[place] > most or bounds[place] == math.inf or self._is_spent(pool.name):
+                break
+            opening = self._still_open(pool, ids[place])
+            if opening is None:
+                continue
+            search = screen.search(opening, tickets, ready[:, place], now)
+            self._spend(pool.name, search)
+            for join in search.joins:
+                net = join.net(price)
+                if net <= worth and (best is None or (net, place) < best[:2]):
+                    best = net, place, join
+        return None if best is None else (ids[best[1]], best[2])
+
+    def _fill(self, pool: Pool, priority: Priority) -> None:
+        """Fill the matches of one priority; an error in the search stops this queue alone."""
+        try:
+            self._fill_all(pool, priority)
+        except Exception as error:
+            if self._is_joining:
+                raise
+            pool.fail("the search for newcomers", error)
+
+    def _fill_all(self, pool: Pool, priority: Priority) -> None:
+        screen = self._screens.get(pool.name)
+        if pool.fault is not None or screen is None:
+            return
+        ids, rows = screen.of(priority)
+        arrived = self._arrived.get(pool.name, ())
+        newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)]
+        is_due = screen.is_due[rows]
+        if not (newcomers and ids) and not is_due.any():
+            return
+        first_at, ready = np.full(len(ids), math.inf), np.empty((0, len(ids)))
+        if newcomers:
+            ready = screen.ready_at(newcomers, rows)
+            first_at = ready.min(axis=0)
+        now = self._house.now
+        # Whoever was left out longest comes first, or the budget would always end before him.
+        turns = np.argsort(np.where(is_due, screen.owed_since[rows], math.inf), kind="stable")
+        for turn in np.flatnonzero((is_due | (first_at <= now))[turns]).tolist():
+            place = turns[turn]
+            if is_due[place]:
+                joined = self._look(screen, ids[place])
+            elif first_at[place] <= now:
+                joined = self._let_in(screen, ids[place], newcomers, ready[:, place])
+                # The close look has said when the others are ready.
+                first_at[place] = math.inf
+            else:
+                continue
+            gone = [at for at, ticket in enumerate(newcomers) if ticket.id not in pool.tickets]
+            if joined and gone:
+                later = turns[turn + 1 :]
+                ready[np.array(gone)[:, None], later] = math.inf
+                first_at[later] = ready[:, later].min(axis=0)
+        first_at[is_due] = math.inf
+        for place in np.flatnonzero(first_at < screen.look_at[rows]).tolist():
+            self._hope(screen, ids[place], newcomers, ready[:, place])
+
+    def _still_open(self, pool: Pool, match_id: str) -> Opening | None:
+        """Return the free seats of a match; None, and it is closed, if it is over meanwhile."""
+        roster = self._house.tables.rosters.get(match_id)
+        if roster is not None and roster.open is not None:
+            return self._opening(pool, match_id, roster)
+        self.close(match_id, pool.name)
+        return None
+
+    def _in_turn(self, screen: Screen, match_id: str) -> Opening | None:
+        """Return the free seats of a match; None if it is over, or has to wait for its turn."""
+        opening = self._still_open(screen.pool, match_id)
+        if opening is not None and self._is_spent(screen.pool.name):
+            screen.skip(match_id, self._house.now)
+            return None
+        return opening
+
+    def _look(self, screen: Screen, match_id: str) -> bool:
+        """Let a match look at all who wait; return whether somebody joined it."""
+        opening = self._in_turn(screen, match_id)
+        if opening is None:
+            return False
+        now = self._house.now
+        screen.end_look(match_id)
+        ready, next_at = screen.look(match_id, opening, now)
+        search = seat_newcomers(screen.pool, opening, ready, now, math.inf)
+        screen.hope(match_id, search.again_at)
+        search.again_at = min(search.again_at, next_at)
+        return self._conclude(screen, match_id, search, now + LOOK_AGAIN)
+
+    def _let_in(
+        self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats
+    ) -> bool:
+        """Let a match look at newcomers; return whether one of them joined it."""
+        opening = self._in_turn(screen, match_id)
+        if opening is None:
+            return False
+        now = self._house.now
+        search = screen.search(opening, newcomers, ready, now)
+        return self._conclude(screen, match_id, search, now)
+
+    def _conclude(self, screen: Screen, match_id: str, search: Search, soonest: float) -> bool:
+        self._spend(screen.pool.name, search)
+        if search.joins:
+            self._join(screen.pool, match_id, search.joins[-1])
+            return True
+        if search.again_at <= self._house.now:
+            screen.skip(match_id, self._house.now)
+        elif search.again_at < math.inf:
+            screen.look_soon(match_id, max(search.again_at, soonest))
+        return False
+
+    def _is_spent(self, queue: str) -> bool:
+        return self._left.get(queue, BUDGET) <= 0
+
+    def _spend(self, queue: str, search: Search) -> None:
+        self._left[queue] = self._left.get(queue, BUDGET) - search.evaluations
+
+    def _hope(self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats) -> None:
+        """Let a match look again when the first of some newcomers is ready."""
+        opening = self._still_open(screen.pool, match_id) if match_id in screen else None
+        if opening is None:
+            return
+        at = screen.look_at_of(match_id)
+        for ticket, early in zip(newcomers, ready.tolist(), strict=True):
+            if early < at:
+                at = min(at, screen.exactly(opening, ticket, early))
+        screen.look_soon(match_id, at)
+
+    def _join(
+        self, pool: Pool, match_id: str, join: Join, *, decided: Collection[str] = ()
+    ) -> None:
+        """Let newcomers join a running match, and give them its place.
+
+        Args:
+            pool: The queue's pool.
+            match_id: The running match.
+            join: The newcomers.
+            decided: Those of whom the matcher has let go already.
+        """
+        house, self._is_joining = self._house, True
+        base = house.tables.matches[match_id]
+        match = _described(house, pool, base.match, join)
+        waiting = house.tables.waiting
+        leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
+        house.emit(Matched(match))
+        if base.assignment is not None:
+            house.emit(Assigned(match.id, base.assignment))
+        house.watch_match(house.tables.matches[match.id])
+        for ticket_id, queues in leaves:
+            for name in queues:
+                if name == pool.name and ticket_id in decided:
+                    del pool.tickets[ticket_id]
+                else:
+                    house.pools[name].leave(ticket_id, house.now)
+                    house.dirty[name] = None
+        self.close(match_id, pool.name)
+        house.on_made(match_id)
+        self._is_joining = False
+
+
+def _described(house: House, pool: Pool, base: Match, join: Join) -> Match:
+    """Return the match that newcomers make: its teams are theirs, its quality is that of all."""
+    waiting, form = house.tables.waiting, pool.queue.format
+    ids = tuple([ticket.id for ticket in join.tickets])
+    teams = tuple([tuple([waiting[t.id].ticket for t in team]) for team in join.newcomers])
+    waits = sum([t.size * (house.now - t.enqueued_at) for team in teams for t in team])
+    venues, delta = pool.objective.venues, None
+    if base.region is not None:
+        delta = venues.delta_at(teams, base.region)
+    match = Match(
+        house.next_match_id(),
+        pool.name,
+        house.now,
+        ids,
+        tuple([tuple([ticket.id for ticket in team]) for team in teams]),
+        tuple([tuple([p.id for t in team for p in t.players]) for team in teams]),
+        cost=join.seating.criteria_cost + pool.queue.price * waits,
+        quality=join.seating.quality,
+        extends=base.id,
+        roles=join.seating.roles,
+        region=base.region,
+        latency_delta=delta,
+    )
+    if form.insisted == form.sides:
+        return match
+    return replace(match, off_side=off_side(form.sides, teams))

@@ -1,0 +1,95 @@
+"""When the counts of a `pair_limit` fall while a ticket waits, so that it is given newer ones.
+
+The counts of a waiting ticket never rise; they fall when a match has become older than the rule's
+`within`. At that instant the ticket is refreshed, as by an update of its facts.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+
+from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.state.encounters import Played, falls_at, with_counts
+from evenmatch.engine.state.rows import Waiting
+from evenmatch.model.events import Accepted, Event, Updated, Voided
+from evenmatch.model.queue import Queue
+
+
+class Recounts:
+    """The next instant for each waiting ticket that carries counts; dead entries are skipped.
+
+    Args:
+        house: The tables and the pools.
+    """
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._heap: list[tuple[float, str]] = []
+
+    def resume(self) -> None:
+        """Begin anew after recovery; what fell while nobody looked is looked at at once."""
+        self._heap = []
+        for ticket_id in self._house.tables.waiting:
+            if self._falls_at(ticket_id, -math.inf) < math.inf:
+                heapq.heappush(self._heap, (self._house.now, ticket_id))
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Take note of tickets that wait now, or have been refreshed."""
+        if self._house.tables.played:
+            for event in events:
+                if isinstance(event, Accepted | Updated):
+                    self._watch(event.ticket)
+                elif isinstance(event, Voided):
+                    # They come back with the counts that they had when they were matched.
+                    for ticket in event.tickets:
+                        heapq.heappush(self._heap, (self._house.now, ticket.id))
+
+    def next(self) -> float:
+        """Return the first instant at which a count may fall; inf if none does."""
+        return self._heap[0][0] if self._heap else math.inf
+
+    def fire(self, now: float) -> set[str]:
+        """Refresh the tickets whose counts have fallen; return the queues that they wait in."""
+        house, due = self._house, []
+        found: set[str] = set()
+        while self._heap and self._heap[0][0] <= now:
+            due.append(heapq.heappop(self._heap)[1])
+        for ticket_id in dict.fromkeys(due):
+            if not self._has_changed(ticket_id, now):
+                self._watch(ticket_id)
+                continue
+            house.emit(Updated(ticket_id))
+            row = house.tables.waiting[ticket_id]
+            if row.match is None:
+                for name in row.queues:
+                    house.pools[name].leave(ticket_id, now)
+                house.enter(row.ticket, row.queues)
+                found.update(row.queues)
+        return found
+
+    def _watch(self, ticket_id: str) -> None:
+        at = self._falls_at(ticket_id, self._house.now)
+        if at < math.inf:
+            heapq.heappush(self._heap, (at, ticket_id))
+
+    def _falls_at(self, ticket_id: str, now: float) -> float:
+        row, queues, played = self._known(ticket_id)
+        if row is None or played is None:
+            return math.inf
+        return falls_at(row.ticket, queues, played, now)
+
+    def _has_changed(self, ticket_id: str, now: float) -> bool:
+        row, queues, played = self._known(ticket_id)
+        if row is None or played is None:
+            return False
+        ticket = row.ticket
+        return with_counts(ticket, ticket.players, queues, played, now) != ticket.players
+
+    def _known(self, ticket_id: str) -> tuple[Waiting | None, list[Queue], Played | None]:
+        tables = self._house.tables
+        row = tables.waiting.get(ticket_id)
+        names = () if row is None else row.queues
+        queues = [tables.queues[name] for name in names if name in tables.queues]
+        return row, queues, tables.played.get(queues[0].group) if queues else None

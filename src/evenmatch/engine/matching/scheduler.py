@@ -1,0 +1,375 @@
+"""The house: the pools at work, who waits in them, and the matches that come of their decisions.
+
+The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
+them work in one house. Whatever happens is an event, which `emit` folds into the tables at once.
+Who has changed pools lets the queues decide before the input ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
+
+from evenmatch.criteria.objective import Objective, Seating
+from evenmatch.engine.admission.admission import fits
+from evenmatch.engine.matching.deadlines import Deadlines, Entry, Timer
+from evenmatch.engine.matching.decision_check import check_grouping, describe
+from evenmatch.engine.matching.jobs import RunningJob
+from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.state.rows import KeptMatch, Proposal
+from evenmatch.engine.state.state import Tables
+from evenmatch.errors import PolicyError
+from evenmatch.model.events import (
+    Event,
+    Expired,
+    Finished,
+    JobAsked,
+    LeftQueue,
+    Matched,
+    Proposed,
+    Skipped,
+)
+from evenmatch.model.inputs import Advance, Input, Skip
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Matcher, Memory, Policy
+
+if TYPE_CHECKING:
+    from evenmatch.engine.backfill.search import Fills
+
+Resolve = Callable[[Queue], Policy]
+"""From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
+
+Watch = Callable[[Queue, Matcher], Matcher]
+"""Puts something around a matcher that decides nothing, such as a stopwatch."""
+
+Found = tuple[list[Ticket], Seating, int]
+"""Tickets by age, their division, and the number of bots."""
+
+
+class House:
+    """Pools, the instants at which something is due, and the input that is being worked on.
+
+    Args:
+        resolve: Makes a queue's policy.
+        shard: Prefix of the ids that are given.
+        watch: Put around each matcher.
+    """
+
+    def __init__(self, resolve: Resolve, shard: str, watch: Watch | None = None) -> None:
+        self._watch = watch
+        self.shard = shard
+        self.tables = Tables()
+        self.pools: dict[str, Pool] = {}
+        self.objectives: dict[str, Objective] = {}
+        self.now = 0.0
+        self.events: list[Event] = []
+        self.dirty: dict[str, None] = {}
+        self.asked: dict[str, RunningJob] = {}
+        self.deadlines = Deadlines(self.waits)
+        self.match_ends = Deadlines(self._is_live)
+        self.answers = Deadlines(self._is_proposed)
+        self.releases = Deadlines(self._is_held)
+        self.commits = Deadlines(self._is_delayed)
+        self.timers: list[Timer] = [
+            self.deadlines,
+            self.match_ends,
+            self.answers,
+            self.releases,
+            self.commits,
+        ]
+        self.resolve = resolve
+        # Running matches that compete for tickets, and who is told of each match that is made.
+        self.fills: Fills | None = None
+        # Who offers free seats of proposals to the tickets that have just been let into a queue.
+        self.offer: Callable[[str, list[str]], None] = _nothing
+        self._fresh: dict[str, list[str]] = {}
+        self.on_made: Callable[[str], None] = _nobody
+        self._places: dict[str, int] = {}
+        # No pool is woken before: the rounds until then were missed, and one stands for all.
+        self._skips_to = -math.inf
+        self._input: Input = Advance(0.0)
+
+    def begin(self, given: Input) -> None:
+        """Begin with an input; its events start empty."""
+        self._input, self.now, self.events = given, given.now, []
+        self._fresh.clear()
+        if self.fills is not None:
+            self.fills.begin()
+
+    def emit(self, event: Event) -> None:
+        """Note and fold what has happened."""
+        self.events.append(event)
+        self.tables.fold(self._input, event)
+        if type(event) is Finished and self.fills is not None:
+            self.fills.over(event.match)
+
+    def next_due(self) -> float:
+        """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
+        at = min([timer.next() for timer in self.timers])
+        # After a restart some deadlines lie in the past: they are due now.
+        return max(min(at, self.next_wake()), self.now)
+
+    def next_wake(self) -> float:
+        """Return the instant at which a pool is woken next; inf if none is ever."""
+        at = min([pool.wake_at for pool in self.pools.values()], default=math.inf)
+        return max(at, self._skips_to)
+
+    def woken(self, now: float) -> list[str]:
+        """Return the pools that are woken at an instant."""
+        if now < self._skips_to:
+            return []
+        return [name for name, pool in self.pools.items() if pool.wake_at <= now]
+
+    def skip(self, given: Skip) -> None:
+        """Wake no pool before an instant; deadlines until then let theirs decide."""
+        self._skips_to = given.until
+        self.emit(Skipped())
+
+    # Pools
+
+    def make_pool(self, queue: Queue, seed: int, memory: Memory | None) -> Pool:
+        """Return a pool for the queue with a matcher of its policy."""
+        pool = Pool(queue, self.resolve(queue), seed=seed, memory=memory)
+        if self._watch is not None:
+            pool.matcher = self._watch(queue, pool.matcher)
+        return pool
+
+    def open_pools(self, pools: dict[str, Pool], same: Collection[str] = ()) -> None:
+        """Put pools in the place of all others, and let the waiting tickets enter in order.
+
+        The tickets of the pools in `same` are in there already.
+        """
+        self.pools = pools
+        self._places = {name: place for place, name in enumerate(pools)}
+        self.objectives = {name: pool.objective for name, pool in pools.items()}
+        for timer in (self.deadlines, self.releases, self.commits):
+            timer.clear()
+        for name in same:
+            for ticket_id, until in pools[name].held.items():
+                self.releases.add((until, 0, 0, ticket_id, name))
+            for ticket_id, until in pools[name].delayed.items():
+                self.commits.add((until, 0, 0, ticket_id, name))
+        waiting = [row for row in self.tables.waiting.values() if row.match is None]
+        for row in sorted(waiting, key=lambda row: row.ticket.age_key):
+            self._let_in(row.ticket, row.queues, same)
+
+    def enter(self, ticket: Ticket, queues: Collection[str]) -> None:
+        """Let a ticket into its pools, where running matches may have it too."""
+        self._let_in(ticket, queues)
+        if self.fills is not None:
+            for name in queues:
+                self.fills.entered(ticket.id, name)
+
+    def _let_in(self, ticket: Ticket, queues: Iterable[str], same: Collection[str] = ()) -> None:
+        """Let a ticket into its pools, but for those in `same`, which have it."""
+        for name in queues:
+            pool = self.pools[name]
+            if name not in same:
+                pool.enter(ticket, self.now)
+                if (until := pool.delayed.get(ticket.id)) is not None:
+                    self.commits.add((until, ticket.sequence, 0, ticket.id, name))
+                else:
+                    self._fresh.setdefault(name, []).append(ticket.id)
+                    self._release(pool)
+            if pool.queue.wait_max is not None:
+                deadline = ticket.enqueued_at + pool.queue.wait_max
+                place = self._places[name]
+                self.deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
+
+    def leave(self, ticket_id: str, queues: Iterable[str]) -> None:
+        """Take a ticket out of its pools, which decide anew."""
+        for name in queues:
+            self.pools[name].leave(ticket_id, self.now)
+            self.dirty[name] = None
+
+    def come_back(self, ticket_ids: Iterable[str]) -> None:
+        """Let tickets whose proposal or match came to nothing wait again, in their old place."""
+        rows = [self.tables.waiting[ticket_id] for ticket_id in ticket_ids]
+        for row in sorted(rows, key=lambda row: row.ticket.age_key):
+            queues = [name for name in row.queues if self._takes(name, row.ticket)]
+            for name in row.queues:
+                if name not in queues:
+                    self.drop(row.ticket.id, name, "queue_changed")
+            self.enter(row.ticket, queues)
+            self.dirty.update(dict.fromkeys(queues))
+
+    def _takes(self, name: str, ticket: Ticket) -> bool:
+        """Return whether a queue takes a ticket as it is now: it may have been changed."""
+        return name in self.pools and fits(ticket, self.objectives[name])
+
+    def drop(self, ticket_id: str, name: str, reason: str) -> None:
+        """Take a ticket out of one queue; it expires when it was the last."""
+        if len(self.tables.waiting[ticket_id].queues) > 1:
+            self.emit(LeftQueue(ticket_id, name))
+        else:
+            self.emit(Expired(ticket_id, reason))
+
+    # Decisions
+
+    def decide(self, names: Iterable[str], *, fired: bool) -> None:
+        """Let queues decide in this order, then those that lost tickets to them, until all have."""
+        names = list(names)
+        while names:
+            for name in names:
+                pool = self.pools[name]
+                self.dirty.pop(name, None)
+                if name in self.tables.paused:
+                    pool.wake_at = math.inf
+                    continue
+                if (fresh := self._fresh.pop(name, None)) is not None:
+                    self.offer(name, fresh)
+                if self.fills is None:
+                    self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
+                    continue
+                self.fills.before(pool)
+                self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
+                self.fills.after(pool, fired=fired)
+            if not self.dirty:
+                return
+            names = [name for name in self.pools if name in self.dirty]
+        self.dirty.clear()
+
+    def carry_out(self, pool: Pool, decision: Decision, *, fired: bool) -> None:
+        """Make the matches of a decision, and begin its job."""
+        pool.wake_at = decision.wake_at
+        for grouping in decision.matches:
+            try:
+                tickets, seating = check_grouping(pool, grouping, self.now, fired)
+            except PolicyError as fault:
+                pool.stop(fault)
+                pool.wake_at = math.inf
+                return
+            except Exception as error:  # noqa: BLE001 - one queue's error is no other's
+                pool.fail("the check of a match", error)
+                return
+            if self.tables.dissolved_until(tickets) > self.now:
+                self._keep_apart(pool, tickets)
+            elif self.fills is None or not self.fills.rival(pool, tickets, seating):
+                self.make_match(pool, (tickets, seating, grouping.bots), decided=True)
+        if decision.job is not None:
+            number = self.tables.counters.jobs + 1
+            self.asked[pool.name] = pool.begin(decision.job, number, self.now)
+            self.emit(JobAsked(pool.name, number))
+
+    def make_match(self, pool: Pool, found: Found, *, decided: bool) -> None:
+        """Make a match, or propose it where the queue has a ready-check.
+
+        Args:
+            pool: The queue's pool.
+            found: The tickets and their division.
+            decided: Whether the matcher decided it, which knows then that they have left.
+        """
+        tickets, seating, bots = found
+        match = describe(self.next_match_id(), pool, tickets, seating, bots, self.now)
+        waiting = self.tables.waiting
+        leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
+        self._conclude(pool, match)
+        for ticket_id, queues in leaves:
+            for name in queues:
+                if decided and name == pool.name:
+                    del pool.tickets[ticket_id]
+                else:
+                    self.pools[name].leave(ticket_id, self.now)
+                    self.dirty[name] = None
+
+    def next_match_id(self) -> str:
+        """Return the id of the next match or proposal."""
+        return f"{self.shard}-m{self.tables.numbered + 1}"
+
+    def _conclude(self, pool: Pool, match: Match) -> None:
+        accept = pool.queue.accept
+        if accept is None:
+            self.settle(match)
+        else:
+            waiting, now = self.tables.waiting, self.now
+            until = {
+                ticket_id: accept.answer_by(waiting[ticket_id].ticket.enqueued_at, now)
+                for ticket_id in match.tickets
+            }
+            self.emit(Proposed(match, until))
+            self.watch_proposal(self.tables.proposals[match.id])
+
+    def settle(self, match: Match) -> None:
+        """Make a match final."""
+        self.emit(Matched(match))
+        self.watch_match(self.tables.matches[match.id])
+        self.on_made(match.id)
+
+    def watch_match(self, kept: KeptMatch) -> None:
+        """Note when a live match ends by itself."""
+        if kept.live:
+            self.match_ends.add((kept.ends_at, kept.made, 0, kept.match.id, kept.match.queue))
+
+    def watch_proposal(self, proposal: Proposal) -> None:
+        """Note when the answers of a proposal are due, and the end of its repair."""
+        match = proposal.match
+        instants = set(proposal.until.values())
+        if proposal.open is not None and proposal.open.expires_at is not None:
+            instants.add(proposal.open.expires_at)
+        for at in sorted(instants):
+            self.answers.add((at, proposal.made, 0, match.id, match.queue))
+
+    def _keep_apart(self, pool: Pool, tickets: list[Ticket]) -> None:
+        """Keep the newcomer of a set that has just failed aside, and let the others wait on.
+
+        The set may not be proposed again at once, and only the policy knows another one. So it
+        decides without the newcomer until somebody else enters, or long enough.
+        """
+        newest = max(tickets, key=lambda ticket: ticket.sequence)
+        until = self.tables.dissolved_until(tickets)
+        for ticket in tickets:
+            if ticket is not newest:
+                pool.give(ticket, self.now)
+        pool.held[newest.id] = until
+        self.releases.add((until, newest.sequence, 0, newest.id, pool.name))
+        self.dirty[pool.name] = None
+
+    def release_due(self) -> None:
+        """Let tickets take part that were kept aside, or held back as newcomers, long enough."""
+        for *_, name in self.releases.take_due(self.now):
+            self._release(self.pools[name])
+            self.dirty[name] = None
+        for *_, ticket_id, name in self.commits.take_due(self.now):
+            # A ticket that was let out and in again since has two entries here.
+            if ticket_id in self.pools[name].delayed:
+                self.pools[name].let_in(ticket_id, self.now)
+                self._fresh.setdefault(name, []).append(ticket_id)
+                self.dirty[name] = None
+
+    def _release(self, pool: Pool) -> None:
+        """Let all tickets take part that were kept aside; free seats are offered to them too."""
+        if pool.held:
+            self._fresh.setdefault(pool.name, []).extend(pool.held)
+            pool.release(self.now)
+
+    def waits(self, entry: Entry) -> bool:
+        """Return whether a deadline still counts: its ticket waits in the queue."""
+        pool = self.pools.get(entry[4])
+        return pool is not None and entry[3] in pool.tickets
+
+    def _is_held(self, entry: Entry) -> bool:
+        pool = self.pools.get(entry[4])
+        return pool is not None and pool.held.get(entry[3]) == entry[0]
+
+    def _is_delayed(self, entry: Entry) -> bool:
+        pool = self.pools.get(entry[4])
+        return pool is not None and pool.delayed.get(entry[3]) == entry[0]
+
+    def _is_live(self, entry: Entry) -> bool:
+        kept = self.tables.matches.get(entry[3])
+        return kept is not None and kept.live
+
+    def _is_proposed(self, entry: Entry) -> bool:
+        proposal = self.tables.proposals.get(entry[3])
+        return proposal is not None and proposal.is_due_at(entry[0])
+
+
+def _nothing(name: str, fresh: list[str]) -> None:
+    """Offer nothing to newcomers."""
+
+
+def _nobody(match_id: str) -> None:
+    """Tell nobody of a match."""

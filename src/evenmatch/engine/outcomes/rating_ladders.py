@@ -1,0 +1,121 @@
+"""Ladders: which queues share ratings, and what is known of players who come without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.state.stored_ratings import aged
+from evenmatch.errors import ConfigError
+from evenmatch.model.outcome import Aged, Result
+from evenmatch.model.queue import Queue
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket
+
+Rate = Callable[[str, Mapping[str, Aged], Sequence[Result]], dict[str, Rating]]
+"""From a rating system's SPEC, what is stored of all players, and the results of one period to the
+new ratings; without results to what resting makes of them. `ratings.periods.rate_period`."""
+
+
+class Ladders:
+    """The ladders that are rated now.
+
+    Args:
+        house: Where the engine works.
+        rate: Computes ratings; None where no queue has them.
+    """
+
+    def __init__(self, house: House, rate: Rate | None) -> None:
+        self._house = house
+        self._rate = rate
+        self._queues: dict[str, Queue] | None = None
+        self._by_name: dict[str, Queue] = {}
+        self._newcomers: dict[str, Rating] = {}
+
+    def check(self, queues: Sequence[Queue]) -> None:
+        """Check that queues may come into force.
+
+        Raises:
+            ConfigError: A rating system is not known, or the queues of a ladder disagree.
+        """
+        ladders: dict[str, Queue] = {}
+        for queue in queues:
+            if queue.rating is None:
+                continue
+            if self._rate is None:
+                raise ConfigError(
+                    f"queue {queue.name} has rating {queue.rating}, but this engine was given no "
+                    f"rating function"
+                )
+            _check_format(self._rate, queue, queue.rating)
+            other = ladders.setdefault(queue.rated_in, queue)
+            if (other.rating, other.rating_period) != (queue.rating, queue.rating_period):
+                raise ConfigError(
+                    f"queues {other.name} and {queue.name} share the ratings of ladder "
+                    f"{queue.rated_in}: give them the same rating and rating_period, or another "
+                    f"ladder"
+                )
+
+    def known_of(self, new: NewTicket) -> dict[str, Rating]:
+        """Return the ratings of a ticket's players who come without one.
+
+        They are those of the first of its queues whose ladder is rated; a player who is not known
+        gets a newcomer's. What the caller says of a player or of the party is left as it is.
+        """
+        ladders = self._rated()
+        if not ladders or "rating" in new.attributes:
+            return {}
+        tables = self._house.tables
+        names = new.queues or tuple(tables.queues)[:1]
+        rated = [tables.queues[name].rated_in for name in names if name in tables.queues]
+        ladder = next((name for name in rated if name in ladders), None)
+        if ladder is None:
+            return {}
+        return {
+            player.id: self._present(ladder, player.id, self._house.now)
+            for player in new.players
+            if player.rating is None and "rating" not in player.attributes
+        }
+
+    def rating_of(self, ladder: str, player: str, now: float) -> Rating | None:
+        """Return what is stored of a player, as uncertain as it is now; None if nothing is."""
+        known = ladder in self._rated()
+        if not known or player not in self._house.tables.ratings.get(ladder, {}):
+            return None
+        return self._present(ladder, player, now)
+
+    def _rated(self) -> dict[str, Queue]:
+        """Return the ladders that are rated now, each with one of its queues."""
+        queues = self._house.tables.queues
+        if self._queues is not queues:
+            rated = [queue for queue in queues.values() if queue.rating is not None]
+            self._queues, self._newcomers = queues, {}
+            self._by_name = {} if self._rate is None else {each.rated_in: each for each in rated}
+        return self._by_name
+
+    def _present(self, ladder: str, player: str, now: float) -> Rating:
+        """Return a player's rating as it is after resting until now; a newcomer's if unknown."""
+        queue = self._rated()[ladder]
+        assert self._rate is not None
+        assert queue.rating is not None
+        found = aged(
+            self._house.tables.ratings.get(ladder, {}).get(player), now, queue.rating_period
+        )
+        if found.rating is None:
+            if ladder not in self._newcomers:
+                self._newcomers[ladder] = self._rate(queue.rating, {"": found}, ())[""]
+            return self._newcomers[ladder]
+        if found.periods == 0:
+            return found.rating
+        return self._rate(queue.rating, {player: found}, ())[player]
+
+
+def _check_format(rate: Rate, queue: Queue, system: str) -> None:
+    """Try the rating system on a match of the queue."""
+    numbers = iter(range(queue.format.k))
+    teams = tuple(tuple(str(next(numbers)) for _ in range(n)) for n in queue.format.players)
+    known = {player: Aged() for team in teams for player in team}
+    try:
+        rate(system, known, (Result(teams, tuple(range(1, len(teams) + 1))),))
+    except ConfigError as error:
+        raise ConfigError(f"queue {queue.name}: rating {system}: {error}") from None

@@ -1,0 +1,298 @@
+"""Outcomes: which of them count, and when they change ratings.
+
+    (played) --> counted              the game's service says so
+       `------> reported --> counted  every player has said the same; or, 10 minutes after the first
+                    |                 report, players of two teams have, and nobody something else;
+                    |                 who has left the match is neither awaited nor asked
+                    `------> disputed otherwise; it changes no rating
+
+What has counted stays. Until then the service's word overrides that of players, even after a
+dispute. An outcome that counts is rated at once, or waits for the end of its rating period.
+
+The rating function comes from outside: the engine knows what is rated and when, not how.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import islice
+
+from evenmatch.criteria.expansion import round_up
+from evenmatch.engine.matching.deadlines import Deadlines, Entry
+from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.outcomes.match_history import Lineup, lineup_of
+from evenmatch.engine.outcomes.rating_ladders import Rate
+from evenmatch.engine.outcomes.results import result_of
+from evenmatch.engine.state.rows import KeptMatch
+from evenmatch.engine.state.stored_ratings import Period, StoredRating, aged, period_of
+from evenmatch.errors import NotInMatch, OutcomeDiffers, OutcomeDisputed, Overloaded, TooLate
+from evenmatch.model.events import (
+    Counted,
+    Disputed,
+    Finished,
+    PeriodBegan,
+    PeriodEnded,
+    Rated,
+    Reported,
+)
+from evenmatch.model.inputs import Outcome
+from evenmatch.model.outcome import MatchOutcome, Result
+from evenmatch.model.queue import Queue
+
+REPORTS_LAST = 600.0
+"""Seconds from the first report of a player until the reports are judged."""
+OUTCOMES_MOST = 100_000
+"""Outcomes of one rating period; with so many it ends early."""
+SLICE_SEATS = 2_000
+"""Seats of the matches that are rated at a time: a few milliseconds."""
+SLICE_EVERY = 0.0625
+"""Seconds between two slices."""
+
+
+class Outcomes:
+    """The part of the engine that hears of outcomes.
+
+    Args:
+        house: Where the engine works.
+        rate: Computes ratings; None where no queue has them.
+    """
+
+    def __init__(self, house: House, rate: Rate | None) -> None:
+        self._house = house
+        self._emit = house.emit
+        self._rate = rate
+        self._judged = Deadlines(self._is_reported)
+
+    def next(self) -> float:
+        """Return the next instant at which reports are judged or ratings are due."""
+        tables = self._house.tables
+        at = self._judged.next()
+        for period in tables.closing.values():
+            at = min(at, period.ends_at)
+        for ladder, period in tables.periods.items():
+            if ladder not in tables.closing:
+                at = min(at, _due_at(period))
+        return at
+
+    def watch(self, kept: KeptMatch) -> None:
+        """See to it that reports on a match are judged; for recovery too."""
+        if _is_reported(kept):
+            assert kept.outcome is not None
+            match = kept.match
+            self._judged.add((kept.outcome.until, kept.made, 0, match.id, match.queue))
+
+    def advance(self) -> None:
+        """Judge reports, end periods and rate slices that are due."""
+        now = self._house.now
+        for entry in self._judged.take_due(now):
+            self._judge(self._house.tables.matches[entry[3]])
+        tables = self._house.tables
+        for ladder in [name for name, period in tables.periods.items() if _due_at(period) <= now]:
+            if ladder not in tables.closing:
+                self._emit(PeriodEnded(ladder))
+        for ladder in [name for name, period in tables.closing.items() if period.ends_at <= now]:
+            self._rate_slice(ladder, tables.closing[ladder])
+
+    def hear(self, given: Outcome, kept: KeptMatch) -> None:
+        """Take what the service or a player says of a match.
+
+        Raises:
+            InvalidOutcome: It does not fit the match.
+            NotInMatch: A player reports who was not in the match, or has left it.
+            OutcomeDiffers: Something else was said before, and stays.
+            TooLate: The match was called off.
+            OutcomeDisputed: A player reports after the players could not agree in time.
+            Overloaded: More outcomes wait to be rated than can be kept.
+        """
+        if kept.void is not None:
+            raise TooLate(
+                f"match {kept.match.id} was called off: its tickets wait again, and nothing that "
+                f"is said of it counts",
+                match=kept.match.id,
+            )
+        lineup = lineup_of(self._house.tables, kept)
+        result = result_of(given, lineup.match, lineup.left)
+        told = kept.outcome
+        if told is not None and told.state == "counted":
+            if told.result != result:
+                raise OutcomeDiffers(
+                    f"match {kept.match.id} has counted with another outcome, which stays",
+                    match=kept.match.id,
+                )
+            return
+        if given.player is None:
+            self._check_room(kept)
+            self._count(kept, result)
+        else:
+            self._report(given.player, kept, lineup, result)
+
+    def reconsider(self, kept: KeptMatch) -> None:
+        """Count what all say who are left in a match, after others have left it."""
+        if _is_reported(kept):
+            self._count_agreed(kept)
+
+    def _report(self, player: str, kept: KeptMatch, lineup: Lineup, result: Result) -> None:
+        match, told = kept.match, kept.outcome or MatchOutcome("reported")
+        if all(player not in team for team in lineup.match.players):
+            raise NotInMatch(
+                f"player {player[:64]!r} is not in match {match.id}",
+                where="/player",
+                match=match.id,
+            )
+        before = told.reports.get(player)
+        if before is not None and lineup.retold(before) != result:
+            raise OutcomeDiffers(
+                f"player {player[:64]!r} has reported another outcome of match {match.id}, which "
+                f"stays",
+                match=match.id,
+            )
+        if before is not None:
+            return
+        if player in lineup.left:
+            raise NotInMatch(
+                f"player {player[:64]!r} has left match {match.id}: how it ended is for those to "
+                f"say who have not",
+                where="/player",
+                match=match.id,
+            )
+        if told.state == "disputed":
+            raise OutcomeDisputed(
+                f"the players of match {match.id} did not agree in time; the game's own service "
+                f"may still say what happened",
+                match=match.id,
+            )
+        self._check_room(kept)
+        until = told.until if told.reports else round_up(self._house.now + REPORTS_LAST)
+        self._emit(Reported(match.id, player, result, until))
+        kept = self._house.tables.matches[match.id]
+        if not told.reports:
+            self.watch(kept)
+        self._count_agreed(kept)
+
+    def _count_agreed(self, kept: KeptMatch) -> None:
+        """Count the outcome of a match if all who have not left it have said the same."""
+        assert kept.outcome is not None
+        lineup = lineup_of(self._house.tables, kept)
+        heard = lineup.heard(kept.outcome.reports)
+        result = _agreed(heard)
+        if result is not None and len(heard) == sum(map(len, lineup.staying)):
+            self._count(kept, result)
+
+    def _judge(self, kept: KeptMatch) -> None:
+        """Count what the players who reported agree on, or call the match disputed."""
+        assert kept.outcome is not None
+        lineup = lineup_of(self._house.tables, kept)
+        heard, teams = lineup.heard(kept.outcome.reports), lineup.staying
+        sides = sum(any(player in heard for player in team) for team in teams)
+        result = _agreed(heard)
+        if result is not None and sides >= min(2, sum(map(bool, teams))):
+            self._count(kept, result)
+        else:
+            self._emit(Disputed(kept.match.id))
+            self._finish(kept)
+
+    def _count(self, kept: KeptMatch, result: Result) -> None:
+        queue = self._rating_queue(kept)
+        is_rated = not kept.match.bots and all(result.teams)
+        if queue is None or not is_rated:
+            self._emit(Counted(kept.match.id, result))
+        elif queue.rating_period is None:
+            self._emit(Counted(kept.match.id, result))
+            self._rate_now(queue, result)
+        else:
+            self._collect(queue, Counted(kept.match.id, result, queue.rated_in))
+        self._finish(kept)
+
+    def _finish(self, kept: KeptMatch) -> None:
+        if kept.live:
+            self._emit(Finished(kept.match.id, "outcome"))
+
+    def _rate_now(self, queue: Queue, result: Result) -> None:
+        assert self._rate is not None
+        assert queue.rating is not None
+        rows = self._house.tables.ratings.get(queue.rated_in, {})
+        players = [player for team in result.teams for player in team]
+        known = {player: aged(rows.get(player), self._house.now, None) for player in players}
+        self._emit(
+            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._house.now)
+        )
+
+    def _collect(self, queue: Queue, event: Counted) -> None:
+        """Let an outcome wait for the end of the rating period."""
+        ladder, tables, now = queue.rated_in, self._house.tables, self._house.now
+        if ladder not in tables.periods:
+            seconds = queue.rating_period or 0.0
+            number = period_of(now, seconds)
+            bounds = (number * seconds, max(round_up((number + 1) * seconds), now))
+            self._emit(PeriodBegan(ladder, queue.rating or "", seconds, *bounds))
+        self._emit(event)
+
+    def _rate_slice(self, ladder: str, period: Period) -> None:
+        """Rate the next players of a period, against the ratings at its start."""
+        assert self._rate is not None
+        rows = self._house.tables.ratings.get(ladder, {})
+        players, results = _next_slice(period)
+
+        def at_start(player: str) -> StoredRating | None:
+            return period.before[player] if player in period.before else rows.get(player)
+
+        seated = {player: None for result in results for team in result.teams for player in team}
+        known = {
+            player: aged(at_start(player), period.starts_at, period.seconds) for player in seated
+        }
+        after = self._rate(period.system, known, results)
+        ratings = {player: after[player] for player in players}
+        self._emit(Rated(ladder, ratings, period.starts_at, self._house.now + SLICE_EVERY))
+
+    def _check_room(self, kept: KeptMatch) -> None:
+        queue, tables = self._rating_queue(kept), self._house.tables
+        period = None if queue is None else tables.periods.get(queue.rated_in)
+        if period is not None and _is_full(period):
+            raise Overloaded("too many outcomes wait to be rated; try again later")
+
+    def _rating_queue(self, kept: KeptMatch) -> Queue | None:
+        """Return the queue that rates a match; None if it is not there any more, or rates none."""
+        queue = self._house.tables.queues.get(kept.match.queue)
+        return None if queue is None or queue.rating is None or self._rate is None else queue
+
+    def _is_reported(self, entry: Entry) -> bool:
+        kept = self._house.tables.matches.get(entry[3])
+        return kept is not None and _is_reported(kept)
+
+
+def _is_reported(kept: KeptMatch) -> bool:
+    """Return whether reports on a match wait to be judged; on a void one they never are."""
+    told = kept.outcome
+    return told is not None and told.state == "reported" and kept.void is None
+
+
+def _is_full(period: Period) -> bool:
+    return len(period.results) >= OUTCOMES_MOST
+
+
+def _due_at(period: Period) -> float:
+    """Return when a period ends: a full one as soon as the one before is rated."""
+    return -math.inf if _is_full(period) else period.ends_at
+
+
+def _agreed(reports: Mapping[str, Result]) -> Result | None:
+    """Return what all reports say; None if they differ, or if there is none."""
+    first = next(iter(reports.values()), None)
+    return first if all(report == first for report in reports.values()) else None
+
+
+def _next_slice(period: Period) -> tuple[list[str], list[Result]]:
+    """Return the next players to be rated, and all their matches."""
+    found: dict[str, Result] = {}
+    players: list[str] = []
+    seats = 0
+    for player in islice(period.played, len(period.before), None):
+        for match_id in period.played[player]:
+            if match_id not in found:
+                found[match_id] = period.results[match_id]
+                seats += sum(map(len, found[match_id].teams))
+        players.append(player)
+        if seats >= SLICE_SEATS:
+            break
+    return players, list(found.values())

@@ -1,0 +1,244 @@
+"""What each of the rarer events changes in the tables; `Tables.fold` does the frequent ones itself.
+
+A fold stores what the event says and computes nothing that a later version might compute otherwise.
+One thing is its own to say: which record last `changed` a ticket, that is, after which its owner is
+to be told. A later version may tell of more, as it did of acceptances, so older records folded by
+it may leave a higher number, and a client hears once more how its ticket is. No decision reads it.
+Digests of states (`state_hash`) differ by it between versions; no journal and no snapshot holds
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from evenmatch.criteria.percentile import parts_of
+from evenmatch.engine.admission.ticket_update import refreshed
+from evenmatch.engine.state.encounters import forget_unlimited, with_counts
+from evenmatch.engine.state.last_opponents import forget_unasked
+from evenmatch.engine.state.rosters import closed, opened, voided, with_server
+from evenmatch.engine.state.rows import Failed, Penalty, Proposal
+from evenmatch.engine.state.stored_ratings import OUTCOME_FOLDS
+from evenmatch.model.events import (
+    Assigned,
+    Cancelled,
+    Closed,
+    Configured,
+    Confirmed,
+    Dissolved,
+    Event,
+    Existing,
+    Expired,
+    Finished,
+    JobAsked,
+    JobSettled,
+    LeftQueue,
+    Opened,
+    Penalised,
+    Prolonged,
+    Proposed,
+    Refused,
+    Repaired,
+    SeatsFreed,
+    Skipped,
+    Updated,
+    Voided,
+)
+from evenmatch.model.inputs import Assign, Configure, Input, Update
+
+if TYPE_CHECKING:
+    from evenmatch.engine.state.state import Tables
+
+
+def _configured(tables: Tables, given: Input, event: Configured) -> None:
+    del event
+    assert isinstance(given, Configure)
+    tables.queues = {queue.name: queue for queue in given.queues}
+    tables.seed, tables.version, tables.paused = given.seed, given.version, given.pause
+    tables.configured_by = given.by
+    for key in [key for key in tables.recent if parts_of(key)[0] not in tables.queues]:
+        del tables.recent[key]
+    forget_unasked(tables.met, given.queues)
+    forget_unlimited(tables.played, given.queues)
+
+
+def _cancelled(tables: Tables, given: Input, event: Cancelled) -> None:
+    tables.end(given.now, event.ticket, "cancelled", event.reason, event.match)
+    tables.counters.cancelled += 1
+
+
+def _expired(tables: Tables, given: Input, event: Expired) -> None:
+    tables.end(given.now, event.ticket, "expired", event.reason)
+    tables.counters.expired += 1
+
+
+def _left_queue(tables: Tables, given: Input, event: LeftQueue) -> None:
+    del given
+    row = tables.waiting[event.ticket]
+    queues = tuple([name for name in row.queues if name != event.queue])
+    tables.waiting[event.ticket] = replace(row, queues=queues, changed=tables.sequence + 1)
+
+
+def _updated(tables: Tables, given: Input, event: Updated) -> None:
+    row = tables.waiting[event.ticket]
+    # Without an update, matches have become too old to count for a limit.
+    ticket = row.ticket
+    if isinstance(given, Update):
+        ticket = refreshed(ticket, given, event.percentiles)
+    queues = [tables.queues[name] for name in row.queues]
+    if played := tables.played.get(queues[0].group):
+        players = with_counts(ticket, ticket.players, queues, played, given.now)
+        ticket = replace(ticket, players=players)
+    tables.waiting[event.ticket] = replace(row, ticket=ticket, changed=tables.sequence + 1)
+
+
+def _assigned(tables: Tables, given: Input, event: Assigned) -> None:
+    place = event.assignment
+    if place is None:
+        assert isinstance(given, Assign)
+        place = given.assignment
+    tables.matches[event.match] = replace(
+        tables.matches[event.match], assignment=place, assigned=tables.sequence + 1
+    )
+    with_server(tables, event.match)
+
+
+def _finished(tables: Tables, given: Input, event: Finished) -> None:
+    del given
+    tables.finish(event.match)
+
+
+def _job_asked(tables: Tables, given: Input, event: JobAsked) -> None:
+    del given
+    tables.counters.jobs = event.number
+
+
+def _job_settled(tables: Tables, given: Input, event: JobSettled) -> None:
+    del given
+    tables.counters.dropped += event.dropped
+
+
+def _proposed(tables: Tables, given: Input, event: Proposed) -> None:
+    match = event.match
+    tables.proposals[match.id] = Proposal(
+        tables.sequence + 1,
+        match,
+        tables.queues[match.queue],
+        given.now,
+        match.quality,
+        event.until,
+    )
+    _claim(tables, match.tickets, match.id)
+    tables.counters.proposed += 1
+
+
+def _confirmed(tables: Tables, given: Input, event: Confirmed) -> None:
+    del given
+    proposal = tables.proposals[event.match]
+    accepted = {
+        **proposal.accepted,
+        event.ticket: proposal.accepted.get(event.ticket, ()) + event.players,
+    }
+    tables.proposals[event.match] = replace(proposal, accepted=accepted)
+    _claim(tables, (event.ticket,), event.match)
+
+
+def _seats_freed(tables: Tables, given: Input, event: SeatsFreed) -> None:
+    del given
+    proposal = tables.proposals[event.open.id]
+    if proposal.version == 0:
+        tables.counters.checks_failed += 1
+    seated = {ticket_id for team in event.open.seated for ticket_id in team}
+    stay = {player.id for key in seated for player in tables.waiting[key].ticket.players}
+    left = [player for team in proposal.match.players for player in team if player not in stay]
+    tables.proposals[event.open.id] = replace(
+        proposal,
+        version=event.open.roster_version,
+        left=tuple(dict.fromkeys((*proposal.left, *left))),
+        until={key: until for key, until in proposal.until.items() if key in seated},
+        accepted={key: players for key, players in proposal.accepted.items() if key in seated},
+        open=event.open,
+    )
+
+
+def _repaired(tables: Tables, given: Input, event: Repaired) -> None:
+    del given
+    match = event.match
+    proposal = tables.proposals[match.id]
+    tables.proposals[match.id] = replace(
+        proposal,
+        version=proposal.version + 1,
+        match=match,
+        until={**proposal.until, **event.until},
+        open=None,
+    )
+    _claim(tables, event.joined, match.id)
+
+
+def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
+    del given
+    proposal = tables.proposals[event.match]
+    seats = proposal.open
+    if seats is not None:
+        seats = replace(seats, expires_at=event.expires_at)
+    tables.proposals[event.match] = replace(proposal, until=event.until, open=seats)
+    _claim(tables, proposal.tickets, event.match)
+
+
+def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
+    proposal = tables.proposals.pop(event.match)
+    tables.failed[event.match] = Failed(given.now, event.reason)
+    _claim(tables, event.tickets, None)
+    tables.counters.dissolved += 1
+    if proposal.queue.accept is not None:
+        players = [player for team in proposal.match.players for player in team]
+        tables.note_failed_set(players, given.now + proposal.queue.accept.again)
+    if proposal.version == 0:
+        tables.counters.checks_failed += 1
+
+
+def _penalised(tables: Tables, given: Input, event: Penalised) -> None:
+    penalties = tables.penalties.setdefault(event.group, {})
+    penalties.pop(event.player, None)
+    penalties[event.player] = Penalty(event.count, given.now, event.until)
+
+
+def _nothing(tables: Tables, given: Input, event: Existing | Refused | Skipped) -> None:
+    """Leave the tables as they are: the event is an answer, or concerns policies, only."""
+
+
+def _claim(tables: Tables, ticket_ids: tuple[str, ...], match_id: str | None) -> None:
+    """Note which proposal has these tickets, or that they wait again."""
+    waiting, changed = tables.waiting, tables.sequence + 1
+    for ticket_id in ticket_ids:
+        waiting[ticket_id] = replace(waiting[ticket_id], match=match_id, changed=changed)
+
+
+FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
+    Assigned: _assigned,
+    Closed: closed,
+    Opened: opened,
+    Voided: voided,
+    Cancelled: _cancelled,
+    Configured: _configured,
+    Confirmed: _confirmed,
+    Dissolved: _dissolved,
+    Existing: _nothing,
+    Expired: _expired,
+    Finished: _finished,
+    JobAsked: _job_asked,
+    JobSettled: _job_settled,
+    LeftQueue: _left_queue,
+    Penalised: _penalised,
+    Prolonged: _prolonged,
+    Proposed: _proposed,
+    Refused: _nothing,
+    Repaired: _repaired,
+    SeatsFreed: _seats_freed,
+    Skipped: _nothing,
+    Updated: _updated,
+    **OUTCOME_FOLDS,
+}

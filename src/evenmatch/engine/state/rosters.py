@@ -1,0 +1,241 @@
+"""Rosters: who plays in a running match now, as long as somebody may join it or it may be void.
+
+    begun --opened--> open --filled (version + 1)--> begun     until the match is over
+                       `----closed-----------------> begun
+
+A roster keeps whole tickets, because rules and criteria look at all players of a match that is
+filled, and because the tickets of a void match wait again. Who joined and who left stays with the
+match itself when its roster goes. What is here folds events; `backfill` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from evenmatch.model.events import Closed, Opened, Voided
+from evenmatch.model.inputs import Input
+from evenmatch.model.match import Match, OpenMatch
+from evenmatch.model.queue import Backfill, Queue
+from evenmatch.model.ticket import Ticket
+
+if TYPE_CHECKING:
+    from evenmatch.engine.state.state import Tables
+
+OPENS_PER_MINUTE = 10
+"""How often one match may be opened in a minute; heartbeats do not count."""
+MINUTE = 60.0
+
+Seated = tuple[tuple[Ticket, ...], ...]
+"""Tickets by team, without the players who have left."""
+
+
+class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Who plays in a running match.
+
+    Args:
+        queue: Name of its queue.
+        seats: Seats by team.
+        teams: The tickets that play now, by team, without the players who have left.
+        roles: The role of each player who plays now; empty where there are none.
+        region: Where it is played; None where nothing says so.
+        version: How often it has been filled.
+        since: Instant from which seats are free, seconds.
+        left: Players who have left; they never come back to this match.
+        fills: The matches that filled it.
+        backfill: Whether it may be filled; None: it is kept only until it has a server.
+        allocation: Name of the hook that is to find a server; None where it has one.
+        open: The free seats that are to be filled; None while it asks for nobody.
+        opened: The last instants at which it was opened.
+    """
+
+    queue: str
+    seats: tuple[int, ...]
+    teams: Seated
+    roles: dict[str, str] = {}
+    region: str | None = None
+    version: int = 0
+    since: float = 0.0
+    left: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    backfill: Backfill | None = None
+    allocation: str | None = None
+    open: OpenMatch | None = None
+    opened: tuple[float, ...] = ()
+
+    @property
+    def players(self) -> tuple[tuple[str, ...], ...]:
+        """Return the ids of those who play now, by team."""
+        return tuple([tuple([p.id for t in team for p in t.players]) for team in self.teams])
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Return the free seats by team; computer players give theirs up."""
+        sizes = [sum([ticket.size for ticket in team]) for team in self.teams]
+        return tuple([seats - size for seats, size in zip(self.seats, sizes, strict=True)])
+
+
+def keeps_roster(queue: Queue) -> bool:
+    """Return whether matches of a queue keep a roster, so that they may be filled or void."""
+    return bool(queue.backfill or queue.allocation)
+
+
+def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[str, Ticket]) -> None:
+    """Keep the roster of a new match where its queue asks for it, or let a match be filled.
+
+    Args:
+        tables: They are changed.
+        match: The new match.
+        queue: Its queue.
+        tickets: Its tickets by id.
+    """
+    teams = tuple([tuple([tickets[ticket_id] for ticket_id in team]) for team in match.teams])
+    roles = _roles_of(match)
+    base = tables.rosters.get(match.extends) if match.extends is not None else None
+    if base is not None and match.extends is not None:
+        joined = zip(base.teams, teams, strict=True)
+        tables.rosters[match.extends] = replace(
+            base,
+            teams=tuple([old + new for old, new in joined]),
+            roles={**base.roles, **roles},
+            version=base.version + 1,
+            fills=(*base.fills, match.id),
+            open=None,
+        )
+    elif match.extends is None and keeps_roster(queue):
+        tables.rosters[match.id] = Roster(
+            match.queue,
+            queue.format.players,
+            teams,
+            roles,
+            match.region,
+            since=match.at,
+            backfill=queue.backfill,
+            allocation=queue.allocation,
+        )
+
+
+def with_server(tables: Tables, match_id: str) -> None:
+    """Note that a match has a server; where nobody may join it, its roster is done with."""
+    roster = tables.rosters.get(match_id)
+    if roster is None:
+        return
+    if roster.backfill is None:
+        del tables.rosters[match_id]
+    elif roster.allocation is not None:
+        tables.rosters[match_id] = replace(roster, allocation=None)
+
+
+def without(ticket: Ticket, left: Collection[str]) -> Ticket | None:
+    """Return a ticket without the players who have left; None if nobody stays.
+
+    >>> from evenmatch.model.ticket import Player
+    >>> party = Ticket("a", 1, 0.0, (Player("x"), Player("y")), (), {}, {"q/r": (0.1, 0.2)})
+    >>> stays = without(party, ["x"])
+    >>> stays.players[0].id, stays.percentiles
+    ('y', {'q/r': (0.2,)})
+    """
+    stay = [place for place, player in enumerate(ticket.players) if player.id not in left]
+    if len(stay) == ticket.size:
+        return ticket
+    if not stay:
+        return None
+    places = {
+        key: tuple([values[place] for place in stay]) for key, values in ticket.percentiles.items()
+    }
+    players = tuple([ticket.players[place] for place in stay])
+    return replace(ticket, players=players, percentiles=places)
+
+
+def opened(tables: Tables, given: Input, event: Opened) -> None:
+    """Fold that a match asks for players, or for longer."""
+    match_id = event.open.id
+    roster = tables.rosters[match_id]
+    is_renewed = (
+        roster.open is not None
+        and replace(roster.open, expires_at=event.open.expires_at) == event.open
+    )
+    known = roster.opened
+    if any(event.open.free) and not is_renewed:
+        known = (*[at for at in known if at > given.now - MINUTE], given.now)[-OPENS_PER_MINUTE:]
+    teams, roles = roster.teams, roster.roles
+    if event.left:
+        kept = [[without(ticket, event.left) for ticket in team] for team in teams]
+        teams = tuple([tuple([t for t in team if t is not None]) for team in kept])
+        roles = {player: role for player, role in roles.items() if player not in event.left}
+        _let_go(tables, (match_id, *roster.fills), event.left)
+    tables.rosters[match_id] = replace(
+        roster,
+        teams=teams,
+        roles=roles,
+        since=event.open.enqueued_at,
+        left=(*roster.left, *event.left),
+        open=event.open if any(event.open.free) else None,
+        opened=known,
+    )
+
+
+def closed(tables: Tables, given: Input, event: Closed) -> None:
+    """Fold that a match asks for nobody any more."""
+    del given
+    tables.rosters[event.match] = replace(tables.rosters[event.match], open=None)
+
+
+def voided(tables: Tables, given: Input, event: Voided) -> None:
+    """Fold that a match is void: its tickets wait again, as old as they were.
+
+    It counts for no `pair_limit`. Who met whom in it stays remembered for `rematch`.
+    """
+    del given
+    del tables.rosters[event.match]
+    changed = tables.sequence + 1
+    for match_id in (event.match, *event.fills):
+        tables.finish(match_id)
+        match = tables.matches[match_id].match
+        for played in tables.played.values():
+            played.take_back(match)
+        tables.matches[match_id] = replace(
+            tables.matches[match_id], void=event.reason, voided=changed
+        )
+    for ticket in event.tickets:
+        tables.wait_again(ticket)
+    tables.note_failed_set([p.id for t in event.tickets for p in t.players], event.again_at)
+    tables.counters.voided += 1 + len(event.fills)
+    tables.counters.returned += len(event.tickets)
+
+
+def over(tables: Tables, match_id: str) -> None:
+    """Forget the roster of a match that is over, and end those that filled it."""
+    lay_down(tables, match_id)
+    for fill in tables.matches[match_id].fills:
+        tables.finish(fill)
+
+
+def lay_down(tables: Tables, match_id: str) -> None:
+    """Forget the roster of a match, but for what an outcome that comes later asks for."""
+    roster = tables.rosters.pop(match_id, None)
+    if roster is not None and (roster.fills or roster.left):
+        kept = tables.matches[match_id]
+        tables.matches[match_id] = replace(kept, fills=roster.fills, left=roster.left)
+
+
+def _roles_of(match: Match) -> dict[str, str]:
+    if match.roles is None:
+        return {}
+    teams = zip(match.players, match.roles, strict=True)
+    return {
+        player: role
+        for players, roles in teams
+        for player, role in zip(players, roles, strict=True)
+    }
+
+
+def _let_go(tables: Tables, matches: tuple[str, ...], left: Collection[str]) -> None:
+    """Let players who have left a match queue again."""
+    for busy in tables.busy.values():
+        for player in left:
+            if busy.get(player) in matches:
+                del busy[player]

@@ -1,0 +1,381 @@
+"""The engine's memory: tickets, matches, keys and counters, folded from events and nothing else.
+
+    waiting --> proposed --> matched --> assigned
+       |  ^--------'  |         ^
+       |--------------+---------'
+       |------> cancelled <-----'
+       `------> expired
+
+Each ticket is in exactly one state and ends exactly once. `fold` is the only function that changes
+the tables; the live engine and recovery call the same one, so a journal always rebuilds the state
+it came from. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from evenmatch.criteria.percentile import Recent, remember
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.counters import Counters
+from evenmatch.engine.state.encounters import Played, note_played, with_counts
+from evenmatch.engine.state.last_opponents import Meetings, note_meetings, with_meetings
+from evenmatch.engine.state.reducers import FOLDS
+from evenmatch.engine.state.retention import forget
+from evenmatch.engine.state.rosters import Roster, begin_roster, over
+from evenmatch.engine.state.rows import (
+    KEEP_ENDED,
+    Ended,
+    Failed,
+    KeptMatch,
+    Key,
+    Penalty,
+    Proposal,
+    TicketView,
+    Waiting,
+    live_view,
+)
+from evenmatch.engine.state.stored_ratings import Ladder, Period, seed_ratings, with_ratings
+from evenmatch.errors import Forgotten
+from evenmatch.model.events import Accepted, Event, Existing, Matched, Refused
+from evenmatch.model.inputs import Enqueue, Input
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+
+COPIED = (
+    "queues",
+    "waiting",
+    "ended",
+    "matches",
+    "keys",
+    "forgotten",
+    "proposals",
+    "failed",
+    "dissolved",
+    "rosters",
+)
+"""Tables whose rows are frozen: a shallow copy is a snapshot."""
+COPIED_BY_GROUP = ("players", "busy", "met", "penalties", "ratings")
+"""The same with a table for each group or ladder."""
+
+
+class Tables(msgspec.Struct):
+    """Everything the engine remembers; rows are frozen, so a shallow copy is a snapshot.
+
+    Args:
+        now: Instant of the last record, seconds.
+        sequence: Number of the last record.
+        seed: Root of the policies' chance.
+        version: Number of the configuration.
+        configured_by: What brought it; empty if the server was started with it.
+        queues: The configuration, in order.
+        paused: Queues that take and match nobody.
+        waiting: Live tickets by id, in order of acceptance; those in a proposal too.
+        ended: Ended tickets by id, in order of their end.
+        matches: Kept matches by id, in order of making.
+        keys: Idempotency keys, in order of use.
+        players: Live ticket by player, by group.
+        busy: Live exclusive match by player, by group.
+        counters: Totals.
+        forgotten: Highest record whose matches are no longer kept, by queue.
+        forget_at: Instant from which old rows are looked for again.
+        recent: The last values of accepted tickets, where percentiles are taken among them.
+        met: Whom players met last, by group; only where a queue asks for it.
+        played: Who played with whom and when, by group; only where a queue limits that.
+        proposals: Matches that wait for acceptance, by id.
+        failed: Proposals that came to nothing, in order of their end.
+        dissolved: Until when a set of players is not proposed again, by the set's digest.
+        penalties: Who failed ready-checks, by group and player, the last one last.
+        rosters: Who plays in matches that may be filled, or that have no server yet, by id.
+        ratings: What is stored of players, by ladder.
+        periods: The rating period that collects outcomes now, by ladder.
+        closing: The rating period whose outcomes are being rated, by ladder.
+    """
+
+    now: float = 0.0
+    sequence: int = 0
+    seed: int = 0
+    version: int = 0
+    configured_by: str = ""
+    queues: dict[str, Queue] = {}
+    paused: tuple[str, ...] = ()
+    waiting: dict[str, Waiting] = {}
+    ended: dict[str, Ended] = {}
+    matches: dict[str, KeptMatch] = {}
+    keys: dict[str, Key] = {}
+    players: dict[str, dict[str, str]] = {}
+    busy: dict[str, dict[str, str]] = {}
+    counters: Counters = msgspec.field(default_factory=Counters)
+    forgotten: dict[str, int] = {}
+    forget_at: float = 0.0
+    recent: dict[str, Recent] = {}
+    met: Meetings = {}
+    played: dict[str, Played] = {}
+    proposals: dict[str, Proposal] = {}
+    failed: dict[str, Failed] = {}
+    dissolved: dict[str, float] = {}
+    penalties: dict[str, dict[str, Penalty]] = {}
+    rosters: dict[str, Roster] = {}
+    ratings: dict[str, Ladder] = {}
+    periods: dict[str, Period] = {}
+    closing: dict[str, Period] = {}
+
+    @property
+    def numbered(self) -> int:
+        """Return how many ids of matches were given: to matches made, failed or proposed now."""
+        return self.counters.matches + self.counters.dissolved + len(self.proposals)
+
+    def view(self, ticket_id: str, now: float | None = None) -> TicketView:
+        """Return a ticket as its owner sees it.
+
+        Raises:
+            Forgotten: It ended more than `KEEP_ENDED` seconds ago.
+        """
+        row = self.waiting.get(ticket_id)
+        if row is not None:
+            return live_view(row, None if row.match is None else self.proposals[row.match])
+        end = self.ended.get(ticket_id)
+        if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
+            raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")
+        state, changed, assignment = end.state, end.changed, None
+        kept = self.matches.get(end.match) if end.match and state == "matched" else None
+        if kept is not None and kept.assignment is not None:
+            state, changed, assignment = "assigned", kept.assigned, kept.assignment
+        return TicketView(
+            ticket_id,
+            state,
+            end.queues,
+            end.enqueued_at,
+            changed,
+            end.ended_at,
+            end.reason,
+            end.match,
+            assignment,
+            size=len(end.players),
+        )
+
+    def knows(self, ticket_id: str) -> bool:
+        """Return whether a ticket waits or is kept under this id."""
+        return ticket_id in self.waiting or ticket_id in self.ended
+
+    def apply(self, record: Record) -> None:
+        """Fold a whole record, as recovery does."""
+        for event in record.events:
+            self.fold(record.input, event)
+        self.seal(record)
+
+    def fold(self, given: Input, event: Event) -> None:
+        """Fold one event of the record that is being made or applied."""
+        if isinstance(event, Accepted):
+            assert isinstance(given, Enqueue)
+            self._accept(given, event)
+        elif isinstance(event, Matched):
+            self._match(given.now, event.match)
+        else:
+            FOLDS[type(event)](self, given, event)
+
+    def seal(self, record: Record) -> None:
+        """End a record: note its number, instant and key, and forget what is too old."""
+        self.sequence = record.sequence
+        self.now = record.input.now
+        given = record.input
+        if isinstance(given, Enqueue) and given.key is not None:
+            self.keys[given.key] = Key(given.digest, given.now, self.results(record))
+        forget(self)
+
+    def results(self, record: Record) -> tuple[TicketView | Refused, ...]:
+        """Return what became of each ticket of an `Enqueue`, right after its record."""
+        found: list[TicketView | Refused] = []
+        for event in record.events:
+            if isinstance(event, Accepted | Existing):
+                found.append(self.view(event.ticket))
+            elif isinstance(event, Refused):
+                found.append(event)
+        return tuple(found)
+
+    def note_failed_set(self, players: Iterable[str], until: float) -> None:
+        """Note that players are not matched as the same set again until an instant."""
+        key = _key_of_set(list(players))
+        self.dissolved.pop(key, None)
+        self.dissolved[key] = until
+
+    def dissolved_until(self, tickets: Iterable[Ticket]) -> float:
+        """Return until when the players of tickets are not proposed together; 0 if they may be."""
+        if not self.dissolved:
+            return 0.0
+        return self.dissolved.get(_key_of_set([p.id for t in tickets for p in t.players]), 0.0)
+
+    def counts_add_up(self) -> bool:
+        """Return whether every accepted ticket is in exactly one count (I3).
+
+        Those that wait again after a void match have ended once more than they were accepted.
+        """
+        counters = self.counters
+        ended = counters.matched + counters.cancelled + counters.expired
+        return counters.accepted + counters.returned == len(self.waiting) + ended
+
+    def shallow_copy(self) -> Tables:
+        """Return a consistent snapshot that later folds do not touch."""
+        copied = msgspec.structs.replace(self, counters=msgspec.structs.replace(self.counters))
+        for name in COPIED:
+            setattr(copied, name, dict(getattr(self, name)))
+        for name in COPIED_BY_GROUP:
+            groups: dict[str, dict[str, object]] = getattr(self, name)
+            setattr(copied, name, {group: dict(rows) for group, rows in groups.items()})
+        copied.periods = {name: period.copy() for name, period in self.periods.items()}
+        copied.closing = {name: period.copy() for name, period in self.closing.items()}
+        copied.played = {group: played.copy() for group, played in self.played.items()}
+        copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
+        return copied
+
+    def _accept(self, given: Enqueue, event: Accepted) -> None:
+        new = with_ratings(given.tickets[event.item], event.ratings)
+        queues = new.queues or (next(iter(self.queues)),)
+        players = new.players
+        if self.met:
+            players = with_meetings(new, [self.queues[name] for name in queues], self.met)
+        if played := self.played.get(self.queues[queues[0]].group):
+            asked = [self.queues[name] for name in queues]
+            players = with_counts(new, players, asked, played, given.now)
+        ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
+        if event.percentiles or self.recent:
+            places = {key: placed.places for key, placed in event.percentiles.items()}
+            ticket = msgspec.structs.replace(ticket, percentiles=places)
+            remember(new, queues, event.percentiles, self.recent)
+        self.waiting[event.ticket] = Waiting(ticket, queues, self.sequence + 1)
+        group = self.players.setdefault(self.queues[queues[0]].group, {})
+        for player in new.players:
+            group[player.id] = event.ticket
+        self.counters.accepted += 1
+
+    def _match(self, now: float, match: Match) -> None:
+        proposal = self.proposals.pop(match.id, None)
+        if proposal is not None:
+            self.counters.repaired += proposal.version > 0
+        queue = self.queues[match.queue] if proposal is None else proposal.queue
+        base = self.matches.get(match.extends) if match.extends is not None else None
+        if queue.rating is not None:
+            seed_ratings(self, match, queue)
+        tickets = {ticket_id: self.waiting[ticket_id].ticket for ticket_id in match.tickets}
+        if queue.pair_limits:
+            note_played(self.played, match, self.waiting, (queue, *self.queues.values()))
+        for ticket_id in match.tickets:
+            self.end(now, ticket_id, "matched", None, match.id)
+        self.matches[match.id] = KeptMatch(
+            self.sequence + 1,
+            match,
+            queue.exclusive_match or queue.backfill is not None,
+            now + queue.match_max if base is None else base.ends_at,
+        )
+        begin_roster(self, match, queue, tickets)
+        if queue.exclusive_match:
+            busy = self.busy.setdefault(queue.group, {})
+            for team in match.players:
+                for player in team:
+                    busy[player] = match.id
+        if queue.remembers and match.queue in self.queues:
+            note_meetings(self.met, match, queue.group, self.queues.values())
+        counters = self.counters
+        counters.matched += len(match.tickets)
+        counters.matches += 1
+        counters.bots += match.bots
+        counters.filled += match.extends is not None
+
+    def end(
+        self, now: float, ticket_id: str, state: str, reason: str | None, match: str | None = None
+    ) -> None:
+        """Move a live ticket to those that have ended."""
+        ticket = self.waiting.pop(ticket_id).ticket
+        # The ticket's queues may be gone from the configuration by now, its group is not.
+        for players in self.players.values():
+            for player in ticket.players:
+                if players.get(player.id) == ticket_id:
+                    del players[player.id]
+        self.ended[ticket_id] = Ended(
+            state,
+            ticket.sequence,
+            ticket.queues,
+            ticket.enqueued_at,
+            now,
+            self.sequence + 1,
+            reason,
+            match,
+            tuple([player.id for player in ticket.players]),
+        )
+
+    def wait_again(self, ticket: Ticket) -> None:
+        """Take a ticket back whose match is void, as old as it was.
+
+        Players who wait in a newer ticket by now stay with that one.
+        """
+        self.ended.pop(ticket.id, None)
+        self.waiting[ticket.id] = Waiting(ticket, ticket.queues, self.sequence + 1)
+        known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
+        group = self.players.setdefault("default" if known is None else known.group, {})
+        for player in ticket.players:
+            group.setdefault(player.id, ticket.id)
+
+    def finish(self, match_id: str) -> None:
+        """Let the players of a live match queue again; nobody joins it any more."""
+        kept = self.matches.get(match_id)
+        if kept is None or not kept.live:
+            return
+        over(self, match_id)
+        self.matches[match_id] = msgspec.structs.replace(self.matches[match_id], live=False)
+        for busy in self.busy.values():
+            for team in kept.match.players:
+                for player in team:
+                    if busy.get(player) == match_id:
+                        del busy[player]
+
+    def _check(self) -> None:
+        """Assert what must hold between records: I1, I2, I3 and the index of players."""
+        assert self.counts_add_up(), "I3: a ticket was lost"
+        assert not self.waiting.keys() & self.ended.keys(), "I2: a ticket in two states"
+        seen: dict[tuple[str, str], str] = {}
+        for ticket_id, row in self.waiting.items():
+            assert row.queues, f"I2: ticket {ticket_id} waits in no queue"
+            if row.match is not None:
+                assert ticket_id in self.proposals[row.match].tickets, "I2: not in its proposal"
+                continue
+            group = self.queues[row.queues[0]].group
+            for player in row.ticket.players:
+                assert (group, player.id) not in seen, f"I1: player {player.id} waits twice"
+                seen[group, player.id] = ticket_id
+        for match_id, proposal in self.proposals.items():
+            for ticket_id in proposal.tickets:
+                assert self.waiting[ticket_id].match == match_id, "I2: a ticket in two proposals"
+                for player in self.waiting[ticket_id].ticket.players:
+                    group = proposal.queue.group
+                    assert (group, player.id) not in seen, f"I1: player {player.id} waits twice"
+                    seen[group, player.id] = ticket_id
+        index = {(g, p): t for g, players in self.players.items() for p, t in players.items()}
+        assert index == seen, "I1: the index of players differs from the tickets"
+        self._check_rosters()
+
+    def _check_rosters(self) -> None:
+        """Assert that running matches hold the players who play, and nobody who left."""
+        for match_id, roster in self.rosters.items():
+            seated = [player for team in roster.players for player in team]
+            kept = self.matches[match_id]
+            assert kept.void is None, f"match {match_id} is void and runs"
+            assert len(set(seated)) == len(seated), f"I1: a player is twice in match {match_id}"
+            assert not set(seated) & set(roster.left), f"who left match {match_id} is in it"
+            assert min(roster.free) >= 0, f"match {match_id} has more players than seats"
+            assert roster.version == len(roster.fills), f"match {match_id} lost a fill"
+            assert all(self.matches[fill].match.extends == match_id for fill in roster.fills)
+            opened = roster.open
+            if opened is not None:
+                assert opened.roster_version == roster.version, f"{match_id} has a stale opening"
+                free = zip(opened.free, roster.free, strict=True)
+                assert all(0 <= wanted <= room for wanted, room in free)
+
+
+def _key_of_set(players: list[str]) -> str:
+    """Return what stands for a set of players."""
+    named = msgspec.json.encode(sorted(players))
+    return hashlib.blake2b(named, digest_size=16).hexdigest()

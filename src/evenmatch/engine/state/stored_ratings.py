@@ -1,0 +1,204 @@
+"""Stored ratings and what is known of outcomes: rows of the tables, and how events change them.
+
+Nothing here computes a rating: events carry the new ones, so that a journal rebuilds the tables
+without asking a rating system.
+
+A rating holds from the period in which it was made. What grows with inactivity is worked out when
+somebody looks, from the number of periods since, so that no period touches those who rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evenmatch.model.events import (
+    Counted,
+    Disputed,
+    Event,
+    PeriodBegan,
+    PeriodEnded,
+    Rated,
+    Reported,
+)
+from evenmatch.model.inputs import Input
+from evenmatch.model.match import Match
+from evenmatch.model.outcome import Aged, MatchOutcome, Result
+from evenmatch.model.queue import Queue
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket
+
+if TYPE_CHECKING:
+    from evenmatch.engine.state.state import Tables
+
+RATED_MOST = 500_000
+"""Players of a ladder whose ratings are kept; beyond, the longest inactive are forgotten."""
+SURPLUS = 1_000
+"""Players forgotten at a time: one by one, finding the next would be slow."""
+
+
+class StoredRating(msgspec.Struct, frozen=True, gc=False):
+    """A rating, and the instant of the period, or of the outcome, in which it was made."""
+
+    rating: Rating
+    at: float
+
+
+Ladder = dict[str, StoredRating]
+"""Ratings by player, longest inactive first."""
+
+
+class Period(msgspec.Struct):
+    """The outcomes of a rating period, which are rated together.
+
+    Args:
+        system: The SPEC by which they are rated.
+        seconds: How long a period is.
+        starts_at: Engine time.
+        ends_at: Engine time; while its outcomes are rated, that of the next slice.
+        results: By match.
+        played: The matches of each player, by the player's first match.
+        before: Ratings at the start, of those who have their new ones already.
+    """
+
+    system: str
+    seconds: float
+    starts_at: float
+    ends_at: float
+    results: dict[str, Result] = {}
+    played: dict[str, tuple[str, ...]] = {}
+    before: dict[str, StoredRating | None] = {}
+
+    def copy(self) -> Period:
+        """Return a copy that later folds do not touch."""
+        return msgspec.structs.replace(
+            self, results=dict(self.results), played=dict(self.played), before=dict(self.before)
+        )
+
+
+def period_of(instant: float, seconds: float) -> int:
+    """Return the number of the period in which an instant lies; they start at multiples."""
+    # Bounds are products, which division need not give back.
+    return math.floor(instant / seconds + 1e-9)
+
+
+def aged(stored: StoredRating | None, now: float, seconds: float | None) -> Aged:
+    """Return a rating with its age in periods; without periods nothing ages."""
+    if stored is None:
+        return Aged()
+    if seconds is None:
+        return Aged(stored.rating)
+    periods = period_of(now, seconds) - period_of(stored.at, seconds)
+    return Aged(stored.rating, max(periods, 0))
+
+
+def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:
+    """Return a ticket whose players have these ratings."""
+    if not known:
+        return new
+    players = tuple(
+        [
+            msgspec.structs.replace(player, rating=known[player.id])
+            if player.id in known
+            else player
+            for player in new.players
+        ]
+    )
+    return msgspec.structs.replace(new, players=players)
+
+
+def seed_ratings(tables: Tables, match: Match, queue: Queue) -> None:
+    """Store the ratings with which players came to a match, of those who have none stored.
+
+    A game that keeps its own ratings so far thereby hands them over with its tickets. To be called
+    while the match's tickets still wait.
+    """
+    ladder = tables.ratings.setdefault(queue.rated_in, {})
+    for ticket_id in match.tickets:
+        for player in tables.waiting[ticket_id].ticket.players:
+            rating = player.rating
+            if rating is not None and rating.is_ratable and player.id not in ladder:
+                ladder[player.id] = StoredRating(rating, match.at)
+    forget_surplus(ladder)
+
+
+def forget_surplus(ladder: Ladder) -> None:
+    """Forget those who have been inactive for longest, where there are too many."""
+    if len(ladder) > RATED_MOST:
+        for player in list(islice(ladder, SURPLUS)):
+            del ladder[player]
+
+
+def _reported(tables: Tables, given: Input, event: Reported) -> None:
+    del given
+    kept = tables.matches[event.match]
+    reports = {} if kept.outcome is None else kept.outcome.reports
+    told = {**reports, event.player: event.result}
+    _note(tables, event.match, MatchOutcome("reported", None, told, event.until))
+
+
+def _counted(tables: Tables, given: Input, event: Counted) -> None:
+    del given
+    _note(tables, event.match, MatchOutcome("counted", event.result))
+    tables.counters.outcomes += 1
+    if event.ladder is not None:
+        period = tables.periods[event.ladder]
+        period.results[event.match] = event.result
+        for team in event.result.teams:
+            for player in team:
+                period.played[player] = (*period.played.get(player, ()), event.match)
+
+
+def _disputed(tables: Tables, given: Input, event: Disputed) -> None:
+    del given
+    told = tables.matches[event.match].outcome
+    assert told is not None
+    _note(tables, event.match, msgspec.structs.replace(told, state="disputed"))
+    tables.counters.disputed += 1
+
+
+def _period_began(tables: Tables, given: Input, event: PeriodBegan) -> None:
+    del given
+    period = Period(event.system, event.seconds, event.starts_at, event.ends_at, {}, {}, {})
+    tables.periods[event.ladder] = period
+
+
+def _period_ended(tables: Tables, given: Input, event: PeriodEnded) -> None:
+    period = tables.closing[event.ladder] = tables.periods.pop(event.ladder)
+    period.ends_at = given.now
+
+
+def _rated(tables: Tables, given: Input, event: Rated) -> None:
+    del given
+    ladder = tables.ratings.setdefault(event.ladder, {})
+    period = None if event.next_at is None else tables.closing[event.ladder]
+    for player, rating in event.ratings.items():
+        before = ladder.pop(player, None)
+        ladder[player] = StoredRating(rating, event.at)
+        if period is not None:
+            period.before[player] = before
+    forget_surplus(ladder)
+    tables.counters.rated += len(event.ratings)
+    if period is not None and event.next_at is not None:
+        period.ends_at = event.next_at
+        if len(period.before) == len(period.played):
+            del tables.closing[event.ladder]
+
+
+def _note(tables: Tables, match_id: str, told: MatchOutcome) -> None:
+    kept = tables.matches[match_id]
+    tables.matches[match_id] = msgspec.structs.replace(kept, outcome=told)
+
+
+OUTCOME_FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
+    Counted: _counted,
+    Disputed: _disputed,
+    PeriodBegan: _period_began,
+    PeriodEnded: _period_ended,
+    Rated: _rated,
+    Reported: _reported,
+}

@@ -1,0 +1,195 @@
+"""What would have to change: one sentence for each thing that stands in the way, largest first."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.criteria.expansion import inverse, widest
+from evenmatch.criteria.kinds.latency import worst_of
+from evenmatch.explain.pairwise import Obstacle, Sight, when_table
+from evenmatch.explain.snapshot import Scene
+from evenmatch.explain.tolerances import limit_now
+from evenmatch.explain.waiting_table import Crowd, Mask
+from evenmatch.explain.words import (
+    at_least,
+    count,
+    limit_text,
+    rule_name,
+    seconds,
+    sized,
+)
+from evenmatch.model.explanation import Seats
+from evenmatch.model.queue import NUMERIC, Queue, Rule
+
+SOME = 10
+"""Candidates that a wider limit shall let in at the most: it names the nearest ones."""
+SHARE = 10
+"""Of how many one is let in, if a match needs no more."""
+Gain = tuple[int, str]
+"""How many more could play, and the sentence that says what it takes."""
+YES_OR_NO = ("same", "overlap", "avoid", "rematch")
+
+
+def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[str, ...]:
+    """Return what would have to change, in clauses: one for each party, rule and shortage."""
+    found = []
+    if scene.is_paused:
+        found.append(f"queue {scene.queue.name} would have to be resumed")
+    if scene.fault is not None:
+        found.append(f"queue {scene.queue.name} needs a policy that works: {scene.fault}")
+    found += of_pings(crowd, sight)
+    found += _of_seats(crowd, sight, seats)
+    gains: list[Gain] = []
+    by_one = sight.others & sight.fits & (sight.blockers() == 1)
+    for obstacle in sight.obstacles:
+        if obstacle is not None:
+            found += of_party(obstacle, crowd, sight)
+            gains += _of_rule(obstacle, by_one, crowd, sight)
+    gains.sort(key=lambda gain: -gain[0])
+    return (*found, *[text for _, text in gains])
+
+
+def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
+    if seats.fills:
+        return []
+    roles, players = seats.roles_missing, seats.players_missing
+    found = []
+    if players and sum(roles.values()) == players:
+        found = [
+            f"{count(missing, 'more player')} of role {role}"
+            for role, missing in sorted(roles.items())
+        ]
+    elif players:
+        more = count(players, "more player")
+        found = [f"{more} who may play with this ticket now{at_least(roles)}"]
+    if seats.sizes_missing and not seats.roles_missing and not crowd.queue.format.solo_only:
+        size = crowd.tickets[sight.row].size
+        found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")
+    return found
+
+
+def of_pings(crowd: Crowd, sight: Sight) -> list[str]:
+    """Return that a ticket's own latencies leave it no region, whoever else comes, if they do."""
+    ticket = crowd.tickets[sight.row]
+    for rule in crowd.queue.rules:
+        if rule.kind != "latency" or rule.pairs != "region":
+            continue
+        known = worst_of(ticket, rule.attribute)
+        region = min(known, key=known.__getitem__, default=None)
+        if region is None:
+            text = "the players of this party have no region in common, so no match is possible: "
+            return [f"{text}all of them need a {rule.attribute} to the same region"]
+        most = widest(rule.limit, rule.expand)
+        if known[region] > most:
+            whose = "this ticket's" if ticket.size == 1 else "this party's"
+            text = (
+                f"no match is possible with {whose} {rule.attribute}, whoever comes: the best "
+                f"region is {region} with {limit_text(rule, known[region])}, and the limit is "
+                f"{limit_text(rule, most)} at its widest; measure anew and send it by PATCH, offer "
+                "a nearer region, or let the limit widen further"
+            )
+            return [text]
+    return []
+
+
+def of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
+    """Return that a party breaks a rule by itself for ever, if it does."""
+    rule, row = obstacle.rule, sight.row
+    is_told = rule.kind in ("spread", "same")
+    if crowd.tickets[row].size == 1 or not is_told or obstacle.ready_at[row] < math.inf:
+        return []
+    if rule.kind == "same":
+        return [f"the players of this party differ in {rule.attribute}, which has to be the same"]
+    need = limit_text(rule, float(obstacle.needs[row]))
+    return [f"the players of this party need {rule_name(rule)} of {need}, which it never reaches"]
+
+
+def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> list[Gain]:
+    """Return how many more a wider limit would let in, and the sentence that says so.
+
+    Where both have to accept, those whom the ticket's own limit has reached wait for theirs.
+    """
+    rule, own = obstacle.rule, crowd.tickets[sight.row]
+    blocked = obstacle.blocked & by_one & (obstacle.needs < math.inf)
+    if rule.kind in YES_OR_NO:
+        gain = int(np.count_nonzero(blocked))
+        more = count(gain, "more candidate")
+        return (
+            [(gain, f"without {rule_name(rule)} this ticket could play with {more}")]
+            if gain
+            else []
+        )
+    found: list[Gain] = []
+    everybody = obstacle.needs[blocked]
+    if rule.accept == "both" and rule.unit != "relative":
+        waits = when_table(rule)(obstacle.needs)
+        reached = blocked & (own.enqueued_at + waits <= sight.now)
+        found += _of_theirs(obstacle, reached, sight.now)
+        blocked &= ~reached
+    needs = obstacle.needs[blocked]
+    if len(needs):
+        short = crowd.queue.format.k - own.size - int(np.count_nonzero(sight.allowed))
+        enough = min(len(needs), SOME, max(1, short, len(needs) // SHARE))
+        wanted = nice_above(float(np.partition(needs, enough - 1)[enough - 1]), rule)
+        gain = int(np.count_nonzero(everybody <= wanted))
+        times = (own.enqueued_at, sight.now)
+        found.append((gain, _wider(crowd.queue, rule, wanted, gain, times)))
+    return found
+
+
+def _of_theirs(obstacle: Obstacle, reached: Mask, now: float) -> list[Gain]:
+    """Return how many have yet to accept a ticket that accepts them."""
+    gain = int(np.count_nonzero(reached))
+    if not gain:
+        return []
+    first = float(obstacle.ready_at[reached].min())
+    who = f"{count(gain, 'candidate')} whom this ticket accepts would have to accept this ticket"
+    limit = rule_name(obstacle.rule).removeprefix("a ")
+    return [(gain, f"{who}: by their {limit} the first does in {seconds(first - now)}")]
+
+
+def _wider(queue: Queue, rule: Rule, wanted: float, gain: int, times: tuple[float, float]) -> str:
+    """Return what a wider limit would do, and when the ticket's own is as wide.
+
+    Args:
+        queue: The queue.
+        rule: The rule.
+        wanted: The limit.
+        gain: How many it would let in.
+        times: When the ticket came, and the present instant.
+    """
+    born, now = times
+    limit = limit_now(rule, now - born)
+    text = (
+        f"{rule_name(rule)} of {limit_text(rule, wanted)} instead of {limit_text(rule, limit)} "
+        f"would allow {count(gain, 'more candidate')}"
+    )
+    if rule.unit == "relative":
+        return text
+    at = born + inverse(rule.limit, rule.expand)(wanted)
+    if at == math.inf:
+        return f"{text}; this ticket's own never widens so far"
+    left = seconds(max(0.0, at - now))
+    ends = queue.wait_max is not None and queue.on_deadline != "keep"
+    if ends and at > born + (queue.wait_max or 0.0):
+        return f"{text}; this ticket's own is as wide only in {left}, after its longest wait"
+    return f"{text}; this ticket's own is as wide in {left}"
+
+
+def nice_above(need: float, rule: Rule) -> float:
+    """Return a limit with few digits that is as wide as needed.
+
+    >>> nice_above(203.7, Rule("spread", "rating"))
+    204.0
+    """
+    if need <= 0.0 or rule.kind not in (*NUMERIC, "latency"):
+        return need
+    digits = 2 - math.floor(math.log10(need))
+    if digits > 12 or digits < -12:
+        return need
+    step = 10.0**-digits
+    nice = math.ceil(need / step) * step
+    nice = round(nice, max(0, digits))
+    return nice if nice >= need else need

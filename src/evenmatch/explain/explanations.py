@@ -1,0 +1,177 @@
+"""Explanations put together: one ticket in full, or the longest waiting line by line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from evenmatch.explain.changes import changes_of, of_party, of_pings
+from evenmatch.explain.endings import ending_of, summary_of_check
+from evenmatch.explain.hypothetical_match import prospect_of
+from evenmatch.explain.lateness import in_time
+from evenmatch.explain.nearest_duels import best_duel, first_duel
+from evenmatch.explain.nearest_groups import Effort, best_group, first_group
+from evenmatch.explain.pairwise import Sight, Watcher
+from evenmatch.explain.reasons import Prospects, reason_of
+from evenmatch.explain.seats import seats_of
+from evenmatch.explain.sentences import summary_of, summary_of_all
+from evenmatch.explain.snapshot import Scene, Subject
+from evenmatch.explain.tolerances import tolerances
+from evenmatch.explain.waiting_table import Crowd
+from evenmatch.model.explanation import (
+    Acceptance,
+    Explanation,
+    LongWait,
+    QueuePart,
+    Seats,
+)
+
+EFFORT = Effort()
+"""Of every search: a line of the longest waiting says what an explanation in full says."""
+NOT_ASKED = Acceptance(0, 0, 0, 0)
+SEARCHED_MOST = 200
+"""Lines of matches of more than two for which a match is looked for: those on top."""
+
+
+class Explainer:
+    """Explains tickets; what it learns of the pools it keeps, so that the next look is short.
+
+    It is used by one thread at a time, and reads nothing that changes.
+    """
+
+    def __init__(self) -> None:
+        self._watchers: dict[str, Watcher] = {}
+
+    def explain(self, subject: Subject) -> Explanation:
+        """Return why a ticket still waits, or how it ended."""
+        view, now = subject.view, subject.now
+        parts = tuple([self.part(scene, view.id) for scene in subject.scenes])
+        ended_at = now if view.ended_at is None else view.ended_at
+        if subject.check is not None:
+            summary = summary_of_check(view, subject.check, now)
+        else:
+            summary = summary_of_all(parts) or ending_of(view)
+        return Explanation(
+            ticket=view.id,
+            state=view.state,
+            at=now,
+            wait=ended_at - view.enqueued_at,
+            players=subject.size,
+            match=view.match,
+            reason=view.reason,
+            queues=parts,
+            check=subject.check,
+            summary=summary,
+        )
+
+    def part(self, scene: Scene, ticket_id: str) -> QueuePart:
+        """Return a ticket in one queue.
+
+        Complexity:
+            O(tickets) for each rule and criterion, in whole arrays, after O(1) for each ticket that
+            has come or gone since the last look.
+        """
+        watcher = self._watcher(scene)
+        return _part(scene, watcher, watcher.crowd.row_of(ticket_id), in_full=True)
+
+    def longest(self, scene: Scene, most: int) -> Iterator[LongWait]:
+        """Yield a line for each of the longest waiting tickets of a queue, longest first.
+
+        Whoever calls it may do other things between two lines, but explain nothing with the same
+        explainer.
+        """
+        watcher = self._watcher(scene)
+        crowd = watcher.crowd
+        tickets = sorted(scene.tickets.values(), key=lambda ticket: ticket.age_key)
+        for place, ticket in enumerate(tickets[:most]):
+            row = crowd.row_of(ticket.id)
+            part = _part(scene, watcher, row, in_full=False, searches=place < SEARCHED_MOST)
+            wait = scene.now - ticket.enqueued_at
+            yield LongWait(ticket.id, wait, ticket.size, part.reason.code, part.summary)
+
+    def _watcher(self, scene: Scene) -> Watcher:
+        name = scene.queue.name
+        watcher = self._watchers.get(name)
+        if watcher is None or watcher.crowd.objective is not scene.objective:
+            watcher = self._watchers[name] = Watcher(Crowd(scene.queue, scene.objective))
+        watcher.crowd.refresh(scene.tickets)
+        return watcher
+
+
+def _part(
+    scene: Scene, watcher: Watcher, row: int, *, in_full: bool, searches: bool = True
+) -> QueuePart:
+    crowd, now = watcher.crowd, scene.now
+    sight, own = watcher.look(row, now), crowd.tickets[row]
+    seats = seats_of(crowd, sight)
+    found: Prospects | None = None
+    if searches or crowd.queue.format.is_duel:
+        found = _prospects(watcher, sight, seats, in_full=in_full)
+    best, later = found or (None, None)
+    allowed = int(np.count_nonzero(sight.allowed))
+    ever = sight.others & sight.fits & (sight.ready_at < math.inf)
+    wait_max = crowd.queue.wait_max
+    part = QueuePart(
+        queue=crowd.queue.name,
+        policy=crowd.queue.policy,
+        others=len(crowd) - 1,
+        compared=int(np.count_nonzero(sight.others)),
+        allowed=allowed,
+        # At a glance only the words count, which name a rule where it leaves no match.
+        rules=tolerances(crowd, sight) if in_full or best is None else (),
+        acceptance=_acceptance(watcher, sight) if in_full else NOT_ASKED,
+        seats=seats,
+        now=best,
+        later=later,
+        deadline_at=None if wait_max is None else own.enqueued_at + wait_max,
+        at_deadline=None if wait_max is None else crowd.queue.on_deadline,
+        reason=reason_of(scene, own.id, seats, found, may_ever=bool(ever.any())),
+        changes=changes_of(scene, crowd, sight, seats) if in_full else (),
+        summary="",
+    )
+    summary = summary_of(part, scene, own.id, _instead(part, crowd, sight))
+    return msgspec.structs.replace(part, summary=summary)
+
+
+def _instead(part: QueuePart, crowd: Crowd, sight: Sight) -> str:
+    """Return what a match would take that comes too late or never; "" if nothing is known."""
+    if beyond := of_pings(crowd, sight):
+        return beyond[0]
+    if part.reason.code == "never":
+        faults = [of_party(each, crowd, sight) for each in sight.obstacles if each is not None]
+        return next((fault for found in faults for fault in found), "")
+    deadline, later = part.deadline_at, part.later
+    if deadline is None or later is None or later.at <= deadline:
+        return ""
+    return in_time(crowd, sight, later, deadline)
+
+
+def _prospects(watcher: Watcher, sight: Sight, seats: Seats, *, in_full: bool) -> Prospects:
+    """Return the best match that is legal now, and the first that will be."""
+    crowd = watcher.crowd
+    if crowd.queue.format.is_duel:
+        duel = best_duel(crowd, sight)
+        needs_both = in_full or duel is None
+        return duel, first_duel(crowd, sight) if needs_both else None
+    best = later = None
+    if seats.fills or crowd.queue.format.is_variable:
+        best = best_group(watcher, sight, EFFORT)
+    if best is None and seats.fills_without_rules:
+        later = first_group(watcher, sight, EFFORT)
+        if later is not None and later.at <= sight.now:
+            rows = [crowd.row_of(each) for each in later.tickets]
+            best, later = prospect_of(crowd, rows, sight.now, is_exact=False), None
+    return best, later
+
+
+def _acceptance(watcher: Watcher, sight: Sight) -> Acceptance:
+    among = sight.others & sight.fits
+    mine, theirs = watcher.accepting(sight)
+    both = int(np.count_nonzero(mine & theirs))
+    only_they = int(np.count_nonzero(theirs)) - both
+    only_you = int(np.count_nonzero(mine)) - both
+    neither = int(np.count_nonzero(among)) - both - only_they - only_you
+    return Acceptance(both, only_they, only_you, neither)

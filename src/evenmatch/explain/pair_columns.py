@@ -1,0 +1,330 @@
+"""What rules and criteria compare of each waiting ticket, as columns: one ticket against all.
+
+A **trait** is a rule or a criterion of a queue. Its columns tell the gap of a ticket to every other
+in a few operations on arrays. Where players name each other (whom they met, whom they avoid, whose
+ping they know), the columns hold for all who do not, and the few who do are **exceptions** that the
+reference is asked about, pair by pair. So what comes out is `Comparison.pair_gap` in all cases; a
+property test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from evenmatch.criteria.base import Comparison
+from evenmatch.criteria.criterion import STEP_SLACK
+from evenmatch.criteria.kinds.host_options import COSTS, ENOUGH, WORDS
+from evenmatch.criteria.kinds.numeric import Numeric
+from evenmatch.criteria.kinds.rematch import known_of
+from evenmatch.criteria.kinds.words import elements
+from evenmatch.criteria.relation import pairs_within
+from evenmatch.criteria.scales import Floats, scale_gaps
+from evenmatch.criteria.values import scaled_numbers
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket, attribute_of
+
+BITS_MAX = 52
+"""Words that one column of sets tells apart: as many as no float mistakes for a NaN."""
+
+
+class Trait:
+    """A rule or a criterion that says nothing about two tickets of many: it blocks nobody alone.
+
+    Args:
+        compared: The reference.
+    """
+
+    width = 0
+    is_pairwise = False
+    is_known = True
+    """Whether columns and exceptions say it all; else each pair has to be compared by itself."""
+
+    def __init__(self, compared: Comparison) -> None:
+        self.compared = compared
+        self.given: Criterion | Rule = compared.given
+        self.queue: Queue = compared.queue
+
+    @property
+    def key(self) -> tuple[str, str, str] | None:
+        """Return what a rule and a criterion with the same gaps have in common; None: nothing."""
+        return None
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return a ticket's columns."""
+        del ticket
+        return ()
+
+    def forget(self, ticket: Ticket) -> None:
+        """Note that a ticket is gone."""
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return the gap of one ticket to all.
+
+        Args:
+            own: Shape (width,): its columns.
+            table: Shape (width, tickets).
+
+        Returns:
+            Shape (tickets,).
+        """
+        del own
+        return np.zeros(table.shape[1])
+
+    def costs(self, own: Floats, table: Floats) -> Floats:
+        """Return what the criterion costs in a duel with each."""
+        return self.costs_of(self.gaps(own, table))
+
+    def costs_of(self, gaps: Floats) -> Floats:
+        """Return what gaps cost, of a criterion with a `key`."""
+        return gaps
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return whose tickets are exceptions to this one's columns.
+
+        Returns:
+            Ids of players whom the ticket names, and ids of tickets that name one of its players.
+        """
+        del ticket
+        return (), ()
+
+
+class Numbers(Trait):
+    """Differences of numbers: the least and the greatest value of a party, and its mean."""
+
+    def __init__(self, compared: Comparison) -> None:
+        super().__init__(compared)
+        given, form = self.given, self.queue.format
+        self.is_pairwise = form.is_duel or given.kind == "spread"
+        self._is_solo = form.solo_only
+        self._is_relative = isinstance(given, Rule) and given.unit == "relative"
+        self.width = (1 if self._is_solo else 2) + self._is_relative
+        self._read = self._reader()
+
+    def _reader(self) -> Callable[[Ticket], list[float]]:
+        given, compared = self.given, self.compared
+        if isinstance(given, Criterion):
+            return lambda ticket: scaled_numbers(given, self.queue.name, ticket)
+        assert isinstance(compared, Numeric)
+        return compared.values
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the value, or the least and the greatest one, and the mean's size if it counts."""
+        found = self._read(ticket)
+        ends = found[:1] if self._is_solo else [min(found), max(found)]
+        return [*ends, abs(math.fsum(found)) / len(found)] if self._is_relative else ends
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return the spread of each pair."""
+        gaps: Floats
+        if self._is_solo:
+            gaps = table[0] - own[0]
+            return np.abs(gaps, out=gaps)
+        gaps = np.maximum(table[1], own[1]) - np.minimum(table[0], own[0])
+        return gaps
+
+    def costs(self, own: Floats, table: Floats) -> Floats:
+        """Return the scaled spread."""
+        given, gaps = self.given, self.gaps(own, table)
+        assert isinstance(given, Criterion)
+        if given.kind == "imbalance" and given.measure == "sum" and given.step > 0.0:
+            gaps = np.floor(gaps / given.step + STEP_SLACK) * given.step
+        return scale_gaps(given.scale, gaps)
+
+
+class Codes(Trait):
+    """Values that must be equal: a number for each, none for a party that differs in itself."""
+
+    width = 1
+    is_pairwise = True
+
+    def __init__(self, compared: Comparison) -> None:
+        super().__init__(compared)
+        self._codes: dict[object, list[int]] = {}
+        self._next = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return the kind and the attribute."""
+        return self.given.kind, self.given.attribute, ""
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the number of the party's value."""
+        key = self._key(ticket)
+        if key is None:
+            return (np.nan,)
+        held = self._codes.get(key)
+        if held is None:
+            held = self._codes[key] = [self._next, 0]
+            self._next += 1
+        held[1] += 1
+        return (float(held[0]),)
+
+    def forget(self, ticket: Ticket) -> None:
+        """Forget a value that nobody has any more."""
+        key = self._key(ticket)
+        if key is not None:
+            held = self._codes[key]
+            held[1] -= 1
+            if not held[1]:
+                del self._codes[key]
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return 0 for equal values and 1 for others."""
+        gaps: Floats = (table[0] != own[0]).astype(np.float64)
+        return gaps
+
+    def _key(self, ticket: Ticket) -> object:
+        name = self.given.attribute
+        keys = [_plain(attribute_of(ticket, player, name)) for player in ticket.players]
+        return (keys[0],) if all(key == keys[0] for key in keys) else None
+
+
+class Sets(Trait):
+    """Sets of words that must have one in common: a bit for each word that a whole party has."""
+
+    width = 1
+    is_pairwise = True
+
+    def __init__(self, compared: Comparison) -> None:
+        super().__init__(compared)
+        self._bits: dict[str, int] = {}
+
+    @property
+    def is_known(self) -> bool:  # type: ignore[override]
+        """Return whether there is a bit for every word."""
+        return len(self._bits) <= BITS_MAX
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the bits of the words that all players of the party have."""
+        name, bits = self.given.attribute, 0
+        first, *others = [set(elements(attribute_of(ticket, p, name))) for p in ticket.players]
+        for word in sorted(first.intersection(*others)):
+            place = self._bits.setdefault(word, len(self._bits))
+            if place < BITS_MAX:
+                bits |= 1 << place
+        return (np.int64(bits).view(np.float64),)
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return 0 for those with a word in common, and 1 for others."""
+        mine, theirs = own.view(np.int64)[0], table[0].view(np.int64)
+        gaps: Floats = ((theirs & mine) == 0).astype(np.float64)
+        return gaps
+
+
+class Named(Trait):
+    """What players say of each other by name: whom they met, and whom they avoid."""
+
+    is_pairwise = True
+
+    def __init__(self, compared: Comparison) -> None:
+        super().__init__(compared)
+        # Ids of tickets by the word that they name.
+        self.naming: dict[str, dict[str, None]] = {}
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Note whom a ticket names."""
+        for word in self.words(ticket):
+            self.naming.setdefault(word, {})[ticket.id] = None
+        return ()
+
+    def forget(self, ticket: Ticket) -> None:
+        """Forget whom a ticket names."""
+        for word in self.words(ticket):
+            tickets = self.naming.get(word)
+            if tickets is not None:
+                tickets.pop(ticket.id, None)
+                if not tickets:
+                    del self.naming[word]
+
+    def words(self, ticket: Ticket) -> Collection[str]:
+        """Return what a ticket names."""
+        name, found = self.given.attribute, dict[str, None]()
+        for player in ticket.players:
+            if self.given.kind == "rematch":
+                found.update(dict.fromkeys(known_of(ticket, player, name) or ()))
+            else:
+                found.update(dict.fromkeys(elements(attribute_of(ticket, player, name))))
+        return found
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return the players whom a ticket names, and the tickets that name one of its own."""
+        theirs: dict[str, None] = {}
+        for player in ticket.players:
+            theirs.update(self.naming.get(player.id, {}))
+        return self.words(ticket), theirs
+
+
+class Shared(Named):
+    """How many players share a word, of whom two tickets without any have each their own."""
+
+    width = 1
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the most players of a party who share a word, where all pairs count."""
+        super().values(ticket)
+        if pairs_within(self.given, self.queue.format) != "all":
+            return (0.0,)
+        name = self.given.attribute
+        words = Counter(
+            word for p in ticket.players for word in elements(attribute_of(ticket, p, name))
+        )
+        return (float(max(words.values(), default=0)),)
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return the larger number of the two."""
+        gaps: Floats = np.maximum(table[0], own[0])
+        return gaps
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return the tickets that have a word in common with this one."""
+        tickets: dict[str, None] = {}
+        for word in self.words(ticket):
+            tickets.update(self.naming[word])
+        return (), tickets
+
+
+class Hosts(Named):
+    """Who of two could host: a number for each kind of connection, sets of ids are exceptions."""
+
+    width = 1
+
+    def __init__(self, compared: Comparison) -> None:
+        super().__init__(compared)
+        self.is_pairwise = self.queue.format.is_duel
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return 2 for `open`, 1 for `moderate`, 0 for `strict`, -1 for a set of ids."""
+        super().values(ticket)
+        value = attribute_of(ticket, ticket.players[0], self.given.attribute)
+        return (float(2 - WORDS.index(value)) if value in WORDS else -1.0,)
+
+    def words(self, ticket: Ticket) -> Collection[str]:
+        """Return the ids of a set; words about routers name nobody."""
+        found = super().words(ticket)
+        return [word for word in found if word not in WORDS]
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return how many of the two are no host; both or none are where nobody is named."""
+        theirs = table[0]
+        are_joined = (theirs == 2.0) | (own[0] == 2.0) | ((theirs == 1.0) & (own[0] == 1.0))
+        return np.where(are_joined, 0.0, float(ENOUGH))
+
+    def costs_of(self, gaps: Floats) -> Floats:
+        """Return what as many hosts cost."""
+        return np.array(COSTS[::-1])[gaps.astype(np.intp)]
+
+
+class Unknown(Trait):
+    """A kind that has no columns: each pair is compared by itself, and of many only some."""
+
+    is_pairwise = True
+    is_known = False
+
+
+def _plain(value: object) -> object:
+    """Return a value that may be a key; maps are equal in any order."""
+    return tuple(sorted(value.items())) if isinstance(value, dict) else value

@@ -1,0 +1,215 @@
+"""How one ticket stands to every other: from when on each rule lets two play together.
+
+`Rules.pair_ready_at` is the definition; here it is taken apart by rule and by side, for all others
+at once. In a duel that is the whole truth, in larger formats a necessary condition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.criteria.columns.expansions import inverse_table
+from evenmatch.criteria.rules import PERCENTILE_DIGITS
+from evenmatch.criteria.scales import Floats
+from evenmatch.explain.pair_columns import Trait
+from evenmatch.explain.waiting_table import ENQUEUED, KIND, Crowd, Mask
+from evenmatch.model.queue import Rule
+from evenmatch.model.ticket import Player, Ticket
+
+When = Callable[[Floats], Floats]
+
+
+class Obstacle(msgspec.Struct, frozen=True, eq=False):
+    """What one rule says about all others.
+
+    Args:
+        rule: The rule.
+        needs: The limit that each pair needs, in the rule's unit; shape (tickets,).
+        ready_at: From when on the rule lets each pair play; inf if never.
+        blocked: Whom it keeps apart now.
+    """
+
+    rule: Rule
+    needs: Floats
+    ready_at: Floats
+    blocked: Mask
+
+
+class Sight(msgspec.Struct, frozen=True, eq=False):
+    """How one ticket stands to all others; every array has shape (tickets,).
+
+    Args:
+        row: The ticket's place.
+        now: The instant.
+        others: Who is somebody else, and was compared.
+        fits: Who may be in one match by size, side and roles.
+        obstacles: By rule that two tickets alone can break; None for the others.
+        ready_at: From when on all rules let a pair play; inf if never.
+        allowed: Who may play with the ticket now.
+    """
+
+    row: int
+    now: float
+    others: Mask
+    fits: Mask
+    obstacles: tuple[Obstacle | None, ...]
+    ready_at: Floats
+    allowed: Mask
+
+    def blockers(self) -> NDArray[np.uint8]:
+        """Return how many rules keep each pair apart now."""
+        found = np.zeros(len(self.others), dtype=np.uint8)
+        for obstacle in self.obstacles:
+            if obstacle is not None:
+                found += obstacle.blocked
+        return found
+
+
+class Watcher:
+    """Looks at a crowd through the eyes of one ticket after the other.
+
+    Args:
+        crowd: The table.
+    """
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self._whens = [when_table(trait.given) for trait in crowd.rules]
+        form = crowd.queue.format
+        self._is_duel = form.is_duel
+        sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
+        # Any number of each party that may come: whether two go together hangs on no one else.
+        self._plenty = self._all_kinds(sizes)
+        self._goes_with: dict[tuple[int, int], bool] = {}
+
+    def among(self, rows: Sequence[int]) -> Watcher:
+        """Return a watcher of some of the tickets, who are numbered in this order."""
+        some = copy(self)
+        some.crowd = self.crowd.among(rows)
+        return some
+
+    def look(self, row: int, now: float) -> Sight:
+        """Return how a ticket stands to all others.
+
+        Complexity:
+            O(tickets) for each rule, in whole arrays.
+        """
+        crowd = self.crowd
+        others = np.ones(len(crowd), dtype=np.bool_)
+        others[row] = False
+        born = crowd.column(ENQUEUED)
+        since = np.maximum(born, born[row])
+        ready_at = since
+        obstacles: list[Obstacle | None] = []
+        for trait, when in zip(crowd.rules, self._whens, strict=True):
+            if not trait.is_pairwise:
+                obstacles.append(None)
+                continue
+            gaps, left_out = crowd.gaps(trait, row)
+            others[left_out] = False
+            obstacle = self._meet(trait, row, gaps, (when, since, now))
+            ready_at = np.maximum(ready_at, obstacle.ready_at)
+            obstacles.append(obstacle)
+        fits = self._fits(row)
+        allowed = others & fits & (ready_at <= now)
+        return Sight(row, now, others, fits, tuple(obstacles), ready_at, allowed)
+
+    def accepting(self, sight: Sight) -> tuple[Mask, Mask]:
+        """Return whom a ticket's limits have reached, and whose limits have reached it.
+
+        Where one accepts for all, both do as soon as the rule lets them play.
+        """
+        mine, theirs = sight.others & sight.fits, sight.others & sight.fits
+        born, row = self.crowd.column(ENQUEUED), sight.row
+        for obstacle, trait, when in zip(
+            sight.obstacles, self.crowd.rules, self._whens, strict=True
+        ):
+            if obstacle is None:
+                continue
+            if obstacle.rule.accept == "either":
+                mine &= ~obstacle.blocked
+                theirs &= ~obstacle.blocked
+            elif obstacle.rule.unit == "relative":
+                gaps = self.crowd.gaps(trait, row)[0]
+                own = self.crowd.means(trait)
+                mine &= born[row] + when(_shares(gaps, own[row : row + 1])) <= sight.now
+                theirs &= born + when(_shares(gaps, own)) <= sight.now
+            else:
+                waits = when(obstacle.needs)
+                mine &= born[row] + waits <= sight.now
+                theirs &= born + waits <= sight.now
+        return mine, theirs
+
+    def _meet(
+        self, trait: Trait, row: int, gaps: Floats, times: tuple[When, Floats, float]
+    ) -> Obstacle:
+        """Return the limits that pairs need, and when these are reached.
+
+        Where one accepts for all, it may in a larger match be somebody else, so that only what no
+        wait allows is kept apart.
+        """
+        rule, (when, since, now) = trait.given, times
+        assert isinstance(rule, Rule)
+        born = self.crowd.column(ENQUEUED)
+        if rule.unit != "relative" and rule.accept == "both":
+            ready_at = since + when(gaps)
+            return Obstacle(rule, gaps, ready_at, ready_at > now)
+        mine = theirs = gaps
+        if rule.unit == "relative":
+            own = self.crowd.means(trait)
+            mine, theirs = _shares(gaps, own[row : row + 1]), _shares(gaps, own)
+        pick = np.maximum if rule.accept == "both" else np.minimum
+        needs = pick(mine, theirs)
+        ready_at = pick(born[row] + when(mine), born + when(theirs))
+        if rule.accept == "either" and not self._is_duel:
+            never = (ready_at == math.inf) & (rule.unit != "relative")
+            ready_at = np.where(never, math.inf, -math.inf)
+        return Obstacle(rule, needs, ready_at, ready_at > now)
+
+    def _fits(self, row: int) -> Mask:
+        """Return who may be in one match with a ticket by size, side and roles."""
+        crowd, form = self.crowd, self.crowd.queue.format
+        kinds = crowd.column(KIND).astype(np.intp)
+        if form.solo_only and not form.sides and not form.roles:
+            return np.ones(len(kinds), dtype=np.bool_)
+        own = int(kinds[row])
+        found = np.array([self._go_together(own, other) for other in range(len(crowd.kinds))])
+        return found[kinds]
+
+    def _go_together(self, one: int, two: int) -> bool:
+        """Return whether tickets of two kinds may be in one match, whoever else comes."""
+        key = (min(one, two), max(one, two))
+        known = self._goes_with.get(key)
+        if known is None:
+            kinds = self.crowd.kinds
+            chosen = {kinds[one]: 2} if one == two else {kinds[one]: 1, kinds[two]: 1}
+            known = self._goes_with[key] = self.crowd.may_fill(chosen, self._plenty)
+        return known
+
+    def _all_kinds(self, sizes: list[int]) -> dict[tuple[int, int], int]:
+        """Return flexible parties of every size, of each as many as a match can take."""
+        form, kind_of = self.crowd.queue.format, self.crowd.labels.kind_of
+        parties = [Ticket("", 0, 0.0, (Player(""),) * size, ()) for size in sizes]
+        return {kind_of(party): form.k // party.size for party in parties}
+
+
+def _shares(gaps: Floats, own: Floats) -> Floats:
+    """Return `rules.relative` of each gap, of one value or of each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares: Floats = gaps / own
+    return np.where(own == 0.0, np.where(gaps == 0.0, 0.0, math.inf), shares)
+
+
+def when_table(given: object) -> When:
+    """Return the wait that gaps need under a rule."""
+    assert isinstance(given, Rule)
+    when = inverse_table(given.limit, given.expand)
+    if given.unit != "percentile":
+        return when
+    return lambda gaps: when(np.round(gaps, PERCENTILE_DIGITS))

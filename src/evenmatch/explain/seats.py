@@ -1,0 +1,129 @@
+"""What sizes, sides and roles have to say: who can never be in one match, and who is missing."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from evenmatch.criteria.set_completion import Labels
+from evenmatch.criteria.team_packing import Kind
+from evenmatch.explain.pairwise import Sight
+from evenmatch.explain.waiting_table import Crowd
+from evenmatch.model.explanation import Seats
+from evenmatch.model.queue import Format
+from evenmatch.model.ticket import Player, Ticket
+
+LAYOUTS_MAX = 64
+"""Sizes of teams that are tried for a match that may start before it is full."""
+
+
+def seats_of(crowd: Crowd, sight: Sight) -> Seats:
+    """Return whether one ticket and its candidates can fill a match, and what is missing if not."""
+    misfits = int(np.count_nonzero(sight.others & ~sight.fits))
+    own = crowd.kind(sight.row)
+    allowed = crowd.counts(sight.allowed)
+    fills = _fills(crowd, own, allowed)
+    without_rules = fills or _fills(crowd, own, crowd.counts(sight.others & sight.fits))
+    if fills:
+        return Seats(misfits=misfits, fills=True, fills_without_rules=True)
+    short = _Shortage(crowd, own, allowed)
+    return Seats(
+        misfits=misfits,
+        fills=False,
+        fills_without_rules=without_rules,
+        players_missing=short.players,
+        roles_missing=short.roles(),
+        sizes_missing=_sizes_missing(crowd, own, allowed),
+    )
+
+
+def _fills(crowd: Crowd, own: Kind, left: dict[Kind, int]) -> bool:
+    size, k = own[0], crowd.queue.format.k
+    if sum([each[0] * count for each, count in left.items()]) + size < k:
+        return False
+    return crowd.may_fill({own: 1}, left)
+
+
+def _sizes_missing(crowd: Crowd, own: Kind, left: dict[Kind, int]) -> tuple[int, ...]:
+    """Return the sizes of parties each of which alone would complete a match."""
+    form = crowd.queue.format
+    found = []
+    for size in range(1, max(form.players) + 1):
+        if form.admits(size):
+            kind = _flexible(crowd.labels, size)
+            if _fills(crowd, own, {**left, kind: left.get(kind, 0) + 1}):
+                found.append(size)
+    return tuple(found)
+
+
+def _flexible(labels: Labels, size: int) -> Kind:
+    """Return the kind of a party that plays anything on any side."""
+    return labels.kind_of(Ticket("", 0, 0.0, (Player(""),) * size, ()))
+
+
+class _Shortage:
+    """Who is missing for a match, counted in players who play alone and anything that is asked.
+
+    Some of those who wait may stay out: what parties and roles leave empty counts, not how many
+    wait. Parties in a queue with roles are placed in either team, so there the answer is a number
+    that is missing at least.
+
+    Args:
+        crowd: The queue.
+        own: The kind of the ticket that is asked about.
+        left: Those who may play with it now, by kind.
+    """
+
+    def __init__(self, crowd: Crowd, own: Kind, left: dict[Kind, int]) -> None:
+        self._crowd, self._own, self._left = crowd, own, left
+        self._anybody = _flexible(crowd.labels, 1)
+        self._layouts = _smallest(crowd.queue.format)
+        most = crowd.queue.format.k - own[0]
+        # With one more player than suffice, a match can be filled too.
+        self.players = bisect_left(range(max(1, most)), True, key=self._suffice)
+
+    def roles(self) -> dict[str, int]:
+        """Return of each role how many of the missing players have to play it at least."""
+        roles = self._crowd.queue.format.roles
+        found = {}
+        for role, _ in roles:
+            others = tuple([name for name, _ in roles if name != role])
+            kind = self._anybody
+            if others:
+                player = Player("", roles=others)
+                kind = self._crowd.labels.kind_of(Ticket("", 0, 0.0, (player,), ()))
+            enough = partial(self._suffice_with, kind) if others else self._suffice
+            found[role] = bisect_left(range(self.players), True, key=enough)
+        return {role: missing for role, missing in found.items() if missing}
+
+    def _suffice(self, number: int) -> bool:
+        return self._may_fill({self._anybody: number})
+
+    def _suffice_with(self, other: Kind, number: int) -> bool:
+        """Return whether so many who play anything are enough, if the others don't play a role."""
+        return self._may_fill({self._anybody: number, other: self.players - number})
+
+    def _may_fill(self, more: dict[Kind, int]) -> bool:
+        left = dict(self._left)
+        for kind, count in more.items():
+            left[kind] = left.get(kind, 0) + count
+        return any(self._crowd.may_fill({self._own: 1}, left, seats) for seats in self._layouts)
+
+
+def _smallest(form: Format) -> tuple[tuple[int, ...], ...]:
+    """Return how many play in each team of a match that may start: one way, or some of several."""
+    if not form.is_variable:
+        return (form.players,)
+    ways = [range(least, most + 1) for least, most in zip(form.least, form.players, strict=True)]
+    if math.prod(map(len, ways)) > LAYOUTS_MAX:
+        # Teams as small as they may be, each with one team that is larger.
+        larger = [
+            (*form.least[:team], most, *form.least[team + 1 :])
+            for team, most in enumerate(form.players)
+        ]
+        return (form.least, *dict.fromkeys(larger))
+    return tuple(product(*ways))

@@ -1,0 +1,243 @@
+"""The summary of a part: each fact once, the most important first, in five sentences at most.
+
+"This ticket" is always the one that was asked about; any other goes by its id or is "another".
+"""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.explain.snapshot import Scene
+from evenmatch.explain.words import (
+    at_least,
+    count,
+    limit_text,
+    of_roles,
+    seconds,
+    sentence,
+    sized,
+    the_rule,
+)
+from evenmatch.model.explanation import QueuePart
+from evenmatch.model.queue import NUMERIC
+
+WITHIN_SIGHT = frozenset({"delayed", "held", "computing", "round", "policy"})
+"""Codes of a match that would be legal now."""
+KEEPS_ALL = frozenset({"paused", "policy_failed"})
+"""Codes of a queue in which nobody is matched."""
+
+
+def summary_of(part: QueuePart, scene: Scene, ticket_id: str, instead: str) -> str:
+    """Return why a ticket waits in one queue.
+
+    Args:
+        part: All that is known, but for the summary.
+        scene: The queue.
+        ticket_id: The ticket that was asked about.
+        instead: What a match would take that comes too late or never; "" if nothing is known.
+    """
+    own = scene.tickets[ticket_id]
+    party = "" if own.size == 1 else f" as a party of {own.size}"
+    head = f"this ticket has waited {seconds(scene.now - own.enqueued_at)} in {part.queue}{party}"
+    if part.reason.code in KEEPS_ALL:
+        said = [f"{head}; {part.reason.text}", _end(part, scene, ticket_id)]
+    elif part.reason.code in WITHIN_SIGHT:
+        said = [f"{head}: {_legal(part, ticket_id)}, but {part.reason.text}"]
+        said += _until(part, scene, ticket_id)
+    else:
+        said = [f"{head}: {_who_may(part)}"]
+        said += _first(part, scene, ticket_id, instead)
+    return " ".join([sentence(each) for each in said if each])
+
+
+def summary_of_all(parts: tuple[QueuePart, ...]) -> str:
+    """Return why a ticket waits in several queues: the nearest match first, briefly of the others.
+
+    Args:
+        parts: Of the ticket's queues.
+    """
+    if len(parts) < 2:
+        return "".join([part.summary for part in parts])
+    nearest = min(parts, key=_nearness)
+    said = [nearest.summary]
+    for part in parts:
+        if part is not nearest:
+            about = part.reason.text if part.now is None else "a match would be legal there too"
+            said.append(sentence(f"in {part.queue}: {about}"))
+    return " ".join(said)
+
+
+def _nearness(part: QueuePart) -> float:
+    if part.reason.code in KEEPS_ALL:
+        return math.inf
+    if part.now is not None:
+        return -math.inf
+    return part.later.at if part.later is not None else math.inf
+
+
+def _legal(part: QueuePart, ticket_id: str) -> str:
+    """Return the match that would be legal now."""
+    match = part.now
+    assert match is not None
+    others = [each for each in match.tickets if each != ticket_id]
+    more = ""
+    if match.quality is not None:
+        best = "" if match.criteria_cost > 0.0 else ", the best there can be"
+        more = f" (quality {match.quality:.2f}{best})"
+    return f"a match {_with(others)}{more} would be legal now"
+
+
+def _with(others: list[str]) -> str:
+    """Return who else is in a match."""
+    if not others:
+        return "of this ticket alone"
+    return f"with {others[0]}" if len(others) == 1 else f"with {len(others)} other tickets"
+
+
+def _until(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
+    """Return until when a legal match may stay unmade."""
+    if part.reason.code == "policy":
+        return _by_policy(part, scene, ticket_id)
+    until = part.reason.until
+    if part.reason.code == "delayed" or (until is not None and until <= _deadline(part)):
+        return []
+    return [_end(part, scene, ticket_id)]
+
+
+def _by_policy(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
+    """Return when a policy means to make a match, when it does at the latest, or that it decides.
+
+    Where it says neither, it decides alone, and the ticket's end may come first.
+    """
+    now = scene.now
+    start, latest = scene.starts.get(ticket_id, now), scene.served_at(ticket_id)
+    is_bound = latest is not None and latest > now
+    said = []
+    if now < start and not (is_bound and latest is not None and start >= latest):
+        said.append(f"the policy means to start a match with this ticket in {seconds(start - now)}")
+    elif now < scene.wake_at < (latest or math.inf):
+        again = f"looks again in {seconds(scene.wake_at - now)} at the latest"
+        whose = "the policy" if is_bound else "only the policy decides when; it"
+        said.append(f"{whose} {again}")
+    elif not is_bound:
+        said.append("only the policy decides when; it looks again when somebody comes or leaves")
+    if latest is not None and is_bound:
+        left = seconds(latest - now)
+        who = "it" if said else "the policy"
+        return [*said, f"in {left} at the latest {who} matches this ticket, if the rules allow it"]
+    if scene.wake_at == part.deadline_at and part.at_deadline == "expire":
+        return [*said, "this ticket expires then, if it is still not matched"]
+    return [*said, _end(part, scene, ticket_id)]
+
+
+def _first(part: QueuePart, scene: Scene, ticket_id: str, instead: str) -> list[str]:
+    """Return the first match that limits will allow, or what comes before it."""
+    end = _end(part, scene, ticket_id)
+    later = part.later
+    if part.reason.code != "not_yet" or later is None:
+        return [instead or _never(part), end]
+    others = [each for each in later.tickets if each != ticket_id]
+    left = seconds(later.at - scene.now)
+    if later.at <= _deadline(part) or part.at_deadline == "keep":
+        return [f"the limits allow the first match, {_with(others)}, in {left}"]
+    return [f"{end}, before the limits allow the first match ({_with(others)}, in {left})", instead]
+
+
+def _never(part: QueuePart) -> str:
+    """Return that no wait helps, where that is so."""
+    if part.reason.code == "not_searched":
+        return part.reason.text
+    if part.reason.code != "never":
+        return ""
+    others = part.others - part.seats.misfits
+    for rule in part.rules:
+        if rule.rule in (*NUMERIC, "latency") and 0 < others <= rule.blocks_forever:
+            if rule.final is None or rule.final <= rule.limit:
+                return f"{the_rule(rule)} widens no more, so only newcomers can help"
+            widest = f"even at its widest, {limit_text(rule, rule.final)},"
+            return f"{widest} {the_rule(rule)} lets none of them in, so only newcomers can help"
+    return "no wait changes that, so only newcomers can help"
+
+
+def _deadline(part: QueuePart) -> float:
+    return math.inf if part.deadline_at is None else part.deadline_at
+
+
+def _end(part: QueuePart, scene: Scene, ticket_id: str) -> str:
+    """Return what becomes of a ticket at its deadline; "" if it has none."""
+    if part.deadline_at is None:
+        return ""
+    left = part.deadline_at - scene.now
+    if part.at_deadline == "keep":
+        if left <= 0.0:
+            return f"its longest wait ended {seconds(-left)} ago; it goes on waiting"
+        return f"its longest wait ends in {seconds(left)}; it goes on waiting after that"
+    if part.at_deadline == "bots" and part.reason.code not in KEEPS_ALL:
+        return f"in {seconds(left)} this ticket plays with computer players"
+    what = "leaves this queue" if ticket_id in scene.elsewhere else "expires"
+    return f"this ticket {what} in {seconds(left)}"
+
+
+def _who_may(part: QueuePart) -> str:
+    """Return who may play with a ticket, what keeps the others away, and who is missing."""
+    if not part.others:
+        # That one is missing goes without saying.
+        missing = _missing(part) if part.seats.players_missing > 1 else ""
+        return f"nobody else waits there, and {missing}" if missing else "nobody else waits there"
+    everybody = {1: "the only other ticket", 2: "both other tickets"}.get(
+        part.others, f"all {part.others:,} other tickets"
+    )
+    blockers = _blockers(part)
+    if not part.allowed and blockers and blockers[0][0] >= part.others:
+        said = f"{blockers[0][1]} {everybody} {blockers[0][2]}"
+    else:
+        others = count(part.others, "other ticket")
+        who = f"{part.allowed:,} of {others}" if part.allowed else f"none of {others}"
+        said = f"{everybody if part.allowed == part.others else who} may play with it now"
+        # Two say nearly all; whoever wants to know more asks for the rules.
+        for number, what, away in blockers[:2]:
+            said += f"; {what} {number:,} of them {away}"
+    missing = _missing(part)
+    return said + (f"{'; ' if blockers else ', but '}{missing}" if missing else "")
+
+
+def _blockers(part: QueuePart) -> list[tuple[int, str, str]]:
+    """Return what keeps others away: how many, and the words before and after their number."""
+    found = []
+    for rule in part.rules:
+        if rule.blocks:
+            what = the_rule(rule)
+            if rule.rule in (*NUMERIC, "latency"):
+                is_last = rule.final is not None and rule.final <= rule.limit
+                what += f" ({limit_text(rule, rule.limit)}{'' if is_last else ' now'})"
+            found.append((rule.blocks, f"{what} keeps", "away"))
+    if part.seats.misfits:
+        keep = "sizes, sides or roles keep"
+        found.append((part.seats.misfits, keep, "out of any match with it"))
+    return sorted(found, key=lambda each: -each[0])
+
+
+def _missing(part: QueuePart) -> str:
+    """Return who is missing for a match, of those who may play with a ticket now."""
+    seats, code = part.seats, part.reason.code
+    if code == "rules" and seats.fills:
+        return "a short search finds no match in which all of them may play with each other"
+    if seats.fills or (code not in ("seats", "alone") and not part.allowed):
+        return ""
+    number = seats.players_missing
+    if number and sum(seats.roles_missing.values()) == number:
+        return f"{of_roles(seats.roles_missing)} {_are(number)} missing"
+    if number and (part.allowed or not seats.misfits):
+        even = code == "seats" and any(rule.blocks for rule in part.rules)
+        more = ", and those who wait would not do even without rules" if even else ""
+        roles = at_least(seats.roles_missing)
+        if seats.sizes_missing and number not in seats.sizes_missing:
+            roles += f", or {sized(seats.sizes_missing)}"
+        return f"{count(number, 'more player')} {_are(number)} needed for a match{roles}{more}"
+    if seats.sizes_missing:
+        return f"{sized(seats.sizes_missing)} more would complete a match"
+    return "they do not fill its teams" if part.allowed else ""
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -1,0 +1,107 @@
+"""What each rule accepts of one ticket now and later, and whom it keeps away."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from evenmatch.criteria.expansion import curve_points, limit_at, round_up
+from evenmatch.explain.pairwise import Obstacle, Sight
+from evenmatch.explain.waiting_table import Crowd, Mask
+from evenmatch.model.explanation import Tolerance
+from evenmatch.model.queue import Expansion, Rule
+
+
+def tolerances(crowd: Crowd, sight: Sight) -> tuple[Tolerance, ...]:
+    """Return what each rule of the queue accepts, and whom it blocks."""
+    born = crowd.tickets[sight.row].enqueued_at
+    alone = sight.others & sight.fits & (sight.blockers() == 1)
+    return tuple(
+        [
+            _tolerance(rule, (obstacle, alone), sight, born)
+            for rule, obstacle in zip(crowd.queue.rules, sight.obstacles, strict=True)
+        ]
+    )
+
+
+def limit_now(rule: Rule, waited: float) -> float:
+    """Return a rule's limit after a wait; a step counts from the instant that the engine uses."""
+    expand = rule.expand
+    if expand is None or not expand.steps:
+        return limit_at(rule.limit, expand, waited)
+    top = math.inf if expand.max is None else expand.max
+    come = [limit for wait, limit in expand.steps if round_up(wait) <= waited]
+    return min(come[-1], top) if come else rule.limit
+
+
+def final_limit(rule: Rule) -> float | None:
+    """Return the limit that a rule ends at; None if it grows without an end."""
+    expand = rule.expand
+    if expand is None:
+        return rule.limit
+    top = math.inf if expand.max is None else expand.max
+    points = expand.steps or expand.curve
+    if points:
+        return min(points[-1][1], top)
+    if expand.rate <= 0.0:
+        return rule.limit
+    return None if top == math.inf else top
+
+
+def next_change(rule: Rule, waited: float) -> tuple[float, float | None] | None:
+    """Return after which wait a limit changes next, and to what; None if it never does.
+
+    The wait is the given one, and the limit None, where it grows all the time.
+    """
+    expand = rule.expand
+    final = final_limit(rule)
+    if expand is None or (final is not None and limit_now(rule, waited) >= final):
+        return None
+    if expand.steps:
+        top = math.inf if expand.max is None else expand.max
+        for wait, limit in expand.steps:
+            if round_up(wait) > waited:
+                return round_up(wait), min(limit, top)
+        return None
+    return _next_slope(rule, expand, waited)
+
+
+def _next_slope(rule: Rule, expand: Expansion, waited: float) -> tuple[float, float | None] | None:
+    """Return from when on a limit grows that grows by a rate or along a curve."""
+    if not expand.curve:
+        return waited, None
+    for (start, low), (end, high) in pairwise(curve_points(rule.limit, expand)):
+        if high > low and end > waited:
+            return max(waited, round_up(start)), None
+    return None
+
+
+def _tolerance(
+    rule: Rule, met: tuple[Obstacle | None, Mask], sight: Sight, born: float
+) -> Tolerance:
+    """Return what one rule accepts, given whom it blocks and whom one rule alone does."""
+    obstacle, by_one = met
+    waited = sight.now - born
+    change = next_change(rule, waited)
+    blocks = alone = forever = 0
+    if obstacle is not None:
+        blocked = obstacle.blocked & sight.others
+        blocks = int(np.count_nonzero(blocked))
+        alone = int(np.count_nonzero(blocked & by_one))
+        forever = int(np.count_nonzero(blocked & (obstacle.ready_at == math.inf)))
+    return Tolerance(
+        rule=rule.kind,
+        attribute=rule.attribute,
+        unit=rule.unit,
+        accept=rule.accept,
+        limit=limit_now(rule, waited),
+        next_at=None if change is None else born + change[0],
+        next_limit=None if change is None else change[1],
+        final=final_limit(rule),
+        is_pairwise=obstacle is not None,
+        blocks=blocks,
+        blocks_alone=alone,
+        blocks_forever=forever,
+    )

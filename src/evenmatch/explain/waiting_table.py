@@ -1,0 +1,280 @@
+"""The waiting tickets of one queue as a table that is kept up to date between explanations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy
+from itertools import compress, filterfalse
+from operator import is_not
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.registry import comparison_of
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.set_completion import Labels
+from evenmatch.criteria.team_packing import Kind
+from evenmatch.explain.latency_columns import Places
+from evenmatch.explain.pair_columns import (
+    Codes,
+    Hosts,
+    Named,
+    Numbers,
+    Sets,
+    Shared,
+    Trait,
+    Unknown,
+)
+from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket
+
+ENQUEUED, SEQUENCE, KIND, FIXED = 0, 1, 2, 3
+EXCEPTIONS_MAX = 400
+"""Pairs of one ticket that are compared by themselves; others are left out, and that is told."""
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+TRAITS: dict[str, type[Trait]] = {
+    **dict.fromkeys(NUMERIC, Numbers),
+    "same": Codes,
+    "overlap": Sets,
+    "rematch": Named,
+    "avoid": Named,
+    "pair_limit": Named,
+    "household_limit": Shared,
+    "host_options": Hosts,
+    "latency": Places,
+    "party_parity": Trait,
+    "fullness": Trait,
+    "role_rank": Trait,
+}
+"""Kinds that have columns, or say nothing about two of many; all others are `Unknown`."""
+
+
+def trait_of(given: Criterion | Rule, queue: Queue) -> Trait:
+    """Return a rule or a criterion as columns."""
+    return TRAITS.get(given.kind, Unknown)(comparison_of(given, queue))
+
+
+class Crowd:
+    """A table with a column for each waiting ticket; whoever leaves makes room for the last one.
+
+    Args:
+        queue: With the rules of its policy.
+        objective: Of the queue.
+    """
+
+    def __init__(self, queue: Queue, objective: Objective) -> None:
+        self.queue = queue
+        self.objective = objective
+        self.rules = [trait_of(rule, queue) for rule in queue.rules]
+        self.criteria = [trait_of(criterion, queue) for criterion in queue.criteria]
+        self._traits = [*self.rules, *self.criteria]
+        self.labels = Labels(queue)
+        self.tickets: list[Ticket] = []
+        self.kinds: list[Kind] = []
+        self._kind_numbers: dict[Kind, int] = {}
+        self._known: dict[str, Ticket] = {}
+        self._row: dict[str, int] = {}
+        self._ticket_of: dict[str, str] = {}
+        # Traits with the same gaps share the columns of the first of them.
+        self._first = [
+            next(one for one in self._traits if one is each or (each.key and one.key == each.key))
+            for each in self._traits
+        ]
+        self._slices: list[tuple[Trait, slice]] = []
+        start = FIXED
+        for trait in dict.fromkeys(self._first):
+            self._slices.append((trait, slice(start, start + trait.width)))
+            start += trait.width
+        self._table: Floats = np.zeros((start, 64))
+        # Gaps of one ticket that more than one trait asks for, before exceptions.
+        self._shared: dict[Trait, Floats] = {}
+        self._shared_row = -1
+
+    def __len__(self) -> int:
+        return len(self.tickets)
+
+    def refresh(self, present: Mapping[str, Ticket]) -> None:
+        """Take in who has come, and forget who is gone.
+
+        Complexity:
+            A look at each ticket, and O(columns) for each that has come or gone.
+        """
+        known = self._known
+        self._shared_row = -1
+        is_gone = map(is_not, map(present.get, known), known.values())
+        for ticket_id in list(compress(known, is_gone)):
+            self._leave(ticket_id)
+        if len(known) == len(present):
+            return
+        for ticket_id in filterfalse(known.__contains__, present):
+            self._enter(present[ticket_id])
+        for trait, place in self._slices:
+            if isinstance(trait, Places) and trait.grown:
+                for ticket_id in trait.grown:
+                    row = trait.row(self._known[ticket_id])
+                    self._table[place, self._row[ticket_id]] = row
+                trait.grown.clear()
+
+    def among(self, rows: Sequence[int]) -> Crowd:
+        """Return a table of some of the tickets, in this order, that is not kept up to date."""
+        some = copy(self)
+        some.tickets = [self.tickets[row] for row in rows]
+        some._row = {ticket.id: place for place, ticket in enumerate(some.tickets)}
+        some._table = self._table[:, list(rows)]
+        some._shared, some._shared_row = {}, -1
+        return some
+
+    def row_of(self, ticket_id: str) -> int:
+        """Return the place of a ticket in all columns."""
+        return self._row[ticket_id]
+
+    def column(self, which: int) -> Floats:
+        """Return one of the fixed columns."""
+        found: Floats = self._table[which, : len(self.tickets)]
+        return found
+
+    def means(self, trait: Trait) -> Floats:
+        """Return the size of each party's mean value, of a rule whose unit is `relative`."""
+        found: Floats = self._cut(trait, 0)[1][-1]
+        return found
+
+    def may_fill(
+        self,
+        chosen: Mapping[Kind, int],
+        left: Mapping[Kind, int],
+        seats: tuple[int, ...] | None = None,
+    ) -> bool:
+        """Return whether some match holds these kinds and fills up from those; yes in doubt.
+
+        Args:
+            chosen: Tickets of the match, by kind.
+            left: Tickets that may join them, by kind.
+            seats: Players of each team of a smaller match than a full one.
+        """
+        return self.labels.may_fill(chosen, left, seats) is not False
+
+    def counts(self, among: Mask) -> dict[Kind, int]:
+        """Return how many tickets of each kind there are among some."""
+        if len(self.kinds) == 1:
+            count = int(np.count_nonzero(among))
+            return {self.kinds[0]: count} if count else {}
+        numbers = self.column(KIND)[among].astype(np.intp)
+        found = np.bincount(numbers, minlength=len(self.kinds)).tolist()
+        return {kind: count for kind, count in zip(self.kinds, found, strict=True) if count}
+
+    def kind(self, row: int) -> Kind:
+        """Return the kind of a ticket."""
+        return self.kinds[int(self._table[KIND, row])]
+
+    def gaps(self, trait: Trait, row: int) -> tuple[Floats, list[int]]:
+        """Return the gaps of one ticket to all, and the rows that could not be compared."""
+        gaps = self._gaps(trait, row)
+        rows, left_out = self._exceptions(trait, row)
+        one = self.tickets[row]
+        if rows:
+            gaps = gaps.copy()
+        for other in rows:
+            gaps[other] = trait.compared.pair_gap(one, self.tickets[other])
+        return gaps, left_out
+
+    def costs(self, trait: Trait, row: int, rows: Rows) -> Floats:
+        """Return what a criterion costs in a duel with some; inf where that is not known.
+
+        Where two tickets are not a match, it says how near they are.
+
+        Args:
+            trait: The criterion.
+            row: The ticket's place.
+            rows: The others' places, ascending.
+        """
+        if trait.key is not None:
+            costs = trait.costs_of(self._gaps(trait, row)[rows])
+        else:
+            own, table = self._cut(trait, row)
+            costs = trait.costs(own, table[:, rows])
+        named, left_out = self._exceptions(trait, row) if self.queue.format.is_duel else ([], [])
+        if named or left_out:
+            places = {other: place for place, other in enumerate(rows.tolist())}
+            one = self.tickets[row]
+            for other in named:
+                if other in places:
+                    costs[places[other]] = trait.compared.cost_of_duel(one, self.tickets[other])
+            costs[[places[other] for other in left_out if other in places]] = math.inf
+        return costs
+
+    def _gaps(self, trait: Trait, row: int) -> Floats:
+        """Return gaps by columns alone, worked out once for all traits that share them."""
+        trait = self._first[self._traits.index(trait)]
+        if self._shared_row != row:
+            self._shared_row = row
+            self._shared.clear()
+        known = self._shared.get(trait)
+        if known is None:
+            known = self._shared[trait] = trait.gaps(*self._cut(trait, row))
+        return known
+
+    def _cut(self, trait: Trait, row: int) -> tuple[Floats, Floats]:
+        place = next(cut for each, cut in self._slices if each is trait)
+        table = self._table[place, : len(self.tickets)]
+        return np.ascontiguousarray(table[:, row]), table
+
+    def _exceptions(self, trait: Trait, row: int) -> tuple[list[int], list[int]]:
+        """Return the rows to be compared by themselves, and those that are too many for that."""
+        if not trait.is_known:
+            oldest = np.lexsort((self.column(SEQUENCE), self.column(ENQUEUED))).tolist()
+            rows = [other for other in oldest if other != row]
+        elif isinstance(trait, Named):
+            trait = self._first[self._traits.index(trait)]
+            assert isinstance(trait, Named)
+            players, tickets = trait.named(self.tickets[row])
+            found = dict.fromkeys(tickets)
+            for word in players:
+                if (ticket_id := self._ticket_of.get(word)) is not None:
+                    found[ticket_id] = None
+            found.pop(self.tickets[row].id, None)
+            rows = [self._row[ticket_id] for ticket_id in found if ticket_id in self._row]
+        else:
+            return [], []
+        return rows[:EXCEPTIONS_MAX], rows[EXCEPTIONS_MAX:]
+
+    def _enter(self, ticket: Ticket) -> None:
+        row = len(self.tickets)
+        if row == self._table.shape[1]:
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
+        kind = self.labels.kind_of(ticket)
+        number = self._kind_numbers.setdefault(kind, len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(kind)
+        self._known[ticket.id], self._row[ticket.id] = ticket, row
+        for player in ticket.players:
+            self._ticket_of[player.id] = ticket.id
+        self.tickets.append(ticket)
+        values: list[float] = [ticket.enqueued_at, float(ticket.sequence), float(number)]
+        for trait, _ in self._slices:
+            values += trait.values(ticket)
+        self._table[:, row] = values
+
+    def _leave(self, ticket_id: str) -> None:
+        row, ticket = self._row.pop(ticket_id), self._known.pop(ticket_id)
+        for player in ticket.players:
+            if self._ticket_of.get(player.id) == ticket_id:
+                del self._ticket_of[player.id]
+        for trait, _ in self._slices:
+            trait.forget(ticket)
+        last = self.tickets.pop()
+        if row < len(self.tickets):
+            self.tickets[row] = last
+            self._row[last.id] = row
+            self._table[:, row] = self._table[:, len(self.tickets)]
+
+    def _check(self) -> None:
+        """Assert that the table says of each ticket what a new one would."""
+        assert len(self.tickets) == len(self._row) == len(self._known)
+        for ticket_id, row in self._row.items():
+            assert self.tickets[row] is self._known[ticket_id]
+            assert self._table[ENQUEUED, row] == self.tickets[row].enqueued_at

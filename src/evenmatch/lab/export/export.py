@@ -1,0 +1,218 @@
+"""From a server's journal to files: its arrivals, which `simulate --arrivals` plays, and matches.
+
+Only what is still kept can be exported; the server may run meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenmatch.engine.state.snapshot import decode_snapshot
+from evenmatch.engine.state.stored_ratings import with_ratings
+from evenmatch.errors import ConfigError
+from evenmatch.journals.reading import (
+    first_of,
+    journal_of,
+    kept_records,
+    newest_snapshot,
+    read_only,
+    shards_of,
+)
+from evenmatch.lab.export.anonymise import Disguise
+from evenmatch.lab.export.rounding import Rounding
+from evenmatch.model.events import Accepted, Cancelled, Event, Matched, Voided
+from evenmatch.model.inputs import Configure, Enqueue, Input
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import ARRIVALS_MAX
+from evenmatch.model.ticket import NewTicket, Value, attribute_of
+
+KEYS_MOST = 100
+"""Keys of one map that become columns; larger maps, such as whom players met, are left out."""
+COLUMNS_MOST = 900
+RESERVED = ("ticket", "at", "size", "player", "queues", "side", "roles", "leaves_at")
+RATING = ("rating", "rating_deviation")
+SEPARATORS = str.maketrans("|+", "__")
+"""`|` and `+` separate values in a cell, so inside one they become `_`."""
+Row = dict[str, Any]
+
+
+class Arrived(msgspec.Struct):
+    """A ticket that was accepted, and when it left by itself, if it did."""
+
+    id: str
+    at: float
+    ticket: NewTicket
+    leaves_at: float | None = None
+
+
+class Trace(msgspec.Struct):
+    """What a journal still holds: tickets in the order of acceptance, matches, and the queues.
+
+    Matches that were called off are not among them.
+    """
+
+    arrived: dict[str, Arrived] = {}
+    matches: dict[str, Match] = {}
+    queues: tuple[Queue, ...] = ()
+
+
+def read_trace(data: Path, shard: str, say: Callable[[int, int], None]) -> Trace:
+    """Return what the journal of a data directory still holds.
+
+    Args:
+        data: The directory; its server may run.
+        shard: Which shard.
+        say: Told how many records are read, of how many.
+
+    Raises:
+        ConfigError: There is no such shard, or more tickets than a trace may have.
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    trace = Trace()
+    with read_only(journal_of(data)) as connection:
+        connection.execute("BEGIN")
+        shards = shards_of(connection)
+        if shard not in shards:
+            raise ConfigError(f"the journal has no shard {shard}; it has {', '.join(shards)}")
+        last, first = shards[shard], first_of(connection, shard) or 1
+        if (state := newest_snapshot(connection, shard)) is not None:
+            trace.queues = tuple(decode_snapshot(state).tables.queues.values())
+        for record in kept_records(connection, shard, last):
+            _take(trace, record.input, record.events)
+            if len(trace.arrived) > ARRIVALS_MAX:
+                raise ConfigError(
+                    f"the journal holds more than {ARRIVALS_MAX:,} tickets, which is the most that "
+                    "a trace may have; keep fewer days (keep_days)"
+                )
+            say(record.sequence - first + 1, last - first + 1)
+    return trace
+
+
+def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
+    if isinstance(given, Configure):
+        trace.queues = given.queues
+    for event in events:
+        if isinstance(event, Accepted) and isinstance(given, Enqueue):
+            new = with_ratings(given.tickets[event.item], event.ratings)
+            trace.arrived[event.ticket] = Arrived(event.ticket, given.now, new)
+        elif isinstance(event, Cancelled):
+            ticket = trace.arrived.get(event.ticket)
+            if ticket is not None:
+                ticket.leaves_at = given.now
+        elif isinstance(event, Matched):
+            trace.matches[event.match.id] = event.match
+        elif isinstance(event, Voided):
+            for match_id in (event.match, *event.fills):
+                trace.matches.pop(match_id, None)
+
+
+def anonymised(trace: Trace) -> Trace:
+    """Return a trace without names or exact numbers; see `anonymise.py` and `rounding.py`."""
+    people = {p.id for arrived in trace.arrived.values() for p in arrived.ticket.players}
+    disguise = Disguise(trace.queues, people)
+    rounding = Rounding([each.ticket for each in trace.arrived.values()])
+    hidden = [
+        Arrived(
+            disguise.hide(each.id),
+            each.at,
+            disguise.ticket(rounding.ticket(each.ticket)),
+            each.leaves_at,
+        )
+        for each in trace.arrived.values()
+    ]
+    return Trace(
+        {each.id: each for each in hidden},
+        {made.id: made for made in map(disguise.match, trace.matches.values())},
+        trace.queues,
+    )
+
+
+def columns_of(trace: Trace) -> dict[str, list[Any]]:
+    """Return the columns of an arrivals file: reserved ones, then one for each attribute.
+
+    Raises:
+        ConfigError: There are more attributes than a file may have columns.
+    """
+    rows = [_row(arrived) for arrived in trace.arrived.values()]
+    small = _small_maps(rows)
+    names = dict.fromkeys(
+        name for row in rows for name in row if "." not in name or name.partition(".")[0] in small
+    )
+    columns = [*RESERVED, *(name for name in RATING if name in names)]
+    columns += [name for name in names if name not in columns]
+    if len(columns) > COLUMNS_MOST:
+        raise ConfigError(
+            f"the tickets have {len(columns):,} attributes, a file may have {COLUMNS_MOST}"
+        )
+    empty: dict[str, Any] = {"leaves_at": None}
+    return {name: [row.get(name, empty.get(name, "")) for row in rows] for name in columns}
+
+
+def _row(arrived: Arrived) -> Row:
+    ticket = arrived.ticket
+    row: Row = {
+        "ticket": _word(arrived.id),
+        "at": arrived.at,
+        "size": len(ticket.players),
+        "player": "|".join(_word(player.id) for player in ticket.players),
+        "queues": "+".join(ticket.queues),
+        "leaves_at": arrived.leaves_at,
+    }
+    if any(player.roles for player in ticket.players):
+        row["roles"] = "|".join("+".join(player.roles) for player in ticket.players)
+    if any(player.rating is not None for player in ticket.players):
+        ratings = [player.rating for player in ticket.players]
+        row["rating"] = "|".join("" if each is None else repr(each.mean) for each in ratings)
+        deviations = ["" if each is None else repr(each.deviation) for each in ratings]
+        row["rating_deviation"] = "|".join(deviations)
+    names = dict.fromkeys([*ticket.attributes, *(n for p in ticket.players for n in p.attributes)])
+    for name in names:
+        row |= _cells(name, [attribute_of(ticket, player, name) for player in ticket.players])
+    return row
+
+
+def _cells(name: str, values: list[Value | None]) -> Iterator[tuple[str, str]] | Row:
+    """Return the cells of an attribute: one column, or one for each key of a map."""
+    name = "side" if name == "side" else name.replace(".", "_")
+    if name in RESERVED and name != "side":
+        return {}
+    if any(isinstance(value, dict) for value in values):
+        maps = [value if isinstance(value, dict) else {} for value in values]
+        keys = dict.fromkeys(key for each in maps for key in each)
+        return {
+            f"{name}.{key}": _joined([_text(each.get(key)) for each in maps]) for key in keys if key
+        }
+    texts = [_text(value) for value in values]
+    return {name: next(filter(None, texts), "") if name == "side" else _joined(texts)}
+
+
+def _joined(texts: list[str]) -> str:
+    """Return the cell of a party: one value if all share it, else one for each player."""
+    return texts[0] if len(set(texts)) == 1 else "|".join(texts)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return "+".join(_word(each) for each in value)
+    return _word(value) if isinstance(value, str) else repr(value)
+
+
+def _word(text: str) -> str:
+    return text.translate(SEPARATORS).strip()
+
+
+def _small_maps(rows: list[Row]) -> set[str]:
+    """Return the maps with few keys: regions, and not the players of the world."""
+    keys: dict[str, set[str]] = {}
+    for row in rows:
+        for name in row:
+            if "." in name:
+                keys.setdefault(name.partition(".")[0], set()).add(name)
+    return {name for name, found in keys.items() if len(found) <= KEYS_MOST}

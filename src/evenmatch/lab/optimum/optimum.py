@@ -1,0 +1,226 @@
+"""The optimum in hindsight: the least that a run could have cost, all arrivals known.
+
+In duels two tickets may play from the later arrival on, or from when the rules let them; the pair
+costs its criteria and the waits until then. What tickets left alone pay is told in
+`lab.left_alone`. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues
+takes the cheapest match of any and pays the cheapest way of staying alone.
+
+For other formats, for parties and for queues that compare rematches a bound from below is known;
+`lab.group_fields` says of what.
+
+After a warm-up it is the least that the counted figures could have been: all tickets are there to
+play, a match counts if one of its tickets does, and tickets of the warm-up left alone cost nothing.
+
+Source:
+    Schlup, Automatic Game Matching, section 5.1: OPT, a minimum weight matching.
+
+Differs from the paper:
+    It does not say when OPT may use a bot. Both readings are here, see `Optimum`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.errors import NotSupported
+from evenmatch.lab.optimum.group_fields import group_field, is_exact
+from evenmatch.lab.optimum.known_plan import PlayedMatch, saved_by_regrouping
+from evenmatch.lab.optimum.left_alone import costs_alone
+from evenmatch.lab.optimum.pair_fields import QueueField, queue_field
+from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.solvers.bounds.prices import lower_bound
+from evenmatch.solvers.matching.matching import ROUNDS_MAX, pair_up
+from evenmatch.solvers.matching.pairs import Floats, Ints
+
+EXACT_MAX = 20_000
+"""Tickets up to which the optimum is proved unless the caller says otherwise."""
+GAP_MAX = 0.001
+"""Beyond, a cost this fraction above its lower bound is good enough."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The cheapest way to pair the arrivals.
+
+    Args:
+        cost: What it costs in all, tickets left alone included.
+        bound: Nothing costs less; equal to `cost` but for rounding if `is_optimal`.
+        is_optimal: Whether the cost is proved to be the least.
+        pairs: (earlier index, later index, time of the match in seconds), by time.
+        alone: Indices of the tickets left alone, ascending.
+        rounds: Searches for pairs that the graph had overlooked.
+    """
+
+    cost: float
+    bound: float
+    is_optimal: bool
+    pairs: tuple[tuple[int, int, float], ...]
+    alone: tuple[int, ...]
+    rounds: int
+
+
+def optimum(
+    queues: Sequence[Queue],
+    arrivals: Sequence[Arrival],
+    *,
+    end: float | None = None,
+    first_counted: int = 0,
+    bots_at_once: bool = False,
+    rounds_max: int = ROUNDS_MAX,
+    gap_max: float | None = None,
+) -> Optimum:
+    """Return the cheapest matches of all arrivals, known in advance.
+
+    Args:
+        queues: Duels of single players; solved jointly.
+        arrivals: By ascending time; each is one ticket that was accepted.
+        end: End of the run in seconds; None means the last arrival where tickets have no deadline.
+        first_counted: Index of the first ticket after the warm-up.
+        bots_at_once: Whether a bot may play with a ticket as soon as it arrives.
+        rounds_max: Searches for pairs that the graph overlooked; fewer give two-sided bounds.
+        gap_max: A cost within this fraction above the bound will do; None asks for a proof up to
+            `EXACT_MAX` tickets, and for `GAP_MAX` beyond.
+
+    Raises:
+        NotSupported: A queue or a ticket is no duel of single players, or a queue compares
+            rematches, which follow from the matches made before, or something else that is no
+            number.
+
+    Complexity:
+        See `solvers.matching.pair_up`.
+    """
+    _check(queues, arrivals)
+    fields = [queue_field(queues, place, arrivals, end) for place in range(len(queues))]
+    alone = costs_alone(
+        queues, arrivals, end=end, first_counted=first_counted, bots_at_once=bots_at_once
+    )
+    if gap_max is None:
+        gap_max = 0.0 if len(arrivals) <= EXACT_MAX else GAP_MAX
+    found = pair_up([each.field for each in fields], alone, rounds_max=rounds_max, gap_max=gap_max)
+    one = np.flatnonzero(found.mates > np.arange(len(arrivals)))
+    costs, instants = _best_of(fields, one, found.mates[one])
+    left = np.flatnonzero(found.mates < 0)
+    cost = math.fsum(costs.tolist()) + math.fsum(alone[left].tolist())
+    pairs = zip(one.tolist(), found.mates[one].tolist(), instants.tolist(), strict=True)
+    return Optimum(
+        cost=cost,
+        bound=min(cost, found.bound),
+        is_optimal=found.is_optimal,
+        pairs=tuple(sorted(pairs, key=lambda pair: (pair[2], pair[0]))),
+        alone=tuple(left.tolist()),
+        rounds=found.rounds,
+    )
+
+
+def optimum_figures(
+    queues: Sequence[Queue],
+    arrivals: Sequence[Arrival],
+    cost: float,
+    *,
+    end: float | None = None,
+    first_counted: int = 0,
+    matches: Sequence[PlayedMatch] = (),
+) -> dict[str, float | None]:
+    """Return the figures that `--optimum` adds to a summary.
+
+    Args:
+        queues: As simulated.
+        arrivals: The tickets of the run.
+        cost: What the run cost: `cost + cost_waiting`.
+        end: End of the run in seconds.
+        first_counted: Index of the first ticket after the warm-up.
+        matches: Full matches of the run, from which a better plan may be found.
+
+    Returns:
+        `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, where
+        only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
+        cost of the cheapest plan that was found or played.
+    """
+    for queue in queues:
+        if queue.format.is_variable:
+            raise NotSupported(
+                f"a bound is known for full matches; queue {queue.name} starts matches of "
+                f"{queue.format.k_min} to {queue.format.k} players"
+            )
+    if not _is_pairing(queues, arrivals):
+        fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
+        alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
+        known = cost
+        if not first_counted and len(queues) == 1 and is_exact(queues[0], arrivals):
+            known -= saved_by_regrouping(fields[0], matches)
+        return _bound_figures(lower_bound(fields, alone, known), cost, known)
+    best = optimum(queues, arrivals, end=end, first_counted=first_counted)
+    if not best.is_optimal:
+        return _bound_figures(best.bound, cost, min(cost, best.cost))
+    immediate = best.cost
+    if any(queue.on_deadline == "bots" and queue.wait_max is not None for queue in queues):
+        immediate = optimum(
+            queues, arrivals, end=end, first_counted=first_counted, bots_at_once=True
+        ).cost
+    return {
+        "optimum_cost": best.cost,
+        "ratio": cost / best.cost if best.cost > 0.0 else None,
+        "optimum_cost_immediate": immediate,
+    }
+
+
+def _bound_figures(bound: float, cost: float, known: float) -> dict[str, float | None]:
+    gap = cost / bound - 1.0 if bound > 0.0 else None
+    return {"bound_cost": bound, "gap": gap, "best_known_cost": known}
+
+
+def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
+    """Return whether the cheapest pairs are the optimum."""
+    return all(
+        queue.format.is_duel
+        and not queue.remembers
+        and not queue.pair_limits
+        and not _not_numeric(queue)
+        for queue in queues
+    ) and all(len(arrival.ticket.players) == 1 for arrival in arrivals)
+
+
+def _not_numeric(queue: Queue) -> str:
+    """Return a kind of the queue's criteria that compares no numbers, or nothing."""
+    return next((each.kind for each in queue.criteria if each.kind not in NUMERIC), "")
+
+
+def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
+    for queue in queues:
+        if not queue.format.is_duel:
+            raise NotSupported(
+                f"the optimum is known for one player against one; queue {queue.name} has"
+                f" {' against '.join(map(str, queue.format.players))}"
+            )
+        if queue.remembers or queue.pair_limits:
+            raise NotSupported(
+                f"the optimum is known where pairs do not depend on earlier matches; queue "
+                f"{queue.name} has {'rematch' if queue.remembers else 'pair_limit'}; leave it "
+                f"out to compare the rest"
+            )
+        if other := _not_numeric(queue):
+            raise NotSupported(
+                f"the optimum is known where criteria compare numbers; queue {queue.name} has "
+                f"{other}; leave it out to compare the rest"
+            )
+    for place, arrival in enumerate(arrivals):
+        if len(arrival.ticket.players) != 1:
+            raise NotSupported(
+                f"the optimum is known for single players; arrival {place} is a party"
+            )
+
+
+def _best_of(fields: Sequence[QueueField], one: Ints, two: Ints) -> tuple[Floats, Floats]:
+    """Return the cost and the instant of each pair, in the queue where it is cheapest."""
+    costs: Floats = np.full(len(one), np.inf)
+    instants: Floats = np.zeros(len(one))
+    for field in fields:
+        found, at = field.judge(one, two)
+        better = found < costs
+        costs[better], instants[better] = found[better], at[better]
+    return costs, instants

@@ -1,0 +1,1 @@
+"""Figures, plots and pages about runs. `plots` alone draws."""

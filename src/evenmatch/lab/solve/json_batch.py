@@ -1,0 +1,252 @@
+"""Batches of tickets as JSON: a queue's format, criteria and rules, and who waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.config.files import queue_of
+from evenmatch.criteria.relation import pairs_within
+from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.engine import Engine
+from evenmatch.errors import ConfigError
+from evenmatch.lab.solve.arrays import PLAYERS_MAX, Given, check_square, checked_pings
+from evenmatch.lab.solve.people import People, weight_of
+from evenmatch.model.events import Refused
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.policies.base import policy
+from evenmatch.policies.shared.batching import Roster
+from evenmatch.solvers.teams.batch import Batch
+
+KEYS = ("format", "criteria", "rules", "tickets", "pairs")
+FORMAT_KEYS = ("teams", "players", "players_min", "sides", "side_choice", "roles", "party_sizes")
+PAIR_KEYS = ("ping", "connect")
+MEASURED = {"latency": {"measured": 0.0}, "host_options": "open"}
+"""What stands for an attribute that the tables under `pairs` take the place of."""
+QUEUE = "batch"
+BYTES_MAX = 300_000_000
+
+
+def read_tickets(path: Path) -> Given:
+    """Return the batch of a JSON file, see `batch_of_tickets`.
+
+    Raises:
+        ConfigError: The file is no such object, or a ticket cannot play.
+    """
+    try:
+        return batch_of_tickets(_read(path), path.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
+    """Return the batch of tickets and how they are judged.
+
+    Args:
+        raw: An object with `format` (the keys of a queue that say who fits into a match),
+            `criteria` and `rules` (lists of tables as in a scenario), `tickets` (`id`, `players`
+            with `id` and `attributes`, `attributes`), and `pairs`: `ping` in milliseconds and
+            `connect`, a row and a column for each player in the order of the tickets.
+        folder: From which the names of files count that a scale takes its values from.
+
+    Raises:
+        ConfigError: It is no such object, or a ticket cannot play.
+    """
+    _known("the batch", raw, KEYS)
+    if "tickets" not in raw:
+        raise ConfigError("must have a key tickets, the list of who waits")
+    form = raw.get("format", {})
+    _known("format", form, FORMAT_KEYS)
+    table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}
+    queue = queue_of({"name": QUEUE, "policy": "greedy", **table}, folder)
+    tables = _tables(raw.get("pairs", {}))
+    _check_rules(queue, tables)
+    new = _new_tickets(raw.get("tickets", []), queue, tables)
+    tables = _checked(tables, sum(len(ticket.players) for ticket in new))
+    tickets = _admitted(queue, new)
+    roster = Roster(queue)
+    for ticket in tickets:
+        roster.enter(ticket)
+    batch = roster.batch(tickets, 0.0)
+    columns = tuple(c.attribute for c in queue.criteria if c.kind in NUMERIC)
+    return Given(
+        _with_tables(batch, tables),
+        columns,
+        _names(queue),
+        weight_of(queue, "role_rank"),
+        People(queue, tickets, tables),
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > BYTES_MAX:
+            raise ConfigError(f"must be a file of at most {BYTES_MAX:,} bytes")
+        raw = json.loads(path.read_bytes(), parse_constant=_no_number)
+    except (OSError, UnicodeDecodeError, RecursionError, MemoryError) as error:
+        raise ConfigError(f"cannot be read: {error}") from None
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"must be valid JSON: {error}") from None
+    if not isinstance(raw, dict):
+        raise ConfigError("must be an object with format, criteria and tickets")
+    return raw
+
+
+def _no_number(text: str) -> float:
+    raise ConfigError(f"must hold finite numbers, got {text}")
+
+
+def _known(what: str, raw: object, allowed: Sequence[str]) -> None:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{what} must be an object")
+    for key in raw:
+        if key not in allowed:
+            raise ConfigError(f"{what} has no key {key[:64]!r}; allowed: {', '.join(allowed)}")
+
+
+def _names(queue: Queue) -> dict[str, str]:
+    """Return what the report calls factors that a batch knows by numbers only."""
+    names = {}
+    for kind in ("same", "overlap"):
+        weighed = [c.attribute for c in queue.criteria if c.kind == kind]
+        count = len(weighed) + sum(rule.kind == kind for rule in queue.rules)
+        for place, attribute in enumerate(weighed, 1):
+            names[f"{kind} {place}" if count > 1 else kind] = f"{kind} {attribute}"
+    return names
+
+
+def _check_rules(queue: Queue, tables: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse rules that tables would have to answer and cannot."""
+    weighed = {pairs_within(c, queue.format) for c in queue.criteria if c.kind == "latency"}
+    for rule in queue.rules:
+        if rule.kind == "host_options" and "connect" in tables:
+            raise ConfigError(
+                "a rule host_options needs `connect` of the players, not pairs.connect"
+            )
+        if rule.kind == "latency" and "ping" in tables:
+            pairs = pairs_within(rule, queue.format)
+            if pairs == "region" or pairs not in weighed:
+                raise ConfigError(
+                    f"a rule latency over {pairs} needs `latency` of the players, or a criterion "
+                    "latency over the same pairs"
+                )
+
+
+def _tables(raw: object) -> dict[str, NDArray[Any]]:
+    _known("pairs", raw, PAIR_KEYS)
+    assert isinstance(raw, dict)
+    tables = {}
+    for name, rows in raw.items():
+        try:
+            table = np.array(rows)
+        except (TypeError, ValueError, OverflowError):
+            table = np.array(None)
+        if table.dtype.kind not in "iufb" or table.ndim != 2:
+            if rows != []:
+                raise ConfigError(f"pairs.{name} must be a list of rows of numbers, equally long")
+            table = np.zeros((0, 0))
+        tables[name] = table
+    return tables
+
+
+def _checked(tables: Mapping[str, NDArray[Any]], players: int) -> dict[str, NDArray[Any]]:
+    """Return the tables, with what they say of a player and himself made harmless."""
+    found = dict(tables)
+    for name, table in tables.items():
+        check_square(f"pairs.{name}", table, players)
+    if "ping" in found:
+        found["ping"] = checked_pings("pairs.ping", found["ping"])
+    if "connect" in found:
+        if not np.isin(found["connect"], (0, 1)).all():
+            raise ConfigError("pairs.connect must hold true or false")
+        found["connect"] = np.ascontiguousarray(found["connect"], dtype=np.uint8)
+    return found
+
+
+def _new_tickets(
+    raw: object, queue: Queue, tables: Mapping[str, NDArray[Any]]
+) -> tuple[NewTicket, ...]:
+    if not isinstance(raw, list):
+        raise ConfigError("tickets must be a list")
+    stand_in = {
+        criterion.attribute: MEASURED[criterion.kind]
+        for criterion in queue.criteria
+        if (criterion.kind == "latency" and criterion.pairs != "region" and "ping" in tables)
+        or (criterion.kind == "host_options" and "connect" in tables)
+    }
+    made = []
+    for place, each in enumerate(raw):
+        try:
+            ticket = msgspec.convert(each, NewTicket)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"tickets[{place}]: {error}") from None
+        if ticket.queues:
+            raise ConfigError(f"tickets[{place}]: a batch has no queues; leave the key out")
+        ticket_id = str(place) if ticket.id is None else ticket.id
+        players = tuple(_with(player, stand_in) for player in ticket.players)
+        made.append(msgspec.structs.replace(ticket, id=ticket_id, players=players))
+    if sum(len(ticket.players) for ticket in made) > PLAYERS_MAX:
+        raise ConfigError(f"tickets must have at most {PLAYERS_MAX:,} players in all")
+    _check_once(made)
+    return tuple(made)
+
+
+def _check_once(tickets: Sequence[NewTicket]) -> None:
+    """Refuse ids that come twice."""
+    seen: dict[tuple[str, str | None], int] = {}
+    for place, ticket in enumerate(tickets):
+        ids = [("ticket", ticket.id), *(("player", player.id) for player in ticket.players)]
+        for what, name in ids:
+            first = seen.setdefault((what, name), place)
+            if first != place or ids.count((what, name)) > 1:
+                raise ConfigError(
+                    f"tickets[{place}]: the {what} id {str(name)[:64]!r} stands in "
+                    f"tickets[{first}] already; ids must differ"
+                )
+
+
+def _with(player: Player, stand_in: Mapping[str, Any]) -> Player:
+    return msgspec.structs.replace(player, attributes={**stand_in, **player.attributes})
+
+
+@policy
+def _waits(pool: Sequence[Ticket], now: float) -> tuple[()]:
+    """Match nobody: the engine is here to judge who may enter."""
+    del pool, now
+    return ()
+
+
+def _admitted(queue: Queue, new: tuple[NewTicket, ...]) -> list[Ticket]:
+    """Return the tickets as an engine takes them in.
+
+    Raises:
+        ConfigError: One is refused.
+    """
+    engine = Engine(lambda _: _waits, limits=Limits(waiting_max=PLAYERS_MAX))
+    engine.step(Configure(0.0, (queue,)))
+    if not new:
+        return []
+    record = engine.step(Enqueue(0.0, new))
+    for event in record.events:
+        if isinstance(event, Refused):
+            said = event.message.replace(f"queue {QUEUE}: ", "").replace(f"queue {QUEUE}", "it")
+            raise ConfigError(f"tickets[{event.item}]: {said}")
+    return [row.ticket for row in engine.tables.waiting.values()]
+
+
+def _with_tables(batch: Batch, tables: Mapping[str, NDArray[Any]]) -> Batch:
+    """Return the batch with measured pings and connections in place of what tickets say."""
+    facts = batch.facts
+    if "ping" in tables:
+        facts = facts._replace(ping=tables["ping"])
+    if "connect" in tables:
+        facts = facts._replace(connect=tables["connect"])
+    return batch._replace(facts=facts)

@@ -1,0 +1,292 @@
+"""Solve a batch within a budget of time or of evaluations, on a thread for each part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import ConfigError
+from evenmatch.solvers.kernel import settle
+from evenmatch.solvers.teams.anneal import Annealing
+from evenmatch.solvers.teams.batch import Batch, Floats, Pairs, Places, Plan
+from evenmatch.solvers.teams.candidates import candidates_of
+from evenmatch.solvers.teams.evaluation_input import PLAYERS_IN_TABLE, Scene, scene_of
+from evenmatch.solvers.teams.judge import judge
+from evenmatch.solvers.teams.moves import EVALUATIONS
+from evenmatch.solvers.teams.pairs import tabulate
+from evenmatch.solvers.teams.start import ORDERS, start_matches
+
+SECONDS_A_PLAYER = 0.003
+"""A budget of so much for each player is worth another start."""
+RESTARTS_MAX = 64
+CHOICES_LEAST = 4
+"""Starts at least, where the objective only chooses among what they lead to."""
+ESCAPES = ("restarts", "forced")
+FIRST_SLICE = 4_000
+SLICES = 40
+"""Looks at the clock in one search."""
+EVALUATIONS_TO_CALIBRATE = 20_000
+EVALUATIONS_A_SECOND = 1_000_000
+"""About what a core does: says how many starts an effort is worth."""
+
+
+class Method(NamedTuple):
+    """How to search.
+
+    Args:
+        name: `anneal` or `descent`.
+        escape: Of `descent`: what follows where no swap is better, `restarts` or `forced`.
+        start: Of `descent`: the order of the first matches.
+    """
+
+    name: str = "anneal"
+    escape: str = "restarts"
+    start: str = "skill"
+
+
+class Objective(NamedTuple):
+    """What is maximised.
+
+    Args:
+        name: As given.
+        power: The sum of quality ** power is what a search raises; 0 = minus the squares of what
+            qualities lack to 1, whose root mean is `rms`.
+        percentile: Chooses among restarts; None means the same sum.
+    """
+
+    name: str = "mean"
+    power: float = 1.0
+    percentile: float | None = None
+
+    def value(self, quality: Floats) -> float:
+        """Return what a plan of these qualities is worth, in [0, 1]."""
+        if not quality.size:
+            return 0.0
+        if self.percentile is not None:
+            return float(np.percentile(quality, self.percentile))
+        if self.power == 0.0:
+            return 1.0 - float(np.sqrt(np.mean((1.0 - quality) ** 2)))
+        return float(np.mean(np.maximum(quality, 0.0) ** self.power) ** (1.0 / self.power))
+
+
+class Budget(NamedTuple):
+    """How long to search: seconds, or evaluations in all, which can be repeated exactly."""
+
+    seconds: float | None = None
+    evaluations: int | None = None
+    parts: int = 1
+
+
+def parse_method(spec: str) -> Method:
+    """Return the method of a text such as `descent:escape=forced,start=random`.
+
+    Raises:
+        ConfigError: It names no method, or a setting that it does not have.
+    """
+    name, _, rest = spec.partition(":")
+    if name not in ("anneal", "descent"):
+        raise ConfigError(f"the policy of a batch is anneal or descent, got {name[:64]!r}")
+    allowed = {"escape": ESCAPES, "start": ORDERS} if name == "descent" else {}
+    chosen: dict[str, str] = {}
+    for setting in filter(None, rest.split(",")):
+        key, equals, value = setting.partition("=")
+        if key not in allowed or not equals:
+            known = ", ".join(allowed) or "none"
+            raise ConfigError(f"{name} has no setting {setting[:64]!r}; allowed: {known}")
+        if value not in allowed[key]:
+            raise ConfigError(
+                f"{name}: {key} must be one of {', '.join(allowed[key])}, got {value[:64]!r}"
+            )
+        chosen[key] = value
+    return Method(name, **chosen)
+
+
+def parse_objective(text: str) -> Objective:
+    """Return the objective of a text: mean, sqrt, power:P, rms, median or p10.
+
+    Raises:
+        ConfigError: It is none of these, or the power is not in (0, 10].
+    """
+    known = {
+        "mean": Objective(),
+        "sqrt": Objective("sqrt", 0.5),
+        "rms": Objective("rms", 0.0),
+        "median": Objective("median", percentile=50.0),
+        "p10": Objective("p10", percentile=10.0),
+    }
+    if text in known:
+        return known[text]
+    name, _, number = text.partition(":")
+    try:
+        power = float(number) if name == "power" else 0.0
+    except ValueError:
+        power = 0.0
+    if not 0.0 < power <= 10.0:
+        allowed = ", ".join([*known, "power:P with P in (0, 10]"])
+        raise ConfigError(f"the objective must be one of {allowed}, got {text[:64]!r}")
+    return Objective(text, power)
+
+
+def search(
+    batch: Batch,
+    method: Method,
+    objective: Objective,
+    budget: Budget,
+    seed: int,
+    on_part: Callable[[], None] = lambda: None,
+) -> Plan:
+    """Return the best plan that any part finds.
+
+    Args:
+        batch: The batch.
+        method: How.
+        objective: What is maximised.
+        budget: How long.
+        seed: Of all chance; each part has a child of it.
+        on_part: Called when a part is done.
+
+    Complexity:
+        The budget; with a budget of evaluations the plan is the same on every machine.
+    """
+    load(method)
+    began = time.perf_counter()
+    if batch.players < int(batch.seats_min.sum()):
+        return nothing_found(batch)
+    seeds = _children(seed, budget.parts)
+    pairs = tabulate(batch.facts, batch.seats) if batch.players <= PLAYERS_IN_TABLE else None
+    scene = scene_of(batch, pairs, power=objective.power)
+    is_annealed = method.name == "anneal"
+    candidates = candidates_of(scene) if is_annealed else np.zeros((0, 0), dtype=np.int32)
+    work = Work(batch, pairs, scene, candidates, method, objective)
+
+    def one(part_seed: int) -> Plan:
+        if budget.evaluations is not None:
+            effort = max(1, budget.evaluations // budget.parts)
+            found = work.by_effort(effort, part_seed)
+        else:
+            found = work.by_time(began, budget.seconds or 0.0, part_seed)
+        on_part()
+        return found
+
+    if budget.parts == 1:
+        return one(seeds[0])
+    with ThreadPoolExecutor(budget.parts) as threads:
+        plans = list(threads.map(one, seeds))
+    return work.best_of(plans)
+
+
+def load(method: Method) -> None:
+    """Load the kernels of a method, so that no budget of time pays for them."""
+    if method.name == "descent":
+        import evenmatch.solvers.teams.descent  # noqa: F401
+    settle()
+
+
+def nothing_found(batch: Batch) -> Plan:
+    """Return the plan without matches."""
+    nobody: Places = np.zeros((0, batch.k), dtype=np.int32)
+    return Plan(nobody, np.zeros(0), np.zeros(0, dtype=np.bool_), 0)
+
+
+class Work(NamedTuple):
+    """One batch and how it is searched; parts share it."""
+
+    batch: Batch
+    pairs: Pairs | None
+    scene: Scene
+    candidates: Places
+    method: Method
+    objective: Objective
+
+    def by_effort(self, effort: int, seed: int) -> Plan:
+        """Return what so many evaluations find; the same on every machine."""
+        if self.method.name == "descent":
+            return self._descent(effort, seed)
+        restarts = min(effort, self._restarts(effort / EVALUATIONS_A_SECOND))
+        plans = []
+        for child in _children(seed, restarts):
+            annealing = self._annealing(child)
+            annealing.run(effort // restarts)
+            plans.append(self._plan(annealing))
+        return self.best_of(plans)
+
+    def by_time(self, began: float, seconds: float, seed: int) -> Plan:
+        """Return what is found until so long after an instant of `time.perf_counter`."""
+        if self.method.name == "descent":
+            return self._descent_for(began + seconds, seed)
+        restarts = self._restarts(seconds)
+        plans = []
+        for place, child in enumerate(_children(seed, restarts), 1):
+            annealing = self._annealing(child)
+            _cool(annealing, began + seconds * place / restarts)
+            plans.append(self._plan(annealing))
+        return self.best_of(plans)
+
+    def _restarts(self, seconds: float) -> int:
+        """Return how many starts a budget is worth."""
+        least = 1 if self.objective.percentile is None else CHOICES_LEAST
+        enough = seconds / (SECONDS_A_PLAYER * max(1, self.batch.players))
+        return min(RESTARTS_MAX, max(least, int(enough)))
+
+    def _annealing(self, seed: int) -> Annealing:
+        seated = start_matches(self.batch, "skill", np.random.default_rng(seed))
+        return Annealing(self.scene, seated, self.candidates, seed)
+
+    def _plan(self, annealing: Annealing) -> Plan:
+        seated = annealing.seated()
+        quality, legal = judge(self.scene, self.batch, seated)
+        return Plan(seated, quality, legal, int(annealing.walk.counts[EVALUATIONS]))
+
+    def best_of(self, plans: list[Plan]) -> Plan:
+        """Return the plan with the most legal matches, then worth most, with the effort of all."""
+        best = max(plans, key=self._worth)
+        return best._replace(evaluations=sum(plan.evaluations for plan in plans))
+
+    def _worth(self, plan: Plan) -> tuple[int, float]:
+        return int(plan.legal.sum()), self.objective.value(plan.quality[plan.legal])
+
+    def _descent(self, effort: int, seed: int) -> Plan:
+        from evenmatch.solvers.teams.descent import descent
+
+        return descent(
+            self.batch,
+            effort=effort,
+            seed=seed,
+            escape=self.method.escape,
+            start=self.method.start,
+            pairs=self.pairs,
+            power=self.objective.power,
+        )
+
+    def _descent_for(self, until: float, seed: int) -> Plan:
+        """Run a descent with the effort that a short one says will last until then."""
+        before = time.perf_counter()
+        if before >= until:
+            return self._descent(1, seed)
+        plan = self._descent(EVALUATIONS_TO_CALIBRATE, seed)
+        now = time.perf_counter()
+        effort = int(plan.evaluations * (until - now) / max(now - before, 1e-6))
+        return self._descent(effort, seed) if effort > plan.evaluations else plan
+
+
+def _children(seed: int, count: int) -> list[int]:
+    return [int(each) for each in np.random.SeedSequence(seed).generate_state(count)]
+
+
+def _cool(annealing: Annealing, until: float) -> None:
+    """Anneal until an instant, in slices whose evaluations follow the measured speed."""
+    began = time.perf_counter()
+    done, effort = 0.0, FIRST_SLICE
+    while done < 1.0:
+        before = time.perf_counter()
+        if before >= until:
+            return
+        share = min(1.0, (before - began) / (until - began) + 1.0 / SLICES)
+        annealing.run(effort, done, share)
+        done = share
+        rate = effort / max(time.perf_counter() - before, 1e-6)
+        effort = max(1, int(rate * (until - began) / SLICES))

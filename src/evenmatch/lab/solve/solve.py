@@ -1,0 +1,141 @@
+"""`evenmatch.solve`: matches for a batch, how good they are, and how far from the best possible."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.solve.arrays import Given
+from evenmatch.lab.solve.explain_batch import explained
+from evenmatch.lab.solve.files import read_batch
+from evenmatch.lab.solve.json_batch import batch_of_tickets
+from evenmatch.lab.solve.search import Budget, parse_method, parse_objective
+from evenmatch.lab.solve.solution import Settings, Solution
+from evenmatch.lab.solve.solved import solved
+from evenmatch.solvers.kernel import COMPILING, on_compile
+
+if not on_compile:
+    # From Python nobody else would say why the first batch takes a minute.
+    on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
+
+BUDGET_MS, BUDGET_MS_MAX = 1_000, 86_400_000
+EFFORT_MAX = 10**12
+PARTS_MAX = 64
+BOUND_SECONDS, BOUND_SECONDS_MAX = 30, 86_400
+SEED_MAX = 2**62
+
+
+def solve(
+    batch: str | Path | Mapping[str, Any],
+    *,
+    policy: str = "anneal",
+    budget_ms: int | None = None,
+    effort: int | None = None,
+    parts: int = 1,
+    seed: int = 1,
+    objective: str = "mean",
+    bound: bool = False,
+    bound_seconds: int = BOUND_SECONDS,
+    explain: bool = False,
+) -> Solution:
+    """Divide a batch of waiting parties into matches of teams.
+
+    Args:
+        batch: A file, `.npz` or `.json`, or what such a `.json` holds: `format`, `criteria`,
+            `rules`, `tickets` and `pairs`.
+        policy: `anneal`, or `descent` with `escape=restarts|forced` and
+            `start=skill|party|region|random`.
+        budget_ms: Milliseconds to search; None means 1,000 unless `effort` is given.
+        effort: Evaluations to search for instead: the same result on every machine.
+        parts: Independent searches, each on a thread of its own; the best one counts.
+        seed: Of all chance.
+        objective: `mean`, `sqrt`, `power:P`, `rms`, or `median` or `p10`, which choose among
+            restarts.
+        bound: Whether to prove an upper bound on how good the matches can be.
+        bound_seconds: Seconds that the proof may take.
+        explain: Whether to tell what each factor does, and what the others gain without it.
+
+    Returns:
+        The matches; `Solution.summary` is the dict of `evenmatch solve --json`.
+
+    Raises:
+        ConfigError: The batch or a setting cannot be used.
+        NotSupported: A package is missing.
+
+    Example:
+        >>> tickets = [
+        ...     {"players": [{"id": name, "attributes": {"skill": skill}}]}
+        ...     for name, skill in (("ada", 2100), ("bob", 1800), ("cyd", 1650), ("dan", 1500))
+        ... ]
+        >>> criterion = {"kind": "imbalance", "attribute": "skill", "scale": {"max": 3000}}
+        >>> form = {"teams": 2, "players": 2}
+        >>> found = solve({"format": form, "criteria": [criterion], "tickets": tickets}, effort=100)
+        >>> sorted(map(sorted, found.matches[0]["ids"]))
+        [['ada', 'dan'], ['bob', 'cyd']]
+    """
+    settings = settings_of(
+        policy=policy,
+        objective=objective,
+        budget=budget_of(budget_ms, effort, parts),
+        seed=seed,
+        bound_seconds=bound_seconds if bound else None,
+    )
+    found = solved(_given(batch), settings)
+    if not explain:
+        return found
+    return replace(found, explanation=explained(found))
+
+
+def settings_of(
+    *, policy: str, objective: str, budget: Budget, seed: int, bound_seconds: int | None
+) -> Settings:
+    """Return settings that are known to be in range.
+
+    Raises:
+        ConfigError: One is not.
+        NotSupported: They need a package that is missing.
+    """
+    if find_spec("numba") is None:
+        raise NotSupported("solve needs more packages: pip install 'evenmatch[solve]'")
+    if bound_seconds is not None and find_spec("highspy") is None:
+        raise NotSupported("a bound needs more packages: pip install 'evenmatch[solve]'")
+    _check_range("seed", seed, 0, SEED_MAX)
+    if bound_seconds is not None:
+        _check_range("bound_seconds", bound_seconds, 1, BOUND_SECONDS_MAX)
+    seconds = None if bound_seconds is None else float(bound_seconds)
+    return Settings(parse_method(policy), parse_objective(objective), budget, seed, seconds)
+
+
+def budget_of(budget_ms: int | None, effort: int | None, parts: int) -> Budget:
+    """Return how long to search.
+
+    Raises:
+        ConfigError: Both are given, or a number is out of range.
+    """
+    _check_range("parts", parts, 1, PARTS_MAX)
+    if effort is not None:
+        if budget_ms is not None:
+            raise ConfigError("give a budget of milliseconds or an effort, not both")
+        _check_range("effort", effort, 1, EFFORT_MAX)
+        return Budget(evaluations=effort, parts=parts)
+    chosen = BUDGET_MS if budget_ms is None else budget_ms
+    _check_range("budget_ms", chosen, 0, BUDGET_MS_MAX)
+    return Budget(chosen / 1000.0, parts=parts)
+
+
+def _check_range(what: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high or value != int(value):
+        raise ConfigError(f"{what} must be a whole number from {low:,} to {high:,}, got {value}")
+
+
+def _given(batch: str | Path | Mapping[str, Any]) -> Given:
+    if isinstance(batch, str | Path):
+        return read_batch(Path(batch))
+    if isinstance(batch, Mapping):
+        return batch_of_tickets(batch)
+    raise ConfigError(f"a batch is a file or a mapping, got {type(batch).__name__}")

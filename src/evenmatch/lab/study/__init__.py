@@ -1,0 +1,1 @@
+"""Many runs: seeds, sweeps, confidence, and whether estimates held."""

@@ -1,0 +1,176 @@
+"""Whether estimates of waits hold: what tickets were told, against how long they then waited.
+
+A simulation is run with the forecast beside it, fed as a server feeds it. Some time after its
+arrival each ticket that still waits is told its interval, by what is known at that instant and
+nothing later; when the run is over, the intervals that held are counted.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from evenmatch.forecast.quantiles import Quantiles
+from evenmatch.forecast.waits import HALF_LIFE, WaitForecast
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Scenario
+from evenmatch.model.ticket import NewTicket
+from evenmatch.policies.registry import parse_policy
+from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.history import EXPIRED, MATCHED, NO_GAPS, WAITING, History
+from evenmatch.simulation.simulator import Simulator
+
+DELAYS = (0.0, 10.0, 60.0)
+"""Seconds after their arrival at which tickets are told, if they still wait."""
+BLOCKS = 20
+"""Runs of consecutive tickets whose shares say how sure the whole share is."""
+SURE = 1.96
+NOMINAL = 0.8
+"""Share of waits that an interval is to hold."""
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """How the intervals held that were told so long after arrival.
+
+    Args:
+        delay: Seconds after arrival.
+        told: Tickets that were told and whose wait is known.
+        unknown: Tickets that were told and left by themselves inside their interval.
+        inside: Share of waits in [low, high]; 0.8 is promised.
+        half_width: Of the 95 % confidence interval of `inside`, from blocks of tickets, because
+            what happens to one happens to its neighbours too.
+        median: Share of waits up to p50; 0.5 is promised.
+        width: Median of high - low, seconds.
+    """
+
+    delay: float
+    told: int
+    unknown: int
+    inside: float
+    half_width: float
+    median: float
+    width: float
+
+
+class _Told(msgspec.Struct, frozen=True):
+    at: float
+    place: int
+    delay: float
+    estimate: Quantiles
+
+
+class ForecastHistory(History):
+    """A history that feeds a forecast and asks it for estimates.
+
+    Args:
+        queues: Of the scenario.
+        delays: Seconds after arrival at which each ticket is told.
+        half_life: Of the forecast.
+    """
+
+    def __init__(
+        self, queues: Sequence[Queue], delays: Sequence[float], half_life: float = HALF_LIFE
+    ) -> None:
+        super().__init__(queues[0].name)
+        self.forecast = WaitForecast(half_life)
+        self.forecast.configure(queues)
+        self.told: list[_Told] = []
+        self._delays = tuple(delays)
+        self._due: list[tuple[float, int, float]] = []
+
+    def accept(self, ticket_id: str, ticket: NewTicket, at: float) -> int:
+        """Note a ticket that waits now."""
+        self._tell(at)
+        place = super().accept(ticket_id, ticket, at)
+        self.forecast.enter(ticket_id, ticket, self.queues[place], at, at)
+        for delay in self._delays:
+            heapq.heappush(self._due, (at + delay, place, delay))
+        return place
+
+    def match(self, match: Match, gaps: Mapping[str, float] = NO_GAPS) -> None:
+        """Note a match; who is matched at this very instant is told nothing any more."""
+        self._tell(match.at)
+        for ticket_id in match.tickets:
+            self.forecast.leave(ticket_id, match.at, match.queue)
+        super().match(match, gaps)
+
+    def leave(self, ticket_id: str, state: int, at: float, reason: str) -> None:
+        """Note the end of a ticket that was not matched."""
+        self._tell(at)
+        self.forecast.leave(ticket_id, at)
+        super().leave(ticket_id, state, at, reason)
+
+    def _tell(self, now: float) -> None:
+        """Tell all tickets whose instant came before now."""
+        while self._due and self._due[0][0] < now:
+            at, place, delay = heapq.heappop(self._due)
+            if self.states[place] == WAITING:
+                estimate = self.forecast.estimate(self.ids[place], at)
+                if estimate is not None:
+                    self.told.append(_Told(at, place, delay, estimate))
+
+
+def calibrate(
+    scenario: Scenario,
+    *,
+    arrivals: Iterable[Arrival] | None = None,
+    delays: Sequence[float] = DELAYS,
+    half_life: float = HALF_LIFE,
+) -> list[Calibration]:
+    """Return how the intervals of a scenario held, one row for each delay.
+
+    Args:
+        scenario: A world.
+        arrivals: Who comes; None means the scenario's own.
+        delays: Seconds after their arrival at which tickets are told.
+        half_life: Seconds after which what happened counts half.
+    """
+    history = ForecastHistory(scenario.queues, delays, half_life)
+    children = np.random.SeedSequence(scenario.seed).spawn(1)
+    if arrivals is None:
+        assert scenario.arrivals is not None, "a scenario without arrivals needs some"
+        arrivals = arrivals_of(scenario.arrivals, children[0])
+    Simulator(
+        scenario.queues,
+        lambda queue: parse_policy(queue.policy),
+        history,
+        seed=scenario.seed,
+        until=scenario.until,
+        solve_time=scenario.solve_time,
+    ).run(arrivals)
+    return [_row(history, delay) for delay in delays]
+
+
+def _row(history: ForecastHistory, delay: float) -> Calibration:
+    inside, below, widths, unknown = [], [], [], 0
+    for told in history.told:
+        if told.delay != delay:
+            continue
+        estimate = told.estimate
+        wait = history.ended_at[told.place] - told.at
+        is_known = history.states[told.place] in (MATCHED, EXPIRED)
+        if not is_known and wait <= estimate.high:
+            unknown += 1
+            continue
+        inside.append(is_known and estimate.low <= wait <= estimate.high)
+        below.append(is_known and wait <= estimate.p50)
+        widths.append(estimate.high - estimate.low)
+    if not inside:
+        return Calibration(delay, 0, unknown, math.nan, math.nan, math.nan, math.nan)
+    shares = [float(np.mean(block)) for block in np.array_split(inside, BLOCKS) if len(block)]
+    half_width = SURE * float(np.std(shares, ddof=1)) / math.sqrt(len(shares))
+    return Calibration(
+        delay,
+        len(inside),
+        unknown,
+        float(np.mean(inside)),
+        half_width,
+        float(np.mean(below)),
+        float(np.median(widths)),
+    )

@@ -1,0 +1,204 @@
+"""One scenario at several values of a key: what waiting buys, drawn as a curve.
+
+A sweep is written `KEY=A..B:N`. KEY is a key of `[[queue]]`, such as `wait_price`, `target_wait`,
+`rules[0].limit` or `accept.seconds`, or a parameter of the policy, `policy:NAME`. It is set in
+every queue that can have it, and the file is read anew for each value, so that a value that cannot
+be is refused with the sentence that a file would get.
+
+`target_wait` alone asks for half, once and twice the mean wait that each queue keeps anyway.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.simulation.metrics import Summary
+
+COUNT = 6
+COUNT_MAX = 100
+DECADE = 10.0
+"""A positive range as wide as this is divided into equal ratios, any other into equal steps."""
+DIGITS = 3
+POLICY = "policy:"
+TARGET = "target_wait"
+FACTORS = (0.5, 1.0, 2.0)
+"""What `target_wait` alone stands for."""
+EXCLUSIVE = (("wait_price", "target_wait"),)
+"""Keys of which a queue has one: the other one is left out while this one is swept."""
+_FORM = re.compile(r"([^=]+)=([^=:]+?)\.\.([^=:]+?)(?::(\d+))?")
+_STEP = re.compile(r"(\w+)((?:\[\d+\])*)")
+HOW = (
+    "--sweep must be KEY=A..B or KEY=A..B:N, such as wait_price=0.0001..0.01:6 or target_wait=5..60"
+)
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """A key and the values that it takes.
+
+    Args:
+        key: A key of a queue, or `policy:` and a parameter.
+        values: Ascending.
+        is_relative: Whether the values are factors of what each queue has.
+    """
+
+    key: str
+    values: tuple[float, ...]
+    is_relative: bool = False
+
+    @property
+    def parameter(self) -> str | None:
+        """Return the policy's parameter that is swept; None if it is a key of a queue."""
+        return self.key.removeprefix(POLICY) if self.key.startswith(POLICY) else None
+
+
+class Point(msgspec.Struct, frozen=True):
+    """What came of one value under one policy; `summary` is of one run, or means of several."""
+
+    policy: str
+    value: float
+    summary: Summary
+
+
+def parse_sweep(text: str) -> Sweep:
+    """Return what `--sweep` asks for.
+
+    Raises:
+        ConfigError: It is not written as it must be.
+
+    >>> parse_sweep("wait_price=0.0001..0.01:3").values
+    (0.0001, 0.001, 0.01)
+    >>> parse_sweep("target_wait=5s..20s:4").values
+    (5.0, 10.0, 15.0, 20.0)
+    """
+    if text.strip() == TARGET:
+        return Sweep(TARGET, FACTORS, is_relative=True)
+    found = _FORM.fullmatch(text.replace(" ", ""))
+    if found is None:
+        raise ConfigError(f"{HOW}; got {text!r:.80}")
+    key, low, high, count = found.groups()
+    first, last = _number(low, text), _number(high, text)
+    number = COUNT if count is None else int(count)
+    if not 2 <= number <= COUNT_MAX:
+        raise ConfigError(f"--sweep takes 2 to {COUNT_MAX} values, got {number} in {text!r:.80}")
+    if not first < last:
+        raise ConfigError(f"--sweep goes from a smaller value to a larger one, got {text!r:.80}")
+    return Sweep(key, _grid(first, last, number))
+
+
+def _number(text: str, given: str) -> float:
+    try:
+        value = float(text.removesuffix("s"))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigError(f"{HOW}; {text!r:.40} is no number in {given!r:.80}")
+    return value
+
+
+def _grid(first: float, last: float, count: int) -> tuple[float, ...]:
+    steps = [at / (count - 1) for at in range(count)]
+    if first > 0.0 and last / first >= DECADE:
+        values = [first * (last / first) ** step for step in steps]
+    else:
+        values = [first + (last - first) * step for step in steps]
+    # Both ends as they were given, and what is between with as many digits as people read.
+    within = [float(f"{value:.{DIGITS}g}") for value in values[1:-1]]
+    return tuple(sorted({first, *within, last}))
+
+
+def document_at(document: Mapping[str, Any], sweep: Sweep, value: float) -> dict[str, Any]:
+    """Return the keys of a scenario's file with the swept key at a value.
+
+    Args:
+        document: As the file has it.
+        sweep: What is swept.
+        value: In every queue that can have it.
+
+    Raises:
+        ConfigError: No queue can have such a key.
+    """
+    changed = copy.deepcopy(dict(document))
+    queues = [each for each in changed.get("queue", []) if isinstance(each, dict)]
+    parameter = sweep.parameter
+    if parameter is not None:
+        for queue in queues:
+            queue["policy"] = with_parameter(str(queue.get("policy", "")), parameter, value)
+        return changed
+    places = [_place(queue, sweep.key) for queue in queues]
+    if not any(places):
+        raise ConfigError(f"--sweep {sweep.key}: no queue of the scenario has such a key")
+    for put in places:
+        if put is not None:
+            put(_written(value))
+    for keys in EXCLUSIVE:
+        if sweep.key in keys:
+            for queue, key in [(queue, key) for queue in queues for key in keys]:
+                if key != sweep.key:
+                    queue.pop(key, None)
+    return changed
+
+
+def with_parameter(spec: str, name: str, value: float) -> str:
+    """Return a policy's SPEC with one parameter set.
+
+    Raises:
+        ConfigError: No policy is named.
+
+    >>> with_parameter("window:limit=150,rate=2", "rate", 3.0)
+    'window:limit=150,rate=3'
+    """
+    if not spec:
+        raise ConfigError(f"--sweep {POLICY}{name}: name the policy in the queue or by --policy")
+    policy, _, rest = spec.partition(":")
+    others = [each for each in rest.split(",") if each and each.partition("=")[0].strip() != name]
+    return f"{policy}:{','.join([*others, f'{name}={_written(value)!r}'])}"
+
+
+def _written(value: float) -> float | int:
+    """Return a whole number as one, since some keys are counts."""
+    return int(value) if value.is_integer() else value
+
+
+def _place(queue: dict[str, Any], key: str) -> Callable[[float | int], None] | None:
+    """Return what sets a key of a queue's table; None where it lacks the table or list around."""
+    *around, last = key.split(".")
+    table: Any = queue
+    for part in around:
+        step = _STEP.fullmatch(part)
+        if step is None or not isinstance(table, dict):
+            return None
+        table = table.get(step[1])
+        for index in re.findall(r"\d+", step[2]):
+            if not isinstance(table, list) or int(index) >= len(table):
+                return None
+            table = table[int(index)]
+    if not isinstance(table, dict) or not re.fullmatch(r"\w+", last):
+        return None
+    return lambda value: table.__setitem__(last, value)
+
+
+def spark(values: Sequence[float | None]) -> str:
+    """Return a curve in one line of text, from the least value to the greatest.
+
+    >>> spark([1.0, 2.0, None, 8.0])
+    '▁▂ █'
+    """
+    bars = "▁▂▃▄▅▆▇█"
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low, span = min(known), max(known) - min(known)
+    steps = [
+        " "
+        if value is None
+        else bars[round((len(bars) - 1) * ((value - low) / span if span else 0))]
+        for value in values
+    ]
+    return "".join(steps)

@@ -1,0 +1,148 @@
+"""Who is in a `Batch`, and what they say of each other: meetings, and who reaches whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.criteria.kinds.host_options import WORDS
+from evenmatch.model.ticket import Ticket
+from evenmatch.solvers.teams.batch import Flags, Floats, Ints
+
+ROWS_FIRST = 64
+SET, UNKNOWN = len(WORDS), len(WORDS) + 1
+"""Codes of networks beyond the words: a set of the players who were reached; nothing is known."""
+
+Objects = NDArray[np.object_]
+"""Values of players that never change, one a row."""
+
+
+class People(NamedTuple):
+    """The players of a batch, party by party.
+
+    Args:
+        tickets: Party by party.
+        ids: The players' ids.
+        row: Their places in the batch by id.
+        party: The number of each player's party.
+    """
+
+    tickets: Sequence[Ticket]
+    ids: list[str]
+    row: dict[str, int]
+    party: Ints
+
+
+def objects(size: int, old: Objects | None = None) -> Objects:
+    """Return so many rows, the first of them with what stood there."""
+    found: Objects = np.empty(size, dtype=np.object_)
+    if old is not None:
+        found[: len(old)] = old
+    return found
+
+
+def people_of(tickets: Sequence[Ticket]) -> People:
+    """Return the players of some tickets."""
+    ids = [player.id for ticket in tickets for player in ticket.players]
+    party = np.repeat(np.arange(len(tickets)), [len(ticket.players) for ticket in tickets])
+    return People(tickets, ids, {name: row for row, name in enumerate(ids)}, party)
+
+
+def codes_of(values: Objects) -> Ints:
+    """Return a number for each value, the same for equal ones."""
+    codes: dict[Any, int] = {}
+    found = [codes.setdefault(value, len(codes)) for value in values]
+    return np.array(found, dtype=np.int64)
+
+
+def connections(network: Ints, reached: Objects, people: People) -> Flags:
+    """Return whether each player reaches each other, as `cost.hosts.reaches` says; (n, n).
+
+    Args:
+        network: Codes of the players' networks: a word of `hosts.WORDS`, `SET` or `UNKNOWN`.
+        reached: The ids that those with a set reach; others have none.
+        people: The players.
+
+    Complexity:
+        O(n^2) in bytes, and the entries of all sets.
+    """
+    is_open, is_known = network == WORDS.index("open"), network != UNKNOWN
+    is_moderate = network == WORDS.index("moderate")
+    table = is_open[:, None] | is_open
+    table |= is_moderate[:, None] & is_moderate
+    for row in np.flatnonzero(network == SET):
+        table[row, [people.row[name] for name in people.row.keys() & reached[row]]] = True
+    table &= is_known[:, None]
+    table &= is_known
+    np.fill_diagonal(table, val=False)
+    found: Flags = table.view(np.uint8)
+    return found
+
+
+class Named(NamedTuple):
+    """Pairs of players of two parties of whom one at least names the other.
+
+    Args:
+        one: The first of each pair.
+        two: The other one, later in the batch.
+        said: Shape (2, pairs): the number that each gives with the other; inf = does not name them.
+    """
+
+    one: Ints
+    two: Ints
+    said: Floats
+
+
+def named_by(known: Objects, people: People) -> Named:
+    """Return who names whom, in the order of the batch: O(names).
+
+    Args:
+        known: The ids that each player names, or a map from ids to numbers; None = nobody.
+        people: The players.
+    """
+    counts: list[int] = []
+    others: list[int] = []
+    numbers: list[float] = []
+    for names in known:
+        here = people.row.keys() & names if names else ()
+        counts.append(len(here))
+        others += [people.row[name] for name in here]
+        numbers += [names[name] for name in here] if isinstance(names, dict) else [1.0] * len(here)
+    one, two = np.repeat(np.arange(len(known)), counts), np.array(others, dtype=np.int64)
+    is_other = people.party[one] != people.party[two]
+    one, two = one[is_other], two[is_other]
+    players = max(1, len(people.ids))
+    key = np.minimum(one, two) * players + np.maximum(one, two)
+    pairs, at = np.unique(key, return_inverse=True)
+    said = np.full((2, len(pairs)), np.inf)
+    said[(one > two).astype(np.int64), at] = np.array(numbers, dtype=np.float64)[is_other]
+    first, second = np.divmod(pairs, players)
+    return Named(first, second, said)
+
+
+def meetings(known: Objects, people: People) -> tuple[Ints, Ints, Floats]:
+    """Return two players and how many matches ago they met, as `cost.rematch.met` says.
+
+    Args:
+        known: Whom each player remembers, and how many matches ago; None if nothing is known.
+        people: The players.
+
+    Complexity:
+        O(memories of the players).
+    """
+    one, two, (ago, other_ago) = named_by(known, people)
+    remembers = np.array([memory is not None for memory in known], dtype=np.bool_)
+    size, other_size = np.abs(ago), np.abs(other_ago)
+    is_other = (other_size > size) | ((other_size == size) & (other_ago > ago))
+    last = np.where(is_other, other_ago, ago)
+    last = np.where(remembers[one], last, other_ago)
+    last = np.where(remembers[two], last, ago)
+    return one, two, np.where(remembers[one] & (ago == np.inf), np.inf, last)
+
+
+def freshness_of(ago: Floats, matches: int) -> Floats:
+    """Return `cost.rematch.freshness` of every element."""
+    return np.maximum(0.0, (matches + 1 - np.abs(ago)) / matches)

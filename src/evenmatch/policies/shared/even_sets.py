@@ -1,0 +1,226 @@
+"""Who of those who wait makes the most even match with a newcomer.
+
+Nobody else has to be asked about: as long as the limit stays, whoever could play without the
+newcomer would have played before it came.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.criteria.kinds.numeric import SUM_SLACK
+from evenmatch.policies.shared.balance import Balance, Entry
+
+CANDIDATES_MAX = 24
+"""Tickets that one newcomer to a team is tried with, the longest waiting."""
+ROWS_MAX = 32_768
+"""Divisions that are compared for one newcomer; where there are more, fewer tickets are tried."""
+TABLES_MAX = 32
+"""Tables of divisions that are kept; one has at most `ROWS_MAX` x `CANDIDATES_MAX` bytes."""
+
+Signs = NDArray[np.int8]
+
+
+class Found(NamedTuple):
+    """A match with a newcomer: how uneven it is, and who else plays."""
+
+    imbalance: float
+    others: list[Entry]
+
+
+class Pool(Protocol):
+    """Waiting tickets, none of which may play without somebody new."""
+
+    evaluations: int
+    """Tickets and divisions looked at so far."""
+
+    def add(self, entry: Entry) -> None:
+        """Take a ticket in."""
+        ...
+
+    def remove(self, entry: Entry) -> None:
+        """Let a ticket go."""
+        ...
+
+    def best(self, entry: Entry, limit: float) -> Found | None:
+        """Return who plays with a newcomer, or None if no match is as even as the limit asks.
+
+        It is the most even match, and of several the one with the longest waiting: that which has
+        the oldest ticket in which two of them differ.
+
+        Args:
+            entry: The newcomer, not in the pool.
+            limit: The largest imbalance that is accepted, as `Balance.imbalance` gives it.
+        """
+        ...
+
+
+def pool_of(balance: Balance) -> Pool:
+    """Return an empty pool for a format of at most `balance.TEAM_MAX` players a team."""
+    return PairPool(balance) if balance.players == 1 else TeamPool(balance)
+
+
+class PairPool:
+    """Single players by value.
+
+    Complexity:
+        O(log n) in Python for each newcomer, and a move of memory; besides, one step for each
+        other value of the same imbalance.
+    """
+
+    def __init__(self, balance: Balance) -> None:
+        self._imbalance: Callable[[float], float] = balance.imbalance
+        self._line: list[Entry] = []
+        self.evaluations = 0
+
+    def add(self, entry: Entry) -> None:
+        """Take a player in."""
+        insort(self._line, entry)
+
+    def remove(self, entry: Entry) -> None:
+        """Let a player go."""
+        del self._line[bisect_left(self._line, entry)]
+
+    def best(self, entry: Entry, limit: float) -> Found | None:
+        """Return the nearest player, the longest waiting of several, if it is near enough."""
+        value, least = entry.value, limit
+        self.evaluations += 1
+        found: Entry | None = None
+        for others in (self._above(value), self._below(value)):
+            for other in others:
+                self.evaluations += 1
+                slack = SUM_SLACK * max(1.0, abs(value) + abs(other.value))
+                imbalance = self._imbalance(abs(value - other.value))
+                if imbalance > least + slack:
+                    break
+                is_better = imbalance < least - slack
+                if found is None or is_better or other.age_key < found.age_key:
+                    found = other
+                least = min(least, imbalance)
+        return None if found is None else Found(least, [found])
+
+    def _above(self, value: float) -> Iterator[Entry]:
+        """Yield the longest waiting player of each value from this one on."""
+        line = self._line
+        at = bisect_left(line, (value,))
+        while at < len(line):
+            yield line[at]
+            at = bisect_right(line, (line[at].value, np.inf), at)
+
+    def _below(self, value: float) -> Iterator[Entry]:
+        """Yield the longest waiting player of each value below this one."""
+        line = self._line
+        at = bisect_left(line, (value,))
+        while at > 0:
+            at = bisect_left(line, (line[at - 1].value,), 0, at)
+            yield line[at]
+
+
+class TeamPool:
+    """Tickets of teams by age.
+
+    The search is exact among the `CANDIDATES_MAX` longest waiting, or fewer where their divisions
+    are more than `ROWS_MAX`: 24 for two against two, 15 for three against three, 14 for seven
+    against seven, and 12 between. Of tickets that are alike, in value and size, only so many count
+    as fit.
+
+    Complexity:
+        O(ROWS_MAX x CANDIDATES_MAX) in numpy for each newcomer at most.
+    """
+
+    def __init__(self, balance: Balance) -> None:
+        self._balance = balance
+        self._players = balance.players
+        self._by_age: list[tuple[tuple[float, int], Entry]] = []
+        self.evaluations = 0
+
+    def add(self, entry: Entry) -> None:
+        """Take a ticket in."""
+        insort(self._by_age, (entry.age_key, entry))
+
+    def remove(self, entry: Entry) -> None:
+        """Let a ticket go."""
+        del self._by_age[bisect_left(self._by_age, (entry.age_key, entry))]
+
+    def best(self, entry: Entry, limit: float) -> Found | None:
+        """Return the most even match with a newcomer, if it is even enough."""
+        candidates, signs = self._tried(entry)
+        self.evaluations += 1 + len(self._by_age) + len(signs)
+        if not len(signs):
+            return None
+        values = np.array([each.value for each in candidates])
+        imbalances = self._balance.imbalances(np.abs(signs @ values + entry.value))
+        slack = SUM_SLACK * max(1.0, float(np.abs(values).sum()) + abs(entry.value))
+        least = float(imbalances.min())
+        if least > limit + slack:
+            return None
+        rows = np.flatnonzero(imbalances <= least + slack)
+        # The longer one waits, the more he counts: more than all who came after him together.
+        ages = sorted(range(len(candidates)), key=lambda at: candidates[at].age_key, reverse=True)
+        ranks = np.empty(len(ages))
+        ranks[ages] = 2.0 ** np.arange(len(ages))
+        row = rows[int(np.argmax(np.abs(signs[rows]) @ ranks))]
+        return Found(least, [candidates[at] for at in np.flatnonzero(signs[row]).tolist()])
+
+    def _tried(self, entry: Entry) -> tuple[list[Entry], Signs]:
+        """Return the candidates, larger parties first, and all divisions with a newcomer."""
+        others = self._players * 2 - entry.size
+        alike: Counter[tuple[float, int]] = Counter()
+        tried: list[Entry] = []
+        for _, each in self._by_age:
+            if len(tried) == CANDIDATES_MAX:
+                break
+            key = each.value, each.size
+            if alike[key] < others // each.size:
+                alike[key] += 1
+                tried.append(each)
+        while True:
+            in_order = sorted(tried, key=lambda each: -each.size)
+            sizes = tuple([each.size for each in in_order])
+            signs = divisions(self._players, entry.size, sizes)
+            if signs is not None:
+                return in_order, signs
+            tried.pop()
+
+
+@lru_cache(maxsize=TABLES_MAX)
+def divisions(players: int, own: int, sizes: tuple[int, ...]) -> Signs | None:
+    """Return every division of a newcomer and some others into two full teams.
+
+    Args:
+        players: Of a team.
+        own: Players of the newcomer, who is in the first team.
+        sizes: Players of each of the others.
+
+    Returns:
+        A row for each division: 1 in the newcomer's team, -1 in the other one, 0 in none. None
+        where there are more than `ROWS_MAX`.
+
+    >>> divisions(2, 1, (1, 1, 1)).tolist()
+    [[-1, -1, 1], [-1, 1, -1], [1, -1, -1]]
+    """
+    rows = np.zeros((1, len(sizes)), dtype=np.int8)
+    mine, theirs = np.array([players - own]), np.array([players])
+    left = sum(sizes)
+    for at, size in enumerate(sizes):
+        left -= size
+        some = []
+        for sign, fits in ((-1, theirs >= size), (0, mine >= 0), (1, mine >= size)):
+            taken = rows[fits]
+            taken[:, at] = sign
+            ours = mine[fits] - size * (sign == 1)
+            others = theirs[fits] - size * (sign == -1)
+            fillable = ours + others <= left
+            some.append((taken[fillable], ours[fillable], others[fillable]))
+        rows, mine, theirs = (np.concatenate(parts) for parts in zip(*some, strict=True))
+        if len(rows) > ROWS_MAX:
+            return None
+    full: Signs = rows[(mine == 0) & (theirs == 0)]
+    return full

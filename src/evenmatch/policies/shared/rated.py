@@ -1,0 +1,63 @@
+"""What the policies for rated duels share: whom they take, and what they need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.validation.values import LIMITS, Bounds
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import NUMERIC, Queue, Rule
+
+RATING = "rating"
+
+
+def check_duel(name: str, queue: Queue) -> None:
+    """Refuse a queue whose matches are not one player against one.
+
+    Raises:
+        ConfigError: Says what the queue needs.
+    """
+    if not queue.format.is_duel:
+        raise ConfigError(
+            f"policy {name} pairs two players: queue {queue.name} needs teams = 2 and "
+            f"players = 1; use greedy for larger formats"
+        )
+
+
+def check_number(name: str, value: float, bounds: Bounds) -> None:
+    """Refuse a parameter that is out of bounds.
+
+    Raises:
+        ConfigError: Names the parameter, what is allowed and what was given.
+    """
+    if not bounds.hold(value):
+        raise ConfigError(f"{name} must be {bounds.text}, got {value}")
+
+
+def rating_rule(limit: float) -> Rule:
+    """Return the rule that two ratings are at most `limit` points apart."""
+    return Rule("spread", RATING, limit)
+
+
+def any_rating(queue: Queue) -> tuple[Rule, ...]:
+    """Return a rule that allows every gap, where nothing else makes sure that ratings are known.
+
+    The engine admits only tickets that have the numbers which rules and criteria compare.
+    """
+    compared = [each.attribute for each in queue.criteria if each.kind in NUMERIC]
+    compared += [each.attribute for each in queue.rules if each.kind in NUMERIC]
+    return () if RATING in compared else (rating_rule(LIMITS.high),)
+
+
+def rating_limits(queue: Queue) -> list[Callable[[float], float]]:
+    """Return for each rule that limits a difference of ratings the wait that a gap needs.
+
+    Rules that one side may accept for both are left out: there the longer wait counts.
+    """
+    return [
+        inverse(rule.limit, rule.expand)
+        for rule in queue.rules
+        if (rule.kind, rule.attribute, rule.unit) == ("spread", RATING, "difference")
+        and rule.accept == "both"
+    ]

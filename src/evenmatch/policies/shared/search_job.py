@@ -1,0 +1,162 @@
+"""The job of team policies: one search for the best matches of some who wait.
+
+What it finds goes into the plan's data, by sequence: `matches` (groups of tickets) and `qualities`.
+When they start is up to the policy. Where that is asked for, `prospects` says in the same order as
+`asked` what the parties can hope for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import JobResult
+from evenmatch.policies.shared.prospects import prospects_of
+from evenmatch.solvers.teams.batch import Batch, Plan
+
+EFFORT_MOST = 200_000_000
+"""Most evaluations of one part."""
+
+DIGITS = 4
+"""Of a prospect: a journal keeps them all."""
+
+Find = Callable[[Batch, int, int], Plan]
+"""Returns the matches of a batch that so many evaluations find, from a seed."""
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """How the searches of a queue are done.
+
+    Args:
+        parts: Independent searches of each batch; the best counts.
+        each: Evaluations a player in each part.
+        find: Does one part.
+        has_prospects: Whether a search also says what each party may hope for, see `prospects`.
+    """
+
+    parts: int
+    each: int
+    find: Find
+    has_prospects: bool = False
+
+
+def effort_of(
+    queue: Queue, *, parts: int, each: int, solver: str = "anneal", objective: str = "mean"
+) -> Effort:
+    """Return how a queue is searched; its kernels are loaded now, so that no search waits for them.
+
+    Args:
+        queue: The queue.
+        parts: Independent searches.
+        each: Evaluations a player in each.
+        solver: `anneal`, or `descent`; duels are matched exactly, whatever it says.
+        objective: What `anneal` sums over matches, see `solvers.batch.solve.power_of`.
+    """
+    if queue.format.players == (1, 1):
+        from evenmatch.solvers.duels.plan import plan_duels
+
+        return Effort(1, each, lambda batch, *_: plan_duels(batch).plan)
+    if solver == "descent":
+        from evenmatch.solvers.teams.descent import descent
+
+        return Effort(parts, each, lambda batch, most, seed: descent(batch, effort=most, seed=seed))
+    from evenmatch.solvers.teams.solve import anneal
+
+    def find(batch: Batch, most: int, seed: int) -> Plan:
+        return anneal(batch, effort=most, seed=seed, objective=objective)
+
+    return Effort(parts, each, find)
+
+
+class SearchJob:
+    """One search.
+
+    Args:
+        number: Of the job.
+        make: Makes the batch of those who take part, with what seating each of them is worth; it
+            refers to nothing that changes.
+        tickets: Who takes part, party by party.
+        effort: How.
+        seed: Parts take its children.
+        with_half: Whether to say what every other party would make of itself, which tells what a
+            larger pool is good for: `half` in the plan's data, the mean quality of its matches.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        make: Callable[[], Batch],
+        tickets: Sequence[Ticket],
+        effort: Effort,
+        *,
+        seed: int,
+        with_half: Callable[[], Batch] | None = None,
+    ) -> None:
+        self.number = number
+        self.parts = effort.parts + (with_half is not None)
+        self._makes = [make] * effort.parts + ([with_half] if with_half is not None else [])
+        self._tickets = tickets
+        self._effort = effort
+        self._seed = seed
+
+    def solve(self, part: int) -> tuple[Batch, Plan, Sequence[float]]:
+        """Return what one search finds, and the first one the prospects of each party."""
+        batch = self._makes[part]()
+        prospects: Sequence[float] = ()
+        if part == 0 and self._effort.has_prospects:
+            prospects = prospects_of(batch).tolist()
+        child = int(np.random.SeedSequence((self._seed, part)).generate_state(1)[0])
+        most = min(self._effort.each * batch.players, EFFORT_MOST)
+        return batch, self._effort.find(batch, most, child), prospects
+
+    def combine(self, results: Sequence[Any]) -> JobResult:
+        """Return the plan of the most quality and worth, the first of equals."""
+        batch, plan, _ = max(results[: self._effort.parts], key=_value)
+        party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
+        matches, qualities = [], []
+        for seated, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
+            if legal:
+                parties = sorted(set(party[seated[seated >= 0]].tolist()))
+                matches.append([self._tickets[each].sequence for each in parties])
+                qualities.append(float(quality))
+        data: dict[str, Any] = {"matches": matches, "qualities": qualities}
+        if self._effort.has_prospects:
+            data["asked"] = [ticket.sequence for ticket in self._tickets]
+            data["prospects"] = [round(each, DIGITS) for each in results[0][2]]
+        for _, half, _ in results[self._effort.parts :]:
+            found = half.quality[half.legal]
+            data["half"] = float(found.mean()) if len(found) else None
+        return JobResult(self.number, (), data)
+
+
+def seed_of(*parts: object) -> int:
+    """Return the seed of a job."""
+    text = "/".join(map(str, parts))
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def found_in(data: Mapping[str, Any]) -> list[tuple[list[int], float]]:
+    """Return the matches of a plan's data, as sequences of tickets, each with its quality."""
+    matches, qualities = data.get("matches", ()), data.get("qualities", ())
+    return [(list(match), quality) for match, quality in zip(matches, qualities, strict=True)]
+
+
+def prospects_in(data: Mapping[str, Any]) -> list[tuple[int, float]]:
+    """Return the prospects of a plan's data, by sequence."""
+    return list(zip(data.get("asked", ()), data.get("prospects", ()), strict=True))
+
+
+def _value(result: tuple[Batch, Plan, Sequence[float]]) -> float:
+    batch, plan, _ = result
+    return math.fsum(
+        quality + math.fsum(batch.worth[seated[seated >= 0]])
+        for quality, seated, legal in zip(plan.quality, plan.seated, plan.legal, strict=True)
+        if legal
+    )

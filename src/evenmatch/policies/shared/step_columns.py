@@ -1,0 +1,182 @@
+"""From the tickets of a queue of single players to the arrays of `solvers.steps.waiting`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.criteria.expansion import curve_points
+from evenmatch.criteria.rules import side_of
+from evenmatch.criteria.scales import Floats, scale_value
+from evenmatch.criteria.values import number, places
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
+from evenmatch.solvers.steps.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
+
+Table = tuple[Floats, Floats, Floats, Floats]
+"""(terms, gates, rules, steps), see `solvers.steps.waiting`."""
+
+
+class Columns:
+    """The rows of a queue's tickets: scaled values, then what gates compare, then what rules do.
+
+    Args:
+        queue: With all its rules, those of the policy included.
+        policy: The policy's name for messages.
+
+    Raises:
+        ConfigError: A criterion or a rule compares something else than numbers or equality.
+    """
+
+    def __init__(self, queue: Queue, policy: str) -> None:
+        kinds: list[str] = [criterion.kind for criterion in queue.criteria]
+        kinds += [
+            "same with expand" if rule.kind == "same" else rule.kind
+            for rule in queue.rules
+            if not is_code(rule)
+        ]
+        for kind in kinds:
+            if kind not in NUMERIC:
+                raise ConfigError(
+                    f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
+                    f"choose greedy or window"
+                )
+        if any(rule.unit == "percentile" for rule in queue.rules):
+            raise ConfigError(
+                f"policy {policy} does not know unit = percentile, which a rule of queue "
+                f"{queue.name} uses: choose greedy or window"
+            )
+        self._queue = queue.name
+        self._criteria = queue.criteria
+        self._sides = {name: float(code) for code, name in enumerate(queue.format.insisted, 1)}
+        self._same = [rule for rule in queue.rules if rule.kind == "same"]
+        self._gated = [rule for rule in queue.rules if is_gated(rule)]
+        self._compared = [rule for rule in queue.rules if rule.kind != "same"]
+        # Values of those who wait, each with its code and by how many it is held.
+        self._codes: dict[tuple[str, object], tuple[int, int]] = {}
+        self._next_code = 0
+        self.table = self._table(queue)
+
+    @property
+    def rows(self) -> int:
+        """Return the length of a row."""
+        return len(self._criteria) + len(self._same) + len(self._gated) + len(self._compared)
+
+    def side(self, ticket: Ticket) -> float:
+        """Return the code of the side that a ticket insists on, 0 if none."""
+        return self._sides.get(side_of(ticket), 0.0) if self._sides else 0.0
+
+    def row(self, ticket: Ticket) -> list[float]:
+        """Return a ticket's values, in the order of the rows after `FIRST_VALUE`."""
+        values = [self._scaled(criterion, ticket) for criterion in self._criteria]
+        values += [self._code(rule.attribute, ticket) for rule in self._same]
+        values += [number(ticket, rule.attribute) for rule in self._gated]
+        values += [number(ticket, rule.attribute) for rule in self._compared]
+        return values
+
+    def release(self, ticket: Ticket) -> None:
+        """Forget what is remembered for a ticket that leaves."""
+        for rule in self._same:
+            key = _key(rule.attribute, ticket)
+            code, held = self._codes[key]
+            if held > 1:
+                self._codes[key] = (code, held - 1)
+            else:
+                del self._codes[key]
+
+    def _scaled(self, criterion: Criterion, ticket: Ticket) -> float:
+        """Return a ticket's value as a criterion compares it."""
+        scale = criterion.scale
+        if scale.kind == "percentile":
+            return places(ticket, self._queue, criterion.attribute, scale.sample)[0]
+        return scale_value(scale, number(ticket, criterion.attribute))
+
+    def _code(self, attribute: str, ticket: Ticket) -> float:
+        """Return a number for a value, equal for equal values."""
+        key = _key(attribute, ticket)
+        code, held = self._codes.get(key, (self._next_code, 0))
+        self._next_code += not held
+        self._codes[key] = (code, held + 1)
+        return float(code)
+
+    def _table(self, queue: Queue) -> Table:
+        terms = np.array([term(c, queue) for c in queue.criteria], dtype=np.float64)
+        gates = [0.0] * len(self._same) + [widest(rule) for rule in self._gated]
+        steps: list[tuple[float, float]] = []
+        rules = []
+        for rule in self._compared:
+            first = len(steps)
+            form = _form(rule)
+            if rule.expand is not None and form in (BY_STEPS, BY_CURVE):
+                steps += _steps(rule)
+            expand = rule.expand
+            top = math.inf if expand is None or expand.max is None else expand.max
+            rate = 0.0 if expand is None else expand.rate
+            relative = float(rule.unit == "relative")
+            either = float(rule.accept == "either")
+            rules.append((relative, either, rule.limit, rate, top, form, first, len(steps)))
+        return (
+            terms.reshape(len(queue.criteria), 5),
+            np.array(gates, dtype=np.float64),
+            np.array(rules, dtype=np.float64).reshape(len(rules), 8),
+            np.ascontiguousarray(np.array(steps, dtype=np.float64).reshape(len(steps), 2).T),
+        )
+
+
+def term(criterion: Criterion, queue: Queue) -> tuple[float, float, float, float, float]:
+    """Return a criterion as a term of `solvers.pairs`: (weight, shape, top, knee, step)."""
+    weight = queue.format.k / len(queue.criteria) if criterion.weight is None else criterion.weight
+    scale = criterion.scale
+    shape = {"capped": CAPPED, "log": LOG, "none": RAW}.get(scale.kind, CAPPED)
+    top = scale.max if scale.kind in ("capped", "log") else 1.0
+    has_steps = criterion.kind == "imbalance" and criterion.measure == "sum"
+    return weight, shape, top, scale.knee, criterion.step if has_steps else 0.0
+
+
+def is_code(rule: Rule) -> bool:
+    """Return whether a rule says for ever that codes are equal."""
+    return rule.kind == "same" and rule.expand is None
+
+
+def is_gated(rule: Rule) -> bool:
+    """Return whether a rule has a gap that it never accepts, whoever compares."""
+    return rule.kind != "same" and rule.unit != "relative"
+
+
+def widest(rule: Rule) -> float:
+    """Return the largest gap that the rule ever accepts."""
+    expand = rule.expand
+    if expand is None:
+        return rule.limit
+    top = math.inf if expand.max is None else expand.max
+    if expand.steps or expand.curve:
+        limits = [limit for _, limit in (*expand.steps, *expand.curve)]
+        return max(rule.limit, min(top, max(limits)))
+    return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
+
+
+def _form(rule: Rule) -> float:
+    if rule.expand is None:
+        return NEVER
+    if rule.expand.steps:
+        return BY_STEPS
+    if rule.expand.curve:
+        return BY_CURVE
+    return BY_RATE if rule.expand.rate > 0.0 else NEVER
+
+
+def _steps(rule: Rule) -> Sequence[tuple[float, float]]:
+    assert rule.expand is not None
+    top = math.inf if rule.expand.max is None else rule.expand.max
+    if rule.expand.steps:
+        return [(wait, min(limit, top)) for wait, limit in rule.expand.steps]
+    return curve_points(rule.limit, rule.expand)
+
+
+def _key(attribute: str, ticket: Ticket) -> tuple[str, object]:
+    value = attribute_of(ticket, ticket.players[0], attribute)
+    return attribute, tuple(value.items()) if isinstance(value, dict) else value

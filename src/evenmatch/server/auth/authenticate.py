@@ -1,0 +1,315 @@
+"""The gate: every request passes it, and leaves it with the name of its caller.
+
+A credential is verified once and remembered by a keyed hash of it until it expires or keys change;
+a request with a known one costs a hash and a look-up. Which game a request belongs to comes from
+its credential and from nothing else. Who is nobody goes on too, with no rights but those of anyone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.address import Network, caller_address, household_of, networks_of
+from evenmatch.server.auth.audit import AuditLog
+from evenmatch.server.auth.keys import PREFIX
+from evenmatch.server.auth.limits import Buckets
+from evenmatch.server.auth.principal import LOCAL, NOBODY, Principal
+from evenmatch.server.auth.refusals import TooManyRequests, Unauthenticated, unknown_credential
+from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
+from evenmatch.server.http.responses import (
+    Asgi,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    headers_of,
+    problem_of,
+    send_body,
+)
+from evenmatch.server.http.sockets import denying
+from evenmatch.server.runtime.logs import log
+
+KNOWN_MAX = 50_000
+"""Credentials that are remembered."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the files of keys."""
+SCHEME = b"bearer "
+SUBPROTOCOL = "evenmatch"
+TOKEN_SUBPROTOCOL = "bearer."
+"""A browser cannot set headers of a WebSocket, but it can offer subprotocols."""
+GUESTS_PATH = "/v1/guests"
+READY_PATH = "/readyz"
+
+
+def _ignore(reason: str) -> None:
+    """Take note of nothing."""
+
+
+class Entrance(msgspec.Struct, frozen=True):
+    """One game behind the gate.
+
+    Args:
+        accounts: Who may come in.
+        app: What answers.
+        keys_changed: Called when keys have changed; ends what is open, so that it comes anew.
+        is_unready: Says whether the game takes no inputs now.
+        turned_away: Told why a request was turned away.
+    """
+
+    accounts: Accounts
+    app: Asgi
+    keys_changed: Callable[[], None] = lambda: None
+    is_unready: Callable[[], bool] = lambda: False
+    turned_away: Callable[[str], None] = _ignore
+
+
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """A credential that was verified."""
+
+    principal: Principal
+    until: float
+    bucket: str
+    buckets: Buckets
+    app: Asgi
+    audit: AuditLog
+
+
+class Gate:
+    """Authenticates, limits and hands on.
+
+    Args:
+        entrances: The games. Several must all have keys.
+        wall: Unix time.
+        clock: A clock that never falls, seconds.
+
+    Raises:
+        ConfigError: The games cannot be told apart.
+    """
+
+    def __init__(
+        self,
+        entrances: Sequence[Entrance],
+        *,
+        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._entrances = tuple(entrances)
+        self._wall = wall
+        self._clock = clock
+        self._salt = secrets.token_bytes(32)
+        self._known: dict[bytes, Known] = {}
+        self._trusted: tuple[Network, ...] = networks_of(
+            sorted({each for one in entrances for each in one.accounts.settings.trusted_proxies})
+        )
+        most = max(one.accounts.settings.limits.failures_max for one in entrances)
+        self._failures = Buckets(most / 60.0, most)
+        check_apart([one.accounts for one in entrances])
+
+    @property
+    def is_keyed(self) -> bool:
+        """Return whether callers need a credential."""
+        return any(one.accounts.is_keyed for one in self._entrances)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let one request in, or turn it away."""
+        if len(self._entrances) == 1 and not self._entrances[0].accounts.is_keyed:
+            scope["principal"] = LOCAL
+            await self._entrances[0].app(scope, receive, send)
+            return
+        try:
+            app = self._admit(scope)
+        except (Unauthenticated, TooManyRequests) as refusal:
+            # Of which game it would have been, nobody knows.
+            for each in self._entrances:
+                each.turned_away(getattr(refusal, "reason", refusal.code))
+            status, problem = problem_of(refusal)
+            told = denying(send) if scope["type"] == "websocket" else send
+            await send_body(told, status, encode(problem), headers_of(refusal))
+            return
+        if scope["type"] == "websocket":
+            send = _with_subprotocol(scope, send)
+        elif scope["path"] == READY_PATH and len(self._entrances) > 1:
+            await self._tell_readiness(send)
+            return
+        await app(scope, receive, send)
+
+    def address(self, scope: Scope) -> str:
+        """Return the address of a request's caller."""
+        return caller_address(scope, self._trusted)
+
+    async def _tell_readiness(self, send: Send) -> None:
+        """Say whether all games take tickets; which one does not is for the log."""
+        is_ready = not any(each.is_unready() for each in self._entrances)
+        body = encode({"status": "ready" if is_ready else "not ready"})
+        await send_body(send, 200 if is_ready else 503, body)
+
+    # Who calls
+
+    def _admit(self, scope: Scope) -> Asgi:
+        """Name the caller of a request, and return what answers them."""
+        given = None
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                given = value
+                break
+        if given is None and scope["type"] == "websocket":
+            given = _offered_token(scope)
+        if given is None:
+            return self._as_nobody(scope)
+        digest = blake2b(given, digest_size=16, key=self._salt).digest()
+        known = self._known.get(digest)
+        if known is None or known.until <= self._wall():
+            known = self._verify(given, digest, scope)
+        if wait := known.buckets.take(known.bucket, self._clock()):
+            if known.principal.kind == "service":
+                known.audit.note_limited(known.principal)
+            raise TooManyRequests("this is more often than you may ask; wait a little", wait)
+        scope["principal"] = known.principal
+        if scope["type"] == "websocket":
+            scope["take"] = lambda: known.buckets.take(known.bucket, self._clock())
+            scope["counts"] = lambda: self._counts(given)
+        return known.app
+
+    def _as_nobody(self, scope: Scope) -> Asgi:
+        """Let a caller without a credential see what anyone may see."""
+        scope["principal"] = NOBODY
+        if scope["path"] == GUESTS_PATH:
+            for each in self._entrances:
+                if each.accounts.settings.guests:
+                    return each.app
+        return self._entrances[0].app
+
+    def _verify(self, given: bytes, digest: bytes, scope: Scope) -> Known:
+        address = household_of(self.address(scope))
+        if wait := self._failures.missing(address, self._clock()):
+            raise TooManyRequests("too many keys and tokens that are not valid", wait)
+        self._known.pop(digest, None)
+        now = self._wall()
+        try:
+            known = self._found(given, now)
+        except Unauthenticated as refusal:
+            self._failures.take(address, self._clock())
+            for each in self._entrances:
+                each.accounts.audit.note_failure(address, refusal.reason)
+            raise
+        if len(self._known) >= KNOWN_MAX:
+            # The one that was verified first; if it is still in use, it is verified again.
+            del self._known[next(iter(self._known))]
+        self._known[digest] = known
+        return known
+
+    def _found(self, given: bytes, now: float) -> Known:
+        """Return what a credential stands for.
+
+        Raises:
+            Unauthenticated: It is valid in none of the games.
+        """
+        if len(given) > TOKEN_BYTES_MAX or given[: len(SCHEME)].lower() != SCHEME:
+            raise unknown_credential("malformed")
+        credential = given[len(SCHEME) :].strip()
+        if credential.startswith(f"{PREFIX}_".encode()):
+            text = credential.decode("latin-1")
+            for each in self._entrances:
+                if (principal := each.accounts.ring.principal(text, now)) is not None:
+                    buckets, audit = each.accounts.service_buckets, each.accounts.audit
+                    return Known(
+                        principal, principal.until, principal.key, buckets, each.app, audit
+                    )
+            raise unknown_credential("unknown_key")
+        for audience in audiences_of(credential):
+            for each in self._entrances:
+                if (verifier := each.accounts.verifiers.get(audience)) is not None:
+                    principal = verifier.principal(credential, now)
+                    buckets, audit = each.accounts.player_buckets, each.accounts.audit
+                    return Known(
+                        principal, principal.until, principal.name, buckets, each.app, audit
+                    )
+        if credential.count(b".") != 2:
+            raise unknown_credential("malformed")
+        # Of several games, nobody learns which there are.
+        is_one = len(self._entrances) == 1
+        raise foreign_audience() if is_one else unknown_credential("foreign_audience")
+
+    def _counts(self, given: bytes) -> bool:
+        """Return whether a credential that was valid still is; asking is no failure of anybody."""
+        try:
+            self._found(given, self._wall())
+        except Unauthenticated:
+            return False
+        return True
+
+    # Changes of keys
+
+    def look(self) -> None:
+        """Read changed files of keys, and forget what was verified with the old ones."""
+        for each in self._entrances:
+            try:
+                is_changed = each.accounts.reload()
+            except Exception as error:  # noqa: BLE001
+                log.error("keys_unreadable", error=repr(error), consequence="the old ones count")
+                continue
+            if is_changed:
+                self._known.clear()
+                each.keys_changed()
+
+    async def watch(self) -> None:
+        """Look at the files of keys from time to time, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self.look()
+
+
+def check_apart(accounts: Sequence[Accounts]) -> None:
+    """Refuse several games that a request could not be told to belong to.
+
+    Raises:
+        ConfigError: One has no keys, two name the same audience, or two take guests.
+    """
+    if len(accounts) == 1:
+        return
+    seen: dict[str, str] = {}
+    for each in accounts:
+        if not each.is_keyed:
+            raise ConfigError(
+                f"tenant {each.tenant} has no keys, and without them no caller can say which game "
+                f"they mean; make one: evenmatch keys add NAME --data DATA/{each.tenant}"
+            )
+        for audience in each.verifiers:
+            if audience in seen:
+                raise ConfigError(
+                    f"tenants {seen[audience]} and {each.tenant} take the same tokens ("
+                    f"{audience!r}); give each its own audience, and guests to one of them"
+                )
+            seen[audience] = each.tenant
+
+
+def _offered_token(scope: Scope) -> bytes | None:
+    """Return the credential that a browser offers as a subprotocol, and hide it from the rest."""
+    offered: list[str] = scope.get("subprotocols") or []
+    tokens = [each for each in offered if each.startswith(TOKEN_SUBPROTOCOL)]
+    if not tokens:
+        return None
+    scope["subprotocols"] = [each for each in offered if not each.startswith(TOKEN_SUBPROTOCOL)]
+    return SCHEME + tokens[0].removeprefix(TOKEN_SUBPROTOCOL).encode()
+
+
+def _with_subprotocol(scope: Scope, send: Send) -> Send:
+    """Answer an offer of subprotocols, without which a browser drops the connection."""
+    if SUBPROTOCOL not in (scope.get("subprotocols") or []):
+        return send
+
+    async def answering(message: Message) -> None:
+        if message["type"] == "websocket.accept" and not message.get("subprotocol"):
+            message = {**message, "subprotocol": SUBPROTOCOL}
+        await send(message)
+
+    return answering

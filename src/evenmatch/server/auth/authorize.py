@@ -1,0 +1,176 @@
+"""The guard of a route: may this caller do that, is it theirs, and is it to be written down?"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from urllib.parse import parse_qs
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from evenmatch.errors import JournalUnavailable
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.address import caller_address
+from evenmatch.server.auth.creating import lacks
+from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket, principal_of
+from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.refusals import (
+    Forbidden,
+    TooManyRequests,
+    no_credential,
+    unknown_credential,
+)
+from evenmatch.server.auth.rights import Line, line_of
+from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send
+from evenmatch.server.http.sockets import NOT_VALID
+from evenmatch.server.runtime.runtime import Runtime
+
+WEBSOCKET = "WS"
+STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
+"""Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
+HELD = ("/events", "/stream")
+"""Ends of patterns of streams: only these and long polls take one of a player's places."""
+ANSWERS = ("/accept", "/decline")
+"""Ends of patterns of answers to ready-checks; their handler sees by the ticket whose it was."""
+OWNED = frozenset({"ticket", "match"})
+"""Parameters of patterns that name what belongs to somebody."""
+ENDS: dict[str, Message] = {
+    "http": {"type": "http.response.body", "body": b""},
+    "websocket": {"type": "websocket.close", "code": NOT_VALID},
+}
+
+
+class Guard:
+    """Stands before one route.
+
+    Args:
+        pattern: The route's path.
+        inner: What answers those who may.
+        runtime: Knows whose is what.
+        accounts: Where it is written down.
+    """
+
+    def __init__(self, pattern: str, inner: Asgi, runtime: Runtime, accounts: Accounts) -> None:
+        self._pattern = pattern
+        self._inner = inner
+        self._runtime = runtime
+        self._accounts = accounts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a caller through who may.
+
+        Raises:
+            Unauthenticated: They must show a key or a token first.
+            Forbidden: They may not do this.
+            UnknownTicket: It is not their ticket.
+            UnknownMatch: It is not their match.
+            JournalUnavailable: Nobody knows whose it is now.
+            TooManyRequests: They have too many streams and long polls open.
+        """
+        method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
+        line, principal = line_of(method, self._pattern), principal_of(scope)
+        self._check(scope, line, principal)
+        if method in STAYING and principal.until < math.inf and not line.is_audited:
+            await self._stay(principal, scope, receive, send)
+            return
+        if not line.is_audited or principal.is_player:
+            await self._inner(scope, receive, send)
+            return
+        status = 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._inner(scope, receive, noted)
+        finally:
+            self._accounts.audit.note(
+                principal,
+                f"{method} {self._pattern}",
+                target=scope["path"][:256],
+                status=status,
+                address=caller_address(scope, self._accounts.trusted),
+            )
+
+    async def _stay(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a client that may stay, if it is not in too many places already."""
+        is_held = self._pattern.endswith(HELD) or "wait" in _query_of(scope)
+        if not (principal.is_player and is_held):
+            await self._until_expired(principal, scope, receive, send)
+            return
+        places = self._accounts.places
+        if not places.enter(principal.name):
+            raise TooManyRequests(
+                f"you have {places.most} streams and long polls open; end one of them first", 1.0
+            )
+        try:
+            await self._until_expired(principal, scope, receive, send)
+        finally:
+            places.leave(principal.name)
+
+    async def _until_expired(
+        self, principal: Principal, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a client that may stay, such as a stream, as long as its credential counts."""
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        left = max(0.0, principal.until - self._runtime.wall())
+        try:
+            async with asyncio.timeout(left) as limit:
+                await self._inner(scope, receive, noted)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if not begun:
+                raise unknown_credential("expired") from None
+            # It may have ended by itself just now.
+            with suppress(OSError, RuntimeError):
+                await send(ENDS[scope["type"]])
+
+    def _check(self, scope: Scope, line: Line, principal: Principal) -> None:
+        if not principal.rights & line.rights:
+            raise no_credential() if principal.kind == "nobody" else lacks(principal, line.rights)
+        if not (principal.is_player or principal.queues):
+            return
+        parameters, engine = scope["path_params"], self._runtime.engine
+        if OWNED & parameters.keys() and self._runtime.failure is not None:
+            # Whose a ticket is will be known when the engine is back.
+            raise JournalUnavailable(f"the server is not ready: {self._runtime.failure}")
+        if "ticket" in parameters:
+            check_ticket(principal, engine, parameters["ticket"])
+        elif "match" in parameters and not self._pattern.endswith(ANSWERS):
+            check_match(principal, engine, parameters["match"])
+        elif "queue" in parameters:
+            check_queue(principal, (parameters["queue"],))
+        elif principal.queues and line.is_queried:
+            check_queue(principal, _asked_for(scope))
+        elif principal.queues and line.rights <= {"operate", "read"}:
+            own = ", ".join(sorted(principal.queues))
+            raise Forbidden(f"this concerns the whole server, and the key is for {own} only")
+
+
+def _asked_for(scope: Scope) -> list[str]:
+    """Return the queues that a request names as `?queue=`; without one, the caller's own."""
+    return _query_of(scope).get("queue", [])
+
+
+def _query_of(scope: Scope) -> dict[str, list[str]]:
+    """Return the parameters of a request as the routes will read them."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    return parse_qs(query, keep_blank_values=True, errors="replace")
+
+
+def guarded(route: BaseRoute, runtime: Runtime, accounts: Accounts) -> BaseRoute:
+    """Return a route that lets in only whom the table of rights allows."""
+    assert isinstance(route, Route | WebSocketRoute)
+    route.app = Guard(route.path, route.app, runtime, accounts)
+    return route

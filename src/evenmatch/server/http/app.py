@@ -1,0 +1,328 @@
+"""The ASGI application: which handler answers which request, and what becomes of errors.
+
+Creating tickets goes past Starlette; everything else is a Starlette route. Whatever goes wrong, a
+client gets a status, a code and a sentence, never a traceback.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from time import perf_counter
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+
+from evenmatch.errors import MatchmakingError
+from evenmatch.server.allocation.routes import AllocationRoutes
+from evenmatch.server.api_page.routes import api_page_routes
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.authorize import guarded
+from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.auth.refusals import TooManyRequests
+from evenmatch.server.auth.routes import AccountRoutes
+from evenmatch.server.dashboard.routes import dashboard_routes
+from evenmatch.server.http.backfill import BackfillRoutes
+from evenmatch.server.http.create_tickets import CreateTickets
+from evenmatch.server.http.explanations import ExplainRoutes
+from evenmatch.server.http.live import LiveRoutes
+from evenmatch.server.http.openapi.document import openapi_document
+from evenmatch.server.http.operators import OperatorRoutes
+from evenmatch.server.http.outcomes import OutcomeRoutes
+from evenmatch.server.http.players import PlayerRoutes
+from evenmatch.server.http.ready_checks import AcceptanceRoutes
+from evenmatch.server.http.responses import (
+    Disconnected,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    header,
+    headers_for,
+    headers_of,
+    internal_problem,
+    problem_of,
+    send_body,
+)
+from evenmatch.server.http.routes import Routes, later
+from evenmatch.server.http.sockets import TicketStream, denying
+from evenmatch.server.http.streams import QueueMatches, TicketEvents
+from evenmatch.server.runtime.services import Parts
+from evenmatch.wire.tickets import Problem
+
+CREATE_PATH = "/v1/tickets"
+STREAM_PATH = "/v1/stream"
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+HOSTS_MAX = 64
+"""Host headers that are remembered as welcome."""
+TURNED_AWAY = "turned_away"
+"""The key of a request's scope that says that its caller asked for too much."""
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+CODES = {404: "not_found", 405: "method_not_allowed"}
+
+
+class App:
+    """The application of one game.
+
+    Args:
+        parts: What it works with.
+        accounts: Who may come in; left out, nobody needs a key, as on a server of one machine.
+    """
+
+    def __init__(self, parts: Parts, accounts: Accounts | None = None) -> None:
+        self._parts = parts
+        settings = parts.runtime.plan.settings
+        accounts = Accounts(settings) if accounts is None else accounts
+        self._create = CreateTickets(parts.runtime, parts.metrics, accounts, parts.keys)
+        self._origins = settings.origins
+        routes = [guarded(route, parts.runtime, accounts) for route in routes_of(parts, accounts)]
+        self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
+        self._starlette = Starlette(
+            routes=routes,
+            exception_handlers={
+                TooManyRequests: self._on_too_many,
+                MatchmakingError: _on_known_error,
+                HTTPException: _on_http_error,
+                Exception: _on_unexpected_error,
+            },
+        )
+        # A redirect would be built from the Host header, which anybody may write.
+        self._starlette.router.redirect_slashes = False
+        self._hosts = Hosts(self._origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        is_socket = scope["type"] == "websocket"
+        if scope["type"] != "http" and not is_socket:
+            return
+        # Keys and tokens are not sent by a browser unasked; without any, the machine is protected
+        # from the web pages that its owner looks at.
+        is_open = principal_of(scope) is LOCAL
+        is_safe = not is_socket and scope["method"] in SAFE_METHODS
+        if is_open and not self._hosts.admit(header(scope, b"host")):
+            problem = Problem(
+                "origin_not_allowed",
+                "this server answers to addresses of its own machine only; to be called by "
+                "another name, list it in [server] origins",
+            )
+            await send_body(denying(send) if is_socket else send, 403, encode(problem))
+        elif is_open and not is_safe and not self._is_welcome(scope):
+            problem = Problem(
+                "origin_not_allowed",
+                "this web page may not change anything here; see [server] origins",
+            )
+            await send_body(denying(send) if is_socket else send, 403, encode(problem))
+        elif is_socket:
+            await self._socket(scope, receive, send)
+        elif scope["path"] == CREATE_PATH and scope["method"] == "POST":
+            await self._create(scope, receive, send)
+        else:
+            await self._quiet(scope, receive, send)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket, past Starlette: of thousands, each layer would keep a frame."""
+        route = self._sockets.get(scope["path"])
+        if route is None:
+            problem = Problem(
+                "not_found", f"there is no WebSocket at this path, only {STREAM_PATH}"
+            )
+            await send_body(denying(send), 404, encode(problem))
+            return
+        scope["path_params"] = {}
+        try:
+            await route.app(scope, receive, send)
+        except MatchmakingError as error:
+            if isinstance(error, TooManyRequests):
+                self._parts.metrics.turned_away(error.code)
+            status, problem = problem_of(error)
+            await send_body(denying(send), status, encode(problem), headers_of(error))
+        except Exception as error:  # noqa: BLE001
+            self._parts.metrics.unexpected(error, f"WS {route.path}")
+
+    async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is not hot, and count it."""
+        began, status, waits = perf_counter(), 500, False
+
+        async def counted(message: Message) -> None:
+            nonlocal status, waits
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            waits = waits or bool(message.get("more_body"))
+            await send(message)
+
+        try:
+            await self._starlette(scope, receive, counted)
+        except Disconnected:
+            return
+        except Exception as error:  # noqa: BLE001
+            # The client has its answer already, or will see a cut stream.
+            self._parts.metrics.unexpected(error, _route_name(scope))
+        is_left_out = waits or scope.get(TURNED_AWAY, False)
+        if not is_left_out and b"wait=" not in scope.get("query_string", b""):
+            seconds = perf_counter() - began
+            self._parts.metrics.requested(_route_name(scope), status, seconds)
+
+    async def _on_too_many(self, request: Request, error: Exception) -> Response:
+        """Refuse one caller; it says nothing of how busy the server is, so it is counted apart."""
+        request.scope[TURNED_AWAY] = True
+        self._parts.metrics.turned_away(TooManyRequests.code)
+        return await _on_known_error(request, error)
+
+    def _is_welcome(self, scope: Scope) -> bool:
+        """Return whether a request may come from the web page that sends it, if one does."""
+        origin = header(scope, b"origin")
+        if origin is None or "*" in self._origins:
+            return True
+        text = origin.decode("latin-1")
+        return text in self._origins or _host_of(text) in LOOPBACK_NAMES
+
+
+class Hosts:
+    """The names that a server without keys answers to.
+
+    A web page can make a browser call this machine under the page's own name (DNS rebinding);
+    the Host header gives that away.
+    """
+
+    def __init__(self, origins: tuple[str, ...]) -> None:
+        self._allows_all = "*" in origins
+        self._names = LOOPBACK_NAMES | {_host_of(origin) for origin in origins}
+        self._known: set[bytes] = set()
+
+    def admit(self, host: bytes | None) -> bool:
+        """Return whether the server answers to this Host header; browsers always send one."""
+        if host is None or host in self._known or self._allows_all:
+            return True
+        name = _host_of("//" + host.decode("latin-1"))
+        if name not in self._names and not _is_loopback(name):
+            return False
+        if len(self._known) < HOSTS_MAX:
+            self._known.add(host)
+        return True
+
+
+def account_routes(accounts: Accounts) -> list[BaseRoute]:
+    """Return the routes of guests and of the audit log."""
+    routes = AccountRoutes(accounts)
+    return [
+        Route("/v1/guests", routes.make_guest, methods=["POST"]),
+        Route("/v1/audit", routes.get_audit, methods=["GET"]),
+    ]
+
+
+def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
+    """Return all routes but the hot one."""
+    routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
+    explain, live = ExplainRoutes(parts), LiveRoutes(parts, accounts)
+    outcomes = OutcomeRoutes(parts)
+    openapi = Response(encode(openapi_document()), media_type="application/json")
+    return [
+        # The hot path answers POST; here, so that other methods get 405 and not 404.
+        Route("/v1/tickets", later("creating tickets over this route"), methods=["POST"]),
+        Route("/v1/tickets", PlayerRoutes(parts).get_tickets, methods=["GET"]),
+        Route("/v1/tickets/{ticket}", routes.get_ticket, methods=["GET"]),
+        Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
+        Route("/v1/tickets/{ticket}", live.update, methods=["PATCH"]),
+        Route("/v1/tickets/{ticket}/heartbeat", live.heartbeat, methods=["POST"]),
+        WebSocketRoute(STREAM_PATH, TicketStream(parts)),
+        Route(STREAM_PATH, live.stream_by_http, methods=["GET"]),
+        Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
+        Route("/v1/tickets/{ticket}/explain", explain.explain_ticket, methods=["GET"]),
+        Route("/v1/queues", routes.get_queues, methods=["GET"]),
+        Route("/v1/queues/{queue}/stats", routes.get_stats, methods=["GET"]),
+        Route("/v1/queues/{queue}/waiting", explain.get_waiting, methods=["GET"]),
+        Route("/v1/queues/{queue}/matches", QueueMatches(parts), methods=["GET"]),
+        Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
+        Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
+        Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
+        Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
+        Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
+        *OperatorRoutes(parts).all(),
+        *BackfillRoutes(parts).all(),
+        *AllocationRoutes(parts).all(),
+        Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
+        Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
+        *account_routes(accounts),
+        *_later_routes(),
+        Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/metrics", routes.metrics, methods=["GET"]),
+        Route("/healthz", routes.healthz, methods=["GET"]),
+        Route("/readyz", routes.readyz, methods=["GET"]),
+        *dashboard_routes(parts),
+        *api_page_routes(),
+    ]
+
+
+def _later_routes() -> list[BaseRoute]:
+    """Return the routes that a later version brings; they answer 501."""
+    return [Route("/", later("the GameLift protocol"), methods=["POST"])]
+
+
+async def _on_known_error(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, MatchmakingError)
+    status, problem = problem_of(error)
+    response = _response(status, encode(problem))
+    response.headers.update({key.decode(): value.decode() for key, value in headers_of(error)})
+    return response
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    allowed = ", ".join(_methods_for(request)) if error.status_code == 405 else ""
+    code = CODES.get(error.status_code, "http_error")
+    sentence = {
+        "not_found": "there is nothing at this path; /docs shows what there is",
+        "method_not_allowed": f"{request.method} is not for this path; allowed: {allowed}",
+    }.get(code, error.detail)
+    response = _response(error.status_code, encode(Problem(code, sentence)))
+    response.headers.update(error.headers or {})
+    if allowed:
+        response.headers["allow"] = allowed
+    return response
+
+
+def _methods_for(request: Request) -> list[str]:
+    """Return the methods of all routes that the path belongs to."""
+    fitting = (
+        route.methods or set()
+        for route in request.app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    )
+    return sorted(set[str]().union(*fitting))
+
+
+async def _on_unexpected_error(request: Request, error: Exception) -> Response:
+    del request, error
+    return _response(500, internal_problem())
+
+
+def _response(status: int, body: bytes) -> Response:
+    headers = {key.decode(): value.decode() for key, value in headers_for(status)}
+    return Response(body, status, headers)
+
+
+def _route_name(scope: Scope) -> str:
+    """Return the pattern of the route that answered, so that metrics stay few."""
+    route = scope.get("route")
+    path = getattr(route, "path", "unknown")
+    return f"{scope['method'] if route is not None else ''} {path}".strip()
+
+
+def _is_loopback(name: str | None) -> bool:
+    try:
+        return name is not None and ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:
+        return None

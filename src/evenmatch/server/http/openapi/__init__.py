@@ -1,0 +1,1 @@
+"""The OpenAPI document, made from the types of `wire` and the routes."""

@@ -1,0 +1,1 @@
+"""What operators do to a running server: configurations, pauses, policies, drain."""

@@ -1,0 +1,70 @@
+"""Draining: no new tickets, those that wait go on, and at the end the server stops by itself.
+
+What still waits when the time is over is in the journal, and waits on in the next server on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.runtime import Runtime
+
+LOOK_EVERY = 0.1
+"""Seconds between two looks whether anybody still waits."""
+
+
+class Drain:
+    """Whether a server drains, and until when.
+
+    Args:
+        runtime: The shard at work.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._task: asyncio.Task[None] | None = None
+        self._until = 0.0
+        self.over = asyncio.Event()
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether new tickets are refused."""
+        return self._runtime.draining
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return after how many seconds the server stops at the latest; None if it does not."""
+        return max(0.0, self._until - time.monotonic()) if self.is_on else None
+
+    @property
+    def waiting(self) -> int:
+        """Return how many tickets the drain still waits for."""
+        return len(self._runtime.engine.tables.waiting)
+
+    def begin(self, limit: float) -> None:
+        """Refuse new tickets, and stop when nobody waits any more or after `limit` seconds.
+
+        A second call sets the limit anew.
+        """
+        self._until = time.monotonic() + limit
+        log.warning("draining", waiting=self.waiting, seconds_max=limit)
+        self._runtime.draining = True
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch())
+
+    def end(self) -> None:
+        """Take tickets again, unless the drain is over already."""
+        if self.is_on and not self.over.is_set():
+            self._runtime.draining = False
+            log.warning("draining_ended", waiting=self.waiting)
+        if self._task is not None and not self.over.is_set():
+            self._task.cancel()
+            self._task = None
+
+    async def _watch(self) -> None:
+        while self.waiting and time.monotonic() < self._until:
+            await asyncio.sleep(min(LOOK_EVERY, max(0.0, self._until - time.monotonic())))
+        log.warning("drained", waiting=self.waiting, consequence="the server stops")
+        self.over.set()

@@ -1,0 +1,405 @@
+"""What an operator changes while the server runs: the configuration, pauses, policies.
+
+Each change is one `Configure` input, so the journal knows of it like of any other. Changes come
+one after another; each is tried out on a copy first, so that one that cannot work changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evenmatch.config.files import check_hooks, load_document, server_of
+from evenmatch.engine.configuration import Foreseen
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.state import Tables
+from evenmatch.errors import ConfigError, JournalError, MatchmakingError, StaleVersion
+from evenmatch.model.events import Expired, LeftQueue
+from evenmatch.model.inputs import Configure
+from evenmatch.model.queue import Queue
+from evenmatch.server.http.unknown_queues import unknown_queue
+from evenmatch.server.operations.custom_policies import (
+    check_files,
+    check_foreign,
+    specs_in,
+    specs_of_queues,
+)
+from evenmatch.server.operations.versions import Stored, changeable, digest, edited
+from evenmatch.server.runtime.compiling import try_out
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import Plan, check_waiting
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.views.switchback_schedule import as_played, next_turn
+from evenmatch.wire.operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
+
+SERVER_DIFFERS = (
+    "server differs from [server] in the CONFIG file ({keys}), which alone counts and only from a "
+    "start on: leave [server] out, or edit the file and restart"
+)
+LOOK_EVERY = 1.0
+"""Longest sleep of those who wait for a turn, seconds; a configuration may change meanwhile."""
+
+
+class Controls:
+    """The controls of one server.
+
+    Args:
+        runtime: The shard at work.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._lock = asyncio.Lock()
+        self._given = runtime.plan.queues
+
+    async def present(self) -> ConfigState:
+        """Return the configuration in force."""
+        tables = await self._tables()
+        stored = self._runtime.versions.read(tables.version)
+        source = "file" if stored is None else stored.by
+        return ConfigState(tables.version, source, tables.paused, self._document(tables.version))
+
+    async def change(
+        self,
+        document: Mapping[str, Any],
+        *,
+        by: str,
+        dry_run: bool = False,
+        if_version: int | None = None,
+    ) -> ConfigChanged:
+        """Bring a configuration into force as a whole, or say what that would do.
+
+        Args:
+            document: The keys of a CONFIG file.
+            by: What brings it, for people.
+            dry_run: Change nothing.
+            if_version: Refuse unless this version is in force.
+
+        Raises:
+            ConfigError: It cannot come into force; nothing was changed.
+            StaleVersion: Another version is in force.
+        """
+        async with self._lock:
+            tables = await self._tables()
+            if if_version is not None and if_version != tables.version:
+                raise StaleVersion(
+                    f"version {tables.version} of the configuration is in force, not {if_version}: "
+                    f"look at it with GET /v1/config and decide again",
+                    version=tables.version,
+                )
+            await asyncio.to_thread(self._check_sent, document)
+            found = await asyncio.to_thread(self._parse, document)
+            given = self._configure(tables, found.queues, found.seed)
+            done = await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
+            return msgspec.structs.replace(done, at_restart=found.at_restart)
+
+    async def pause(self, queue: str, paused: bool) -> QueuePaused:
+        """Let a queue take no tickets and make no matches, or let it go on."""
+        async with self._lock:
+            tables = await self._tables()
+            _queue_of(tables, queue)
+            if (queue in tables.paused) != paused:
+                names = {*tables.paused, queue} if paused else {*tables.paused} - {queue}
+                pause = tuple(name for name in tables.queues if name in names)
+                queues = tuple(tables.queues.values())
+                given = msgspec.structs.replace(self._again(tables, queues), pause=pause)
+                await self._runtime.ask(given)
+                log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
+            return QueuePaused(queue, paused)
+
+    async def set_policy(self, queue: str, policy: str, *, by: str) -> QueuePolicy:
+        """Let another policy decide in a queue; its tickets wait on.
+
+        Raises:
+            UnknownQueue: There is no such queue.
+            ConfigError: The policy cannot work on it; nothing was changed.
+        """
+        return QueuePolicy(queue, policy, await self._set(queue, "policy", policy, by=by))
+
+    async def set_shadow(self, queue: str, policy: str | None, *, by: str) -> QueueShadow:
+        """Let a shadow policy play beside the live one, or end that.
+
+        Raises:
+            UnknownQueue: There is no such queue.
+            ConfigError: The policy cannot work on it; nothing was changed.
+        """
+        return QueueShadow(queue, policy, await self._set(queue, "shadow", policy, by=by))
+
+    async def _set(self, queue: str, key: str, value: str | None, *, by: str) -> int:
+        """Change one key of a queue; return the version that is in force then."""
+        async with self._lock:
+            tables = await self._tables()
+            if key == "policy" and _queue_of(tables, queue).switchback is not None:
+                raise ConfigError(
+                    f"the policies of queue {queue} take turns: change switchback with "
+                    f"PUT /v1/config"
+                )
+            _queue_of(tables, queue)
+            check_foreign((value,), self._trusted())
+            document = self._document(tables.version)
+            if document is None:
+                queues, seed = _changed(tables, queue, key, value), tables.seed
+            else:
+                document = _with_key(document, queue, key, value)
+                found = await asyncio.to_thread(self._parse, document)
+                queues, seed = found.queues, found.seed
+            given = self._configure(tables, queues, seed)
+            return (await self._bring(given, tables, document, by=by)).version
+
+    async def take_turns(self) -> None:
+        """Bring the policies into force whose turn it is, where policies take turns."""
+        async with self._lock:
+            tables = await self._tables()
+            queues = as_played(tables.queues.values(), self._runtime.now())
+            given = self._again(tables, queues)
+            if _changes(given, tables):
+                await self._runtime.ask(given)
+                log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
+
+    async def watch_turns(self) -> None:
+        """Let policies take turns, for ever."""
+        while True:
+            runtime = self._runtime
+            queues = tuple(runtime.engine.tables.queues.values())
+            now = runtime.now()
+            if runtime.failure is None and as_played(queues, now) != queues:
+                try:
+                    await self.take_turns()
+                except MatchmakingError as error:
+                    log.error("turn_failed", error=str(error))
+                    await asyncio.sleep(LOOK_EVERY)
+            else:
+                delay = runtime.clock.delay(next_turn(queues, now))
+                await asyncio.sleep(min(delay, LOOK_EVERY))
+
+    async def reload(self) -> None:
+        """Read the CONFIG file again and bring it into force; if it cannot, say so and go on."""
+        async with self._lock:
+            try:
+                await self._reload()
+            except MatchmakingError as error:
+                file, consequence = str(self._runtime.plan.file), "nothing was changed"
+                log.error("reload_refused", file=file, error=str(error), consequence=consequence)
+
+    async def _reload(self) -> None:
+        runtime, plan = self._runtime, self._runtime.plan
+        if plan.file is None:
+            raise ConfigError("the server was started without a CONFIG file")
+        document = await asyncio.to_thread(load_document, plan.file)
+        found = await asyncio.to_thread(self._parse, {"server": {}, **document})
+        tables = await self._tables()
+        plan = msgspec.structs.replace(
+            plan, queues=found.queues, seed=found.seed, document=changeable(document)
+        )
+        check_waiting(tables, plan)
+        given = self._configure(tables, found.queues, found.seed)
+        expired = overdue = 0
+        if _changes(given, tables) or tables.configured_by:
+            overdue = (await self._try_out(given, tables)).overdue
+            runtime.versions.set_aside(given.version)
+            expired, _ = _counts(await self._hand_in(given))
+        runtime.plan = plan
+        later = list(found.at_restart)
+        log.info(
+            "configuration_reloaded",
+            file=str(plan.file),
+            version=runtime.engine.tables.version,
+            expired=expired,
+            overdue=overdue,
+            at_restart=later,
+        )
+
+    async def _bring(
+        self,
+        given: Configure,
+        tables: Tables,
+        document: dict[str, Any] | None,
+        *,
+        by: str,
+        dry_run: bool = False,
+    ) -> ConfigChanged:
+        names = tuple(queue.name for queue in given.queues)
+        foreseen = await self._try_out(given, tables)
+        same = ConfigChanged(tables.version, dry_run, names, *msgspec.structs.astuple(foreseen))
+        if dry_run:
+            return same
+        versions, plan = self._runtime.versions, await self._with_file(document)
+        base = digest(plan.document)
+        if not _changes(given, tables):
+            stored = versions.read(tables.version)
+            if stored is not None and document is not None and document == plan.document:
+                stored = msgspec.structs.replace(stored, base=base, config=document)
+                await asyncio.to_thread(versions.write, stored)
+            self._runtime.plan = plan
+            return same
+        if document is not None:
+            stored = Stored(given.version, time.time(), by, base, document)
+            await asyncio.to_thread(versions.write, stored)
+        try:
+            expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
+        except JournalError:
+            # The journal may have it all the same: the version must stay readable.
+            raise
+        except MatchmakingError:
+            versions.set_aside(given.version)
+            raise
+        self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
+        ended = {"expired": expired, "overdue": foreseen.overdue}
+        log.warning("configuration_changed", version=given.version, by=by, **ended)
+        return ConfigChanged(given.version, False, names, expired, left, foreseen.overdue)
+
+    async def _with_file(self, document: dict[str, Any] | None) -> Plan:
+        """Return the plan; if a change is the edited CONFIG file, with the file as it is now.
+
+        It was edited before the change and came with it, so it is not edited since.
+        """
+        plan = self._runtime.plan
+        if document is None or document != await asyncio.to_thread(self._in_file):
+            return plan
+        return msgspec.structs.replace(plan, document=document)
+
+    async def _try_out(self, given: Configure, tables: Tables) -> Foreseen:
+        """Return what a change would do.
+
+        Raises:
+            ConfigError: It cannot come into force.
+        """
+        self._runtime.engine.ladders.check(given.queues)
+        return await asyncio.to_thread(try_out, given, tables)
+
+    async def _hand_in(self, given: Configure) -> Record:
+        now = self._runtime.now()
+        record: Record = await self._runtime.ask(msgspec.structs.replace(given, now=now))
+        return record
+
+    async def _tables(self) -> Tables:
+        """Return what of the present state a change must know, as far as it is durable."""
+        tables: Tables = await self._runtime.look(_extract)
+        return tables
+
+    def _document(self, version: int) -> dict[str, Any] | None:
+        stored = self._runtime.versions.read(version)
+        return self._runtime.plan.document if stored is None else stored.config
+
+    def _in_file(self) -> dict[str, Any] | None:
+        """Return what of the CONFIG file may change, as it stands there now; None if it is bad."""
+        file = self._runtime.plan.file
+        try:
+            return None if file is None else changeable(load_document(file))
+        except ConfigError:
+            return None
+
+    def _trusted(self) -> list[str]:
+        """Return the SPECs of the CONFIG file, or of the queues that Python gave."""
+        document = self._runtime.plan.document
+        if document is None:
+            return list(specs_of_queues(self._given))
+        return [spec for spec in specs_in(document) if isinstance(spec, str)]
+
+    def _parse(self, document: Mapping[str, Any]) -> _Parsed:
+        """Return what a document says; its `[server]`, if it has one, is that of the file."""
+        plan = self._runtime.plan
+        queues, settings, seed = server_of(document, plan.folder)
+        try:
+            check_hooks(queues, plan.settings)
+        except ConfigError as error:
+            raise ConfigError(f"{error}, and restart the server") from None
+        later = edited(plan.settings, settings) if "server" in document else ()
+        return _Parsed(queues, seed, later)
+
+    def _check_sent(self, document: Mapping[str, Any]) -> None:
+        """Refuse what may come from a file alone: other settings, code, other files.
+
+        The settings are compared as they stand in the file: to understand them means to read the
+        files that they name.
+        """
+        file = self._runtime.plan.file
+        if "server" in document:
+            known = None if file is None else load_document(file).get("server")
+            if document["server"] != known:
+                raise ConfigError(SERVER_DIFFERS.format(keys=_differing(document["server"], known)))
+        check_foreign(specs_in(document), self._trusted())
+        try:
+            check_files(changeable(document))
+        except RecursionError:
+            raise ConfigError("must not nest tables and lists this deep") from None
+
+    def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
+        """Return the same configuration under its number, but for what its shell changes."""
+        now, by = self._runtime.now(), tables.configured_by
+        return Configure(now, queues, tables.seed, tables.version, tables.paused, by)
+
+    def _configure(self, tables: Tables, queues: tuple[Queue, ...], seed: int) -> Configure:
+        names = {queue.name for queue in queues}
+        paused = tuple(name for name in tables.paused if name in names)
+        now = self._runtime.now()
+        return Configure(now, as_played(queues, now), seed, tables.version + 1, paused)
+
+
+class _Parsed(NamedTuple):
+    """What a document says: queues, seed, and which settings only a restart brings into force."""
+
+    queues: tuple[Queue, ...]
+    seed: int
+    at_restart: tuple[str, ...]
+
+
+def _differing(sent: object, known: object) -> str:
+    """Return the keys in which two tables differ, in words."""
+    if not (isinstance(sent, dict) and isinstance(known, dict)):
+        return "which has none" if isinstance(sent, dict) else "not a table"
+    keys = sorted(key for key in {*sent, *known} if sent.get(key) != known.get(key))
+    return ", ".join(keys[:20])
+
+
+def _extract(engine: Engine) -> Tables:
+    tables = engine.tables
+    return Tables(
+        now=tables.now,
+        seed=tables.seed,
+        version=tables.version,
+        configured_by=tables.configured_by,
+        queues=dict(tables.queues),
+        paused=tables.paused,
+        waiting=dict(tables.waiting),
+    )
+
+
+def _changes(given: Configure, tables: Tables) -> bool:
+    return given.queues != tuple(tables.queues.values()) or given.seed != tables.seed
+
+
+def _counts(record: Record) -> tuple[int, int]:
+    """Return how many tickets expired by a change, and how many left a queue."""
+    kinds = [type(event) for event in record.events]
+    return kinds.count(Expired), kinds.count(LeftQueue)
+
+
+def _queue_of(tables: Tables, name: str) -> Queue:
+    queue = tables.queues.get(name)
+    if queue is None:
+        raise unknown_queue(name, tables.queues)
+    return queue
+
+
+def _changed(tables: Tables, name: str, key: str, value: object) -> tuple[Queue, ...]:
+    return tuple(
+        msgspec.structs.replace(queue, **{key: value}) if queue.name == name else queue
+        for queue in tables.queues.values()
+    )
+
+
+def _with_key(document: dict[str, Any], name: str, key: str, value: object) -> dict[str, Any]:
+    """Return a configuration's keys with one key of one queue changed; None takes it out."""
+    queues = []
+    for queue in document["queue"]:
+        if queue.get("name", "main") == name:
+            queue = {each: queue[each] for each in queue if each != key}
+            queue.update({} if value is None else {key: value})
+        queues.append(queue)
+    return {**document, "queue": queues}

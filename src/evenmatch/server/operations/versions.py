@@ -1,0 +1,256 @@
+"""Which configuration is in force: that of the CONFIG file, or one that an operator set since.
+
+The journal numbers configurations, and it alone says which number is in force. A configuration
+that came over HTTP lies beside the journal under its number, `config/7.json`, written before the
+journal hears of it; a number without a file is a configuration of the CONFIG file. So a crash at
+any point leaves the two in agreement, and a restart goes on with what was in force.
+
+Where somebody edited the CONFIG file after a change over HTTP, nobody can know which of the two is
+meant: such a start is refused until `--config-from` says it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenmatch.config.files import server_of
+from evenmatch.engine.state.state import Tables
+from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import Plan
+
+FOLDER = "config"
+KEPT = 100
+"""Versions kept; older ones are deleted."""
+KEYS = ("seed", "queue")
+"""What of a CONFIG file may change while a server runs."""
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A configuration that came over HTTP.
+
+    Args:
+        version: Its number in the journal.
+        at: When it was accepted, Unix seconds.
+        by: What brought it: the method and the path of the request.
+        base: The digest of the CONFIG file's keys at that time.
+        config: Its keys, as in a CONFIG file.
+        sum: Digest of all this; empty in files of earlier versions. A wrong digit would be another
+            configuration that nobody asked for.
+    """
+
+    version: int
+    at: float
+    by: str
+    base: str
+    config: dict[str, Any]
+    sum: str = ""
+
+    def summed(self) -> Stored:
+        """Return it with its digest."""
+        return msgspec.structs.replace(self, sum=self._sum())
+
+    def is_intact(self) -> bool:
+        """Return whether it is what was written."""
+        return self.sum in ("", self._sum())
+
+    def _sum(self) -> str:
+        return digest(msgspec.to_builtins(msgspec.structs.replace(self, sum="")))
+
+
+class Versions:
+    """The configurations beside a journal; without a folder they are kept in memory.
+
+    Args:
+        folder: The data directory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = None if folder is None else folder / FOLDER
+        self._known: dict[int, Stored] = {}
+
+    def path(self, version: int) -> Path | None:
+        """Return the file of a version, None where versions are kept in memory."""
+        return None if self._folder is None else self._folder / f"{version}.json"
+
+    def read(self, version: int) -> Stored | None:
+        """Return a version that came over HTTP, None if it came from the CONFIG file.
+
+        Raises:
+            ConfigError: Its file is damaged.
+        """
+        path = self.path(version)
+        if version not in self._known and path is not None and path.is_file():
+            try:
+                stored = msgspec.json.decode(path.read_bytes(), type=Stored)
+            except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise _unreadable(path, str(error)) from None
+            if stored.version != version or not stored.is_intact():
+                raise _unreadable(path, "it was changed after it was written")
+            self._known[version] = stored
+        return self._known.get(version)
+
+    def write(self, stored: Stored) -> None:
+        """Keep a version durably, and delete those that are too old.
+
+        Raises:
+            JournalUnavailable: The disk does not take it.
+        """
+        path = self.path(stored.version)
+        if path is not None:
+            try:
+                _write_durably(
+                    path, msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
+                )
+                self._delete_old(path.parent)
+            except OSError as error:
+                raise JournalUnavailable(f"{path} cannot be written: {error.strerror}") from None
+        self._known[stored.version] = stored
+        self._known.pop(stored.version - KEPT, None)
+
+    def set_aside(self, version: int) -> None:
+        """Let a version count no more; its file is kept under another name."""
+        path = self.path(version)
+        self._known.pop(version, None)
+        if path is not None:
+            with suppress(FileNotFoundError):
+                path.replace(path.with_suffix(".undone.json"))
+
+    def _delete_old(self, folder: Path) -> None:
+        numbers = sorted(int(each.stem) for each in folder.glob("*.json") if each.stem.isdigit())
+        for number in numbers[:-KEPT]:
+            (folder / f"{number}.json").unlink(missing_ok=True)
+
+
+def chosen(plan: Plan, versions: Versions, tables: Tables) -> Plan:
+    """Return the plan with the configuration that is to be in force after a restart.
+
+    Args:
+        plan: With the queues of the CONFIG file.
+        versions: The configurations beside the journal.
+        tables: The state in which the journal ended.
+
+    Raises:
+        ConfigError: The CONFIG file was edited after a change over HTTP, or the file of that
+            change is missing, and nobody said what counts.
+    """
+    version = tables.version
+    if plan.config_from == "file":
+        return _from_file(plan, versions, version)
+    stored = versions.read(version)
+    if stored is None:
+        return _from_journal(plan, versions, tables) if tables.configured_by else plan
+    where = versions.path(version) or f"version {version}"
+    if stored.config == plan.document:
+        return plan
+    base = digest(plan.document)
+    if stored.base != base:
+        if plan.config_from != "data":
+            raise ConfigError(
+                f"the configuration was changed by {stored.by} ({where}), and {plan.file} was "
+                f"edited since: say which one counts with --config-from data or --config-from file"
+            )
+        # The choice is made once: the next start knows the file as it is now.
+        versions.write(msgspec.structs.replace(stored, base=base))
+    queues, _, seed = server_of(stored.config, plan.folder)
+    log.warning(
+        "configuration_of_the_data_is_used",
+        version=version,
+        set_by=stored.by,
+        file=str(where),
+        instead_of=str(plan.file),
+        choose="--config-from file undoes the change",
+    )
+    return msgspec.structs.replace(plan, queues=queues, seed=seed, set_by=stored.by)
+
+
+def _from_journal(plan: Plan, versions: Versions, tables: Tables) -> Plan:
+    """Return the plan with the journal's own queues: the file of a change over HTTP is missing.
+
+    That is so in a copy of the journal alone. The keys as they were written are lost with it, so
+    they cannot be shown; the queues are not.
+    """
+    if plan.config_from != "data":
+        raise ConfigError(
+            f"the configuration was changed by {tables.configured_by}, and "
+            f"{versions.path(tables.version) or 'what it was'} is missing: restore that file, take "
+            f"the journal's queues with --config-from data, or {plan.file} with --config-from file"
+        )
+    return msgspec.structs.replace(
+        plan,
+        queues=tuple(tables.queues.values()),
+        seed=tables.seed,
+        document=None,
+        set_by=tables.configured_by,
+    )
+
+
+def _from_file(plan: Plan, versions: Versions, version: int) -> Plan:
+    """Return the plan as it is, and say so if that undoes a change over HTTP."""
+    try:
+        stored = versions.read(version)
+    except ConfigError:
+        stored = None
+    if stored is not None and stored.config != plan.document:
+        log.warning("configuration_is_undone", version=version, set_by=stored.by)
+    versions.set_aside(version)
+    return plan
+
+
+def _unreadable(path: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"{path} cannot be read ({why}), and it holds the configuration in force: restore it, or "
+        f"start with --config-from file"
+    )
+
+
+def changeable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a CONFIG file that may change while a server runs."""
+    return {key: document[key] for key in KEYS if key in document}
+
+
+def edited(before: msgspec.Struct, after: msgspec.Struct, at: str = "server") -> tuple[str, ...]:
+    """Return the keys in which settings differ, as `server.limits.pool_max`."""
+    found: list[str] = []
+    for field in msgspec.structs.fields(before):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        key = f"{at}.{field.name}"
+        if isinstance(old, msgspec.Struct) and isinstance(new, msgspec.Struct):
+            found += edited(old, new, key)
+        elif old != new:
+            found.append(key)
+    return tuple(found)
+
+
+def digest(document: Mapping[str, Any] | None) -> str:
+    """Return a digest of a configuration's keys; comments and order of keys do not matter."""
+    return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()[:32]
+
+
+def _write_durably(path: Path, body: bytes) -> None:
+    """Write a file so that after a crash it is there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in a folder durable, where the system lets folders be opened."""
+    with suppress(OSError, AttributeError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,58 @@
+"""The clock of a shard: engine time from the monotonic clock, on the engine's grid of instants."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from evenmatch.criteria.expansion import TICKS, round_up
+
+PAUSE_MAX = 60.0
+"""Longest time without a server that counts as waiting, seconds."""
+
+RETURN_SECONDS = 30.0
+"""How long clients may take to come back to a server that was away."""
+
+
+class Clock:
+    """Engine time: seconds since the shard's birth; steps of the wall clock do not touch it.
+
+    Args:
+        start: Engine time now.
+        speed: Engine seconds per real second.
+        monotonic: The clock underneath.
+    """
+
+    def __init__(
+        self, start: float, *, speed: float = 1.0, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._start = round_up(start)
+        self.speed = speed
+        self._monotonic = monotonic
+        self._zero = monotonic()
+
+    def now(self) -> float:
+        """Return engine time, a multiple of 2^-20 s that never falls."""
+        elapsed = (self._monotonic() - self._zero) * self.speed
+        return math.floor((self._start + elapsed) * TICKS) / TICKS
+
+    def before(self, seconds: float) -> float:
+        """Return the engine instant of so many real seconds ago, a multiple of 2^-20 s."""
+        return math.floor((self.now() - seconds * self.speed) * TICKS) / TICKS
+
+    def delay(self, at: float) -> float:
+        """Return the real seconds until an engine instant, >= 0."""
+        return max(0.0, (at - self.now()) / self.speed)
+
+
+def resumed_at(last_now: float, last_wall: float, wall: float) -> float:
+    """Return where engine time goes on after a restart.
+
+    A server that was away for a minute lets its players have waited for it; one that was away for
+    a night, or whose wall clock was set back, does not.
+
+    >>> resumed_at(100.0, 1000.0, 1020.0), resumed_at(100.0, 1000.0, 500.0)
+    (120.0, 100.0)
+    """
+    return last_now + min(max(wall - last_wall, 0.0), PAUSE_MAX)

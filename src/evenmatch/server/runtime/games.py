@@ -1,0 +1,214 @@
+"""The games of one process: each has its own engine, journal, keys and limits.
+
+One game is the usual case, and its data are in the data directory itself. Where a process serves
+several, each has a folder of its own name there, and they share nothing but the address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from evenmatch.config.files import naming
+from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError
+from evenmatch.journals.base import Journal
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.authenticate import Entrance, Gate
+from evenmatch.server.http.app import App
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.time_notes import TimeNotes
+
+NOTE_AGAIN = 1.0
+"""Seconds until what could not be written beside the journal is tried again."""
+
+
+class Game(msgspec.Struct, frozen=True):
+    """A game before it starts.
+
+    Args:
+        plan: What it runs, and where its data are.
+        accounts: Who may come in.
+    """
+
+    plan: Plan
+    accounts: Accounts
+
+
+def game(plan: Plan, tenant: str = "") -> Game:
+    """Return a game; its keys are read.
+
+    Args:
+        plan: What it runs.
+        tenant: Its name, where it is one of several.
+
+    Raises:
+        ConfigError: A file of keys cannot be used.
+    """
+    accounts = Accounts(plan.settings, plan.data, tenant)
+    return Game(msgspec.structs.replace(plan, keyed=accounts.is_keyed), accounts)
+
+
+class Games:
+    """The games of one process at work.
+
+    Args:
+        games: At least one.
+        snapshot_every: Records between two snapshots.
+    """
+
+    def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
+        self.parts: tuple[Parts, ...] = tuple(_assembled(each, snapshot_every) for each in games)
+        self._notes = [TimeNotes(each.runtime) for each in self.parts]
+        self._turns: list[asyncio.Task[None]] = []
+        self._first_keys: set[asyncio.Task[None]] = set()
+        self.gate = Gate(
+            [self._entrance(g.accounts, parts) for g, parts in zip(games, self.parts, strict=True)]
+        )
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Return the web origins of all games; a browser asks before it shows whom it is for."""
+        settings = (parts.runtime.plan.settings for parts in self.parts)
+        return tuple(dict.fromkeys(origin for each in settings for origin in each.origins))
+
+    @property
+    def late(self) -> float:
+        """Return for how many seconds the loop has not come round; any thread may ask."""
+        return max(each.runtime.lag.present for each in self.parts)
+
+    async def start(self) -> None:
+        """Start all games; if one cannot, none runs.
+
+        Raises:
+            MatchmakingError: A journal or a configuration cannot be used.
+        """
+        for number, parts in enumerate(self.parts):
+            try:
+                await parts.runtime.start()
+            except MatchmakingError as error:
+                # The one that failed has stopped itself.
+                others = (*self.parts[:number], *self.parts[number + 1 :])
+                await asyncio.gather(*(each.runtime.stop() for each in others))
+                with _naming(parts.runtime.plan):
+                    raise error from error.__cause__
+        self._turns = [asyncio.create_task(each.controls.watch_turns()) for each in self.parts]
+        self._turns += [asyncio.create_task(each.watch()) for each in self._notes]
+
+    async def stop(self) -> None:
+        """Stop all games that run."""
+        for task in (*self._turns, *self._first_keys):
+            task.cancel()
+        for notes in self._notes:
+            notes.end()
+        for parts in self.parts:
+            parts.presence.close()
+            parts.shadows.close()
+            parts.allocations.close()
+        await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
+
+    def close(self) -> None:
+        """End streams and long polls."""
+        for parts in self.parts:
+            parts.followers.close()
+
+    async def reload(self) -> None:
+        """Read the files of configuration and of keys anew."""
+        self.gate.look()
+        for parts in self.parts:
+            await parts.controls.reload()
+
+    def turned_away(self, reason: str) -> None:
+        """Count somebody whom the process had no place for; which game they meant nobody knows."""
+        for parts in self.parts:
+            parts.metrics.turned_away(reason)
+
+    def drain(self) -> None:
+        """Take no new tickets, and end when nobody waits any more."""
+        for parts in self.parts:
+            parts.drain.begin(parts.runtime.plan.settings.drain_max)
+
+    async def over(self) -> None:
+        """Return when a game has lost its journal to another server, or all have drained."""
+        ends = [asyncio.create_task(parts.runtime.given_up.wait()) for parts in self.parts]
+        ends.append(asyncio.create_task(self._drained()))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in ends:
+                each.cancel()
+
+    async def _drained(self) -> Literal[True]:
+        for parts in self.parts:
+            await parts.drain.over.wait()
+        return True
+
+    def _entrance(self, accounts: Accounts, parts: Parts) -> Entrance:
+        def keys_changed() -> None:
+            parts.followers.cut_all()
+            runtime = parts.runtime
+            if accounts.is_keyed and not runtime.plan.keyed:
+                runtime.plan = msgspec.structs.replace(runtime.plan, keyed=True)
+                task = asyncio.create_task(_note_keys(runtime))
+                self._first_keys.add(task)
+                task.add_done_callback(self._first_keys.discard)
+
+        return Entrance(
+            accounts,
+            App(parts, accounts),
+            keys_changed,
+            lambda: parts.runtime.unready is not None,
+            parts.metrics.turned_away,
+        )
+
+    def check_given_up(self) -> None:
+        """Raise what a game was given up for.
+
+        Raises:
+            JournalUnavailable: One was.
+        """
+        for parts in self.parts:
+            if parts.runtime.given_up.is_set():
+                reason = parts.runtime.failure or "the journal belongs to another server"
+                raise JournalUnavailable(reason)
+
+
+def _assembled(game: Game, snapshot_every: int) -> Parts:
+    with _naming(game.plan):
+        journal = _open_journal(game.plan.data)
+        return assemble(game.plan, journal, snapshot_every=snapshot_every)
+
+
+def _naming(plan: Plan) -> AbstractContextManager[None]:
+    """Name the CONFIG file in what is wrong, unless the queues come from elsewhere."""
+    return nullcontext() if plan.file is None or plan.set_by else naming(plan.file)
+
+
+async def _note_keys(runtime: Runtime) -> None:
+    """Write beside what this process writes that it has keys now, so that a restore asks for them.
+
+    It stays one stretch of the journal: nothing was started again.
+    """
+    journal, shard = runtime.journal, runtime.plan.shard
+    while True:
+        try:
+            present = (await journal.segments(shard))[-1]
+            await journal.begin(shard, msgspec.structs.replace(present, keyed=True))
+        except JournalError as error:
+            log.error("keys_not_noted", error=str(error), consequence="tried again")
+            await asyncio.sleep(NOTE_AGAIN)
+        else:
+            return
+
+
+def _open_journal(folder: Path | None) -> Journal:
+    return MemoryJournal() if folder is None else SqliteJournal.open(folder)

@@ -1,0 +1,391 @@
+"""From a journal to a shard that goes on where it ended, and the snapshots that make it quick."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+import evenmatch
+from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.configuration import Foreseen, foresee
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.matching.scheduler import Watch
+from evenmatch.engine.records import FORMAT
+from evenmatch.engine.shard import Shard
+from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state.state import Tables
+from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.backup import had_keys
+from evenmatch.journals.base import Journal, Segment, StoredSnapshot
+from evenmatch.model.inputs import Configure
+from evenmatch.model.queue import DAY, Queue
+from evenmatch.model.scenario import ServerSettings
+from evenmatch.policies.base import Memory
+from evenmatch.policies.registry import check_kernels, parse_policy
+from evenmatch.ratings.periods import rate_period
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.time_notes import resumes_at
+
+ConfigFrom = Literal["auto", "file", "data"]
+
+LEASE_SECONDS = 30.0
+SNAPSHOT_EVERY = 50_000
+"""Records between two snapshots."""
+LOOK_EVERY = 0.01
+"""Seconds between two looks whether the journal has caught up."""
+FORGET_PAUSE = 0.02
+"""Seconds between two slices of old records that are deleted, for others to write in."""
+APPLIED_AT_ONCE = 200
+"""Records folded before others may run."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a shard is to run.
+
+    Args:
+        queues: The configuration.
+        seed: Root of the policies' chance.
+        settings: The server's.
+        shard: Prefix of all ids.
+        owner: Who writes; one name for all starts on one data directory, which a file lock
+            keeps to one process at a time.
+        drop_queues: Let tickets expire whose queue is no longer among `queues`; otherwise such a
+            start is refused.
+        file: The CONFIG file.
+        document: The keys of the CONFIG file that may change while the server runs; None where
+            the queues come from Python.
+        data: The data directory, where later configurations are kept.
+        config_from: Which configuration counts where that of the data directory is another one
+            than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
+        keyed: Whether callers need keys or tokens.
+        may_be_open: Start without keys also where the journal was written with some.
+        set_by: What brought the configuration over HTTP, if it is in force already under the
+            journal's number; empty for that of the file.
+    """
+
+    queues: tuple[Queue, ...]
+    seed: int = 0
+    settings: ServerSettings = ServerSettings()
+    shard: str = "s0"
+    owner: str = "local"
+    drop_queues: bool = False
+    file: Path | None = None
+    document: dict[str, Any] | None = None
+    data: Path | None = None
+    config_from: ConfigFrom = "auto"
+    set_by: str = ""
+    keyed: bool = False
+    may_be_open: bool = False
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder from which file names in the configuration count."""
+        return None if self.file is None else self.file.parent
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    """An engine with all that its journal holds, and what is needed to write on.
+
+    Args:
+        engine: Resumed.
+        epoch: Of the lease.
+        last_wall: Wall time of the last record, Unix seconds.
+        snapshot_at: The record after which the snapshot was taken that recovery began with, 0 if
+            there was none.
+    """
+
+    engine: Engine
+    epoch: int
+    last_wall: float
+    snapshot_at: int = 0
+
+
+async def recover(
+    journal: Journal,
+    plan: Plan,
+    watch: Watch | None = None,
+    *,
+    wall: Callable[[], float] = time.time,
+) -> Recovered:
+    """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
+
+    Args:
+        journal: Where the records are.
+        plan: What to run.
+        watch: Put around each matcher.
+        wall: Unix time.
+
+    Raises:
+        StaleOwner: Another owner holds the shard.
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
+    engine, memories, snapshot_at = await rebuild(journal, plan, watch)
+    await _check_keys(journal, plan)
+    last_seq, last_wall = await journal.last(plan.shard)
+    # Not later: deadlines that passed meanwhile are met at their own instants.
+    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
+    await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
+    if last_seq:
+        waiting = len(engine.tables.waiting)
+        read = last_seq - snapshot_at
+        log.info("recovered", shard=plan.shard, record=last_seq, read=read, waiting=waiting)
+    return Recovered(engine, epoch, last_wall, snapshot_at)
+
+
+async def rebuild(
+    journal: Journal, plan: Plan, watch: Watch | None = None
+) -> tuple[Engine, Mapping[str, Memory], int]:
+    """Return an engine with all that a journal holds, which nobody may change that way.
+
+    Returns:
+        The engine, not yet resumed; what the matchers knew at the snapshot; the record after which
+        the snapshot was taken.
+
+    Raises:
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    limits = engine_limits(plan.settings)
+    engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period, watch=watch)
+    stored = await journal.latest_snapshot(plan.shard)
+    # The new engine is nobody else's yet: threads may fill it while the loop serves others.
+    memories = await asyncio.to_thread(_restore, engine, stored)
+    snapshot_at = engine.tables.sequence
+    count = 0
+    async for entry in journal.read(plan.shard, snapshot_at + 1):
+        engine.apply(entry.record)
+        count += 1
+        if count % APPLIED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return engine, memories, snapshot_at
+
+
+class Snapshots:
+    """When snapshots of a shard are taken, and which of them may be stored.
+
+    A snapshot is taken at once, encoded in a thread, and stored when the journal has its last
+    record. A shard that fails meanwhile is rebuilt with another past under the same numbers: its
+    snapshots are thrown away, or recovery would read tickets that nobody acknowledged, and miss
+    some that were.
+
+    Args:
+        journal: Where they are stored.
+        plan: Of the shard; its `keep_days` says how old records get that recovery does not need.
+        every: Records between two of them.
+        wall: The wall clock, Unix seconds.
+    """
+
+    def __init__(
+        self, journal: Journal, plan: Plan, every: int, wall: Callable[[], float] = time.time
+    ) -> None:
+        self._journal = journal
+        self._keep = plan.settings.keep_days * DAY
+        self._wall = wall
+        self._name = plan.shard
+        self._every = every
+        self._shard: Shard | None = None
+        self._durable = 0
+        # The record of the newest one, and the record from which the next one is due.
+        self._at = self._due = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, shard: Shard, *, durable: int, stored: int) -> None:
+        """Go on with a shard that was recovered from a snapshot after record `stored`."""
+        self._shard, self._durable = shard, durable
+        self._at, self._due = stored, stored + self._every
+
+    @property
+    def behind(self) -> int:
+        """Return how many durable records the newest snapshot does not cover."""
+        return self._durable - self._at
+
+    def committed(self, sequence: int) -> None:
+        """Note what is durable, and begin a snapshot if one is due."""
+        self._durable = sequence
+        if sequence >= self._due and self._task is None:
+            self._begin()
+
+    async def finish(self, *, with_last: bool) -> None:
+        """Wait for the snapshot that is on its way, and take a last one of what is new."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        if with_last and self._durable > self._at:
+            await asyncio.wait([self._begin()])
+
+    async def forget(self) -> None:
+        """Throw away what is on its way, because the shard has failed."""
+        self._shard = None
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _begin(self) -> asyncio.Task[None]:
+        assert self._shard is not None
+        self._task = asyncio.create_task(self._take(self._shard))
+        self._task.add_done_callback(self._done)
+        return self._task
+
+    async def _take(self, shard: Shard) -> None:
+        snapshot = take(shard.engine)
+        sequence = snapshot.tables.sequence
+        state = await asyncio.to_thread(encode_snapshot, snapshot)
+        while self._durable < sequence and self._shard is shard:
+            await asyncio.sleep(LOOK_EVERY)
+        if self._shard is shard:
+            await self._journal.snapshot(self._name, sequence, state)
+            self._at, self._due = sequence, sequence + self._every
+            await self._forget_old()
+
+    async def _forget_old(self) -> None:
+        """Delete what is older than the operator keeps, a slice at a time."""
+        before, count = self._wall() - self._keep, 0
+        while found := await self._journal.forget(self._name, before):
+            count += found
+            await asyncio.sleep(FORGET_PAUSE)
+        if count:
+            log.info("records_deleted", shard=self._name, records=count, older_than=before)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._due = self._durable + self._every
+            log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
+
+
+def check_waiting(tables: Tables, plan: Plan) -> None:
+    """Refuse a plan without a queue in which tickets wait, unless it says that they may expire.
+
+    A queue that is not in force any more is not missed: it was taken out while the server ran, and
+    whoever still belongs to it is in a proposal that ends under the settings it began with.
+
+    Raises:
+        ConfigError: There is such a queue.
+    """
+    gone = tables.queues.keys() - {queue.name for queue in plan.queues}
+    lost = Counter(name for row in tables.waiting.values() for name in row.queues if name in gone)
+    if not lost or plan.drop_queues:
+        return
+    text = ", ".join(f"{name} ({count} waiting)" for name, count in lost.items())
+    raise ConfigError(
+        f"the configuration lacks queues in which tickets wait: {text}; add them again, or let "
+        f"the tickets expire with --drop-queues"
+    )
+
+
+def expired_by_change(tables: Tables, after: int) -> int:
+    """Return how many tickets expired after a record because their queue was changed."""
+    rows = tables.ended.values()
+    return sum(row.changed > after and row.reason == "queue_changed" for row in rows)
+
+
+def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
+    """Return the input that brings the plan's queues into force, None if they are."""
+    tables = engine.tables
+    is_known = tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed
+    if is_known and tables.configured_by == plan.set_by:
+        return None
+    names = {queue.name for queue in plan.queues}
+    paused = tuple(name for name in tables.paused if name in names)
+    # What came over HTTP keeps its number: under that it is found again.
+    version = tables.version + (not plan.set_by)
+    return Configure(now, plan.queues, plan.seed, version, paused, plan.set_by)
+
+
+def engine_limits(settings: ServerSettings) -> Limits:
+    """Return the engine's share of the server's limits."""
+    limits = settings.limits
+    return Limits(
+        waiting_max=limits.pool_max,
+        players_max=limits.players_per_ticket_max,
+        attributes_max=limits.attributes_max,
+        text_max=limits.id_length_max,
+    )
+
+
+async def _check_keys(journal: Journal, plan: Plan) -> None:
+    """Refuse to go on without keys where the journal was written with some.
+
+    Keys are in no backup. A server that is restored without them would let in whoever reaches it,
+    and behind a proxy on the same machine that is everybody.
+
+    Raises:
+        ConfigError: The keys are missing.
+    """
+    if plan.keyed or plan.may_be_open:
+        return
+    segments = await journal.segments(plan.shard)
+    if (segments and segments[-1].keyed) or (plan.data is not None and had_keys(plan.data)):
+        where = "the data directory" if plan.data is None else plan.data
+        raise ConfigError(
+            f"this journal was written with keys, and there are none now: copy keys.json (and "
+            f"guests.secret) of the old server to {where}, or make a new one with: evenmatch keys "
+            f"add NAME --data {where}; to let everybody in who reaches the server, start with "
+            f"--without-keys"
+        )
+
+
+def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memory]:
+    """Put a stored snapshot into a new engine, and return the memories in it."""
+    if stored is None:
+        return {}
+    memories = restore(engine, decode_snapshot(stored.state))
+    if engine.tables.sequence != stored.sequence:
+        raise JournalCorrupt(
+            f"the snapshot after record {stored.sequence} holds the state after record "
+            f"{engine.tables.sequence}: restore a copy of the journal"
+        )
+    return memories
+
+
+def resolve(queue: Queue) -> evenmatch.Policy:
+    """Return a queue's policy.
+
+    Raises:
+        NotSupported: It would stop the server, since kernels are not compiled here.
+    """
+    check_kernels(queue.policy, queue.name)
+    return parse_policy(queue.policy)
+
+
+def pools_of(seed: int) -> Callable[[Queue], Pool]:
+    """Return what makes a queue's pool, and the policies beside its own, to try them out."""
+
+    def make(queue: Queue) -> Pool:
+        others = () if queue.switchback is None else queue.switchback.policies
+        for policy in (*others, queue.shadow):
+            if policy is not None:
+                tried = msgspec.structs.replace(queue, policy=policy)
+                Pool(tried, resolve(tried), seed=seed)
+        return Pool(queue, resolve(queue), seed=seed)
+
+    return make
+
+
+async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
+    """Return what a plan would do to the tickets that wait in a journal, and how many those are.
+
+    The journal is only read, so its server may run meanwhile.
+
+    Raises:
+        ConfigError: The plan cannot come into force.
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    engine, _, _ = await rebuild(journal, plan)
+    tables = engine.tables
+    engine.ladders.check(plan.queues)
+    _, last_wall = await journal.last(plan.shard)
+    now = resumes_at(plan.data, tables, last_wall, time.time())
+    given = Configure(now, plan.queues, plan.seed, tables.version + 1)
+    return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
+
+
+def _segment(plan: Plan, first_seq: int, wall: float) -> Segment:
+    policies = {queue.name: queue.policy for queue in plan.queues}
+    return Segment(first_seq, FORMAT, evenmatch.__version__, policies, wall, plan.keyed)

@@ -1,0 +1,83 @@
+"""Who was there before the server went away has time to come back before they must answer.
+
+A client that lost its server tries again after a pause, which grows with some; what it is asked in
+between it hears of late. So for `RETURN_SECONDS` after the server is back, a ticket of before that
+is asked for acceptance, and that fewer clients follow than it has players, has until the end of
+that time and its whole time to answer from then on. Who follows is kept in memory only and is no
+input; what is journalled is the `Prolong` that follows from it. Tickets that were asked before have
+theirs from the runtime, at the instant at which the server went away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.model.events import Proposed, Repaired
+from evenmatch.model.inputs import Prolong
+from evenmatch.server.runtime.answers import ignore
+from evenmatch.server.runtime.clock import RETURN_SECONDS
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.views.followers import TicketFeed
+
+
+class Returning:
+    """Gives those more time to accept whose clients may not be back yet.
+
+    Args:
+        tickets: Knows who follows which ticket now.
+    """
+
+    def __init__(self, tickets: TicketFeed) -> None:
+        self._tickets = tickets
+        self._runtime: Runtime | None = None
+        self._engine: Engine | None = None
+        self._since = self._until = -math.inf
+        # Tickets that were asked by records that are durable now, until the next turn of the loop.
+        self._asked: list[str] = []
+
+    def begin(self, runtime: Runtime) -> None:
+        """Hand in through this runtime."""
+        self._runtime = runtime
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew: the server is back."""
+        assert self._runtime is not None
+        self._engine = engine
+        self._asked.clear()
+        self._since = self._runtime.now()
+        self._until = self._since + RETURN_SECONDS * self._runtime.clock.speed
+
+    def hear(self, record: Record) -> None:
+        """Note who is asked for acceptance."""
+        if record.input.now >= self._until:
+            return
+        asked = [
+            ticket_id
+            for event in record.events
+            if isinstance(event, Proposed | Repaired)
+            for ticket_id in event.until
+            if self._is_away(ticket_id)
+        ]
+        if asked and not self._asked:
+            # A listener hands nothing in: others have yet to hear of this record.
+            asyncio.get_running_loop().call_soon(self._give_time)
+        self._asked += asked
+
+    def _is_away(self, ticket_id: str) -> bool:
+        """Return whether a ticket is older than the server's return, and some are not back yet."""
+        assert self._engine is not None
+        # Memory may be ahead of what is durable: a ticket that has ended since needs no time.
+        row = self._engine.tables.waiting.get(ticket_id)
+        if row is None or row.ticket.enqueued_at >= self._since:
+            return False
+        return self._tickets.count(ticket_id) < row.ticket.size
+
+    def _give_time(self) -> None:
+        assert self._runtime is not None
+        asked, self._asked = tuple(self._asked), []
+        now = self._runtime.now()
+        if asked and now < self._until:
+            self._runtime.handle(Prolong(now, self._until - now, asked), ignore)

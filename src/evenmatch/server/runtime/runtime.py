@@ -1,0 +1,418 @@
+"""The asyncio shell around one shard: it moves records to the journal and executes effects.
+
+One writer task commits whatever gathered while the previous commit ran, so commits grow with the
+load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due.
+Threads solve the jobs of policies, and their plans are inputs. All that is decided happens in
+`Shard`; all that is heard outside has passed its gate.
+
+When the journal refuses a batch, memory is ahead of it: everyone who waits for an answer gets a
+503, and the shard is built anew from the journal, again and again with growing pauses. Only where
+another owner has taken the shard over is it given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.matching.jobs import RunningJob
+from evenmatch.engine.records import Record
+from evenmatch.engine.shard import LATE_LEAST, Answer, Effect, Shard, Solve
+from evenmatch.errors import (
+    Draining,
+    JournalError,
+    JournalUnavailable,
+    MatchmakingError,
+    StaleOwner,
+)
+from evenmatch.journals.base import Journal
+from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
+from evenmatch.policies.base import JobResult
+from evenmatch.server.operations.faults import FaultLog
+from evenmatch.server.operations.versions import Versions, chosen
+from evenmatch.server.runtime.answers import Asking, ignore, is_repeat
+from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
+from evenmatch.server.runtime.lag import Lag
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import (
+    SNAPSHOT_EVERY,
+    Plan,
+    Recovered,
+    Snapshots,
+    check_waiting,
+    configuration,
+    expired_by_change,
+    recover,
+)
+from evenmatch.server.runtime.time_notes import resumes_at
+from evenmatch.server.runtime.timer import Timer
+from evenmatch.server.runtime.workers import Workers
+from evenmatch.server.views.listener import Listener
+from evenmatch.server.views.metrics import Commits
+from evenmatch.server.views.switchback_schedule import as_played
+from evenmatch.server.views.timings import Timings, queue_of
+
+COMMIT_MAX = 5.0
+"""Seconds after which a commit that is not done makes the server not ready."""
+REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before the tries to rebuild; the last one repeats."""
+
+
+class Runtime(Asking):
+    """A shard at work on a journal.
+
+    Args:
+        plan: What to run.
+        journal: Where records become durable; closed by `stop`.
+        listeners: Who hears of durable records, in order.
+        commits: Who counts commits.
+        solved: Told of the seconds that a job took.
+        lag: Measures how late the loop is.
+        timings: Measures what inputs and decisions take of it.
+        wall: Unix time.
+        snapshot_every: Records between two snapshots.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        journal: Journal,
+        *,
+        listeners: Sequence[Listener] = (),
+        commits: Commits | None = None,
+        solved: Callable[[float], None] | None = None,
+        lag: Lag | None = None,
+        timings: Timings | None = None,
+        wall: Callable[[], float] = time.time,
+        snapshot_every: int = SNAPSHOT_EVERY,
+    ) -> None:
+        self.plan = plan
+        self.journal = journal
+        self.listeners = list(listeners)
+        self.commits = commits
+        self.wall = wall
+        self.failure: str | None = "starting"
+        self.draining = False
+        self.given_up = asyncio.Event()
+        self.shard: Shard
+        self.clock = Clock(0.0)
+        self._epoch = 0
+        self.durable = 0
+        self._commit_began: float | None = None
+        self.versions = Versions(plan.data)
+        self._snapshots = Snapshots(journal, plan, snapshot_every, wall)
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._timer = Timer(self._fire)
+        self._faults = FaultLog()
+        self._crashed: JournalError | None = None
+        self.lag = lag or Lag()
+        self.timings = timings or Timings()
+        self._workers = Workers(self._settle, self._job_failed, solved)
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine; what it holds may not be durable yet, so answers go through `read`."""
+        return self.shard.engine
+
+    @property
+    def unready(self) -> str | None:
+        """Return why no inputs are taken or a queue makes no matches, or None."""
+        if self.failure is not None:
+            return self.failure
+        if self.commit_age() > COMMIT_MAX:
+            return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
+        return str(self.engine.faults[0]) if self.engine.faults else None
+
+    def commit_age(self) -> float:
+        """Return the seconds since the commit began that is on its way; 0 if none is."""
+        return 0.0 if self._commit_began is None else time.perf_counter() - self._commit_began
+
+    @property
+    def unsaved(self) -> int:
+        """Return how many durable records no snapshot covers."""
+        return self._snapshots.behind
+
+    async def start(self) -> None:
+        """Recover, bring the configuration into force, and begin to write.
+
+        Raises:
+            MatchmakingError: The journal or the configuration cannot be used.
+        """
+        try:
+            found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
+            tables = found.engine.tables
+            self.plan = chosen(self.plan, self.versions, tables)
+            check_waiting(tables, self.plan)
+            at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
+            self.clock = Clock(at, speed=self.plan.settings.clock_speed)
+            self._take_over(found)
+            self._writer = asyncio.create_task(self._write())
+            self.lag.begin(self.note_lag)
+            await self._configure()
+        except MatchmakingError:
+            await self.stop()
+            raise
+        # A long tail makes the next start slow: do not wait for the next commit.
+        self._snapshots.committed(self.durable)
+
+    async def _configure(self) -> None:
+        """Bring the plan's queues into force, if they are not."""
+        now = self.clock.now()
+        self.plan = replace(self.plan, queues=as_played(self.plan.queues, now))
+        configure = configuration(self.engine, self.plan, now)
+        if configure is None:
+            return
+        if not configure.by:
+            self.versions.set_aside(configure.version)
+        before = self.engine.tables.sequence
+        await self.ask(configure)
+        if count := expired_by_change(self.engine.tables, before):
+            log.warning("tickets_expired", count=count, reason="queue_changed")
+
+    async def stop(self) -> None:
+        """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
+        try:
+            while self.failure is None and not self._idle.is_set():
+                await self._idle.wait()
+            is_sound = self.failure is None
+            # From here on nobody would commit what an input changes.
+            self.failure = self.failure or "stopped"
+            self._timer.disarm()
+            self.lag.end()
+            await self._workers.stop()
+            if self._writer is not None:
+                self._writer.cancel()
+                await asyncio.gather(self._writer, return_exceptions=True)
+                self._execute(self.shard.fail())
+            await self._snapshots.finish(with_last=is_sound)
+        finally:
+            await self.journal.close()
+
+    # Inputs and reads
+
+    def now(self) -> float:
+        """Return engine time."""
+        return self.clock.now()
+
+    def attended(self) -> float:
+        """Return engine time without the stretches in which the loop read nothing."""
+        self.note_lag()
+        return self.clock.now() - self.lag.excused * self.clock.speed
+
+    def note_lag(self, latest: float = math.inf) -> None:
+        """Give those who are asked for acceptance the time for which the loop was away.
+
+        What they sent meanwhile lies in the sockets. This comes before any other input, at the
+        instant at which the loop was last seen: no deadline of the time since has fired.
+
+        Args:
+            latest: The instant of the input that comes next.
+        """
+        away, excused = self.lag.notice()
+        if away and self.failure is None and self.engine.tables.proposals:
+            speed = self.clock.speed
+            left_at = max(min(self.clock.before(away), latest), self.engine.now)
+            try:
+                effects = self.shard.handle(Prolong(left_at, excused * speed), ignore)
+                self._see_to_records()
+            except Exception as error:  # noqa: BLE001
+                self._crash(error)
+            else:
+                self._execute(effects)
+
+    def in_turn(self, given: Input) -> Input:
+        """Return an input at the instant at which `handle` will hand it in.
+
+        That is the instant of a wake-up that is due, where one is. A policy may ask to go on at
+        once, again and again, and engine time waits for it, up to `LATE_LEAST`: each turn of the
+        loop does one such step, and inputs in between come before the next.
+        """
+        self.note_lag(given.now)
+        if self.failure is not None:
+            return given
+        due = self.shard.next_wakeup
+        return replace(given, now=due) if given.now - LATE_LEAST <= due < given.now else given
+
+    def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
+        """Hand an input in; `to` is called with the answer when it is durable."""
+        given = self.in_turn(given)
+        if self.failure is not None:
+            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+            return
+        if self.draining and type(given) is Enqueue and not is_repeat(self.shard, given):
+            to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
+            return
+        try:
+            began, queue = self.timings.clock(), queue_of(given, self.engine.tables)
+            effects = self.shard.handle(given, to)
+            self.timings.input(given, queue, began)
+            self._see_to_records()
+        except Exception as error:  # noqa: BLE001
+            to(Answer(to, error=self._crash(error)))
+        else:
+            self._execute(effects)
+
+    def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
+        """Ask the engine; `to` is called with the answer when what it rests on is durable."""
+        if self.failure is not None:
+            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+            return
+        self._execute(self.shard.read(query, to))
+
+    # Effects
+
+    def _execute(self, effects: Sequence[Effect]) -> None:
+        """Answer callers, tell listeners, begin jobs; one that fails keeps nothing from others."""
+        for effect in effects:
+            try:
+                if type(effect) is Answer:
+                    effect.to(effect)
+                elif type(effect) is Solve:
+                    self._workers.start(effect.running)
+                else:
+                    for listener in self.listeners:
+                        listener.hear(effect.record)  # type: ignore[union-attr]
+            except Exception as error:  # noqa: BLE001
+                # What is durable stays true; rebuilding lets all listeners begin anew.
+                self._crash(error)
+
+    def _see_to_records(self) -> None:
+        """Wake the writer and set the timer after the engine has moved."""
+        if self.shard.has_records:
+            self._idle.clear()
+            self._work.set()
+        self._timer.arm(self.clock, self.shard.next_wakeup)
+
+    def _settle(self, running: RunningJob, plan: JobResult) -> None:
+        self.handle(running.settle(plan, self.now()), ignore)
+
+    def _job_failed(self, running: RunningJob, error: BaseException) -> None:
+        self.shard.fail_job(running, error)
+        self._faults.tell(self.engine)
+
+    def _fire(self) -> None:
+        self.handle(Advance(self.now()), ignore)
+        # One that decided nothing leaves no record, and nobody would look until the next commit.
+        self._faults.tell(self.engine)
+
+    # Writer
+
+    async def _write(self) -> None:
+        while True:
+            await self._work.wait()
+            # Let every request that is ready now join this commit.
+            await asyncio.sleep(0)
+            try:
+                await self._commit_next()
+            except JournalError as error:
+                await self._fall_back(error)
+            except Exception as error:  # noqa: BLE001
+                await self._fall_back(self._crash(error))
+            self._faults.tell(self.engine)
+
+    async def _commit_next(self) -> None:
+        """Commit what has gathered, or go idle."""
+        if self._crashed is not None:
+            raise self._crashed
+        if records := self.shard.take_records():
+            await self._commit(records)
+        else:
+            self._work.clear()
+            self._idle.set()
+
+    async def _commit(self, records: list[Record]) -> None:
+        began = time.perf_counter()
+        plan = self.plan
+        self._commit_began = began
+        try:
+            sequence = await self.journal.append(
+                plan.shard, plan.owner, self._epoch, records[0].sequence, records
+            )
+        finally:
+            self._commit_began = None
+        self.durable = sequence
+        if self.commits is not None:
+            self.commits.committed(time.perf_counter() - began, len(records))
+        self._execute(self.shard.acknowledge(sequence))
+        if self.failure is None:
+            self._snapshots.committed(sequence)
+
+    # Failure
+
+    def _crash(self, error: Exception) -> JournalError:
+        """Give the shard up after an error that nobody foresaw; return what callers are told.
+
+        The engine may have stopped half-way, so only the journal knows what is true.
+        """
+        log.error("engine_failed", error=repr(error), exc_info=error)
+        self._crashed = JournalUnavailable("the server failed and rebuilds its state; try again")
+        self.failure = str(self._crashed)
+        self._idle.clear()
+        self._work.set()
+        return self._crashed
+
+    async def _rebuild(self) -> None:
+        """Take the place of the present shard by what the journal holds; time goes on."""
+        found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
+        if self.clock.now() < (now := found.engine.tables.now):
+            self.clock = Clock(now, speed=self.plan.settings.clock_speed)
+        self._take_over(found)
+
+    def _take_over(self, found: Recovered) -> None:
+        # New matchers know of no job.
+        self._workers.forget()
+        self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
+        self._epoch = found.epoch
+        self.durable = found.engine.tables.sequence
+        self._snapshots.follow(self.shard, durable=self.durable, stored=found.snapshot_at)
+        self._faults.forget()
+        self.timings.begin(found.engine)
+        for listener in self.listeners:
+            listener.reset(found.engine)
+        self.failure = self._crashed = None
+        self._idle.set()
+        # Nobody who was asked for acceptance pays for the time that the server was away, nor for
+        # that which their clients take to come back.
+        if asked := found.engine.tables.proposals:
+            left_at = found.engine.tables.now
+            everybody = tuple([key for each in asked.values() for key in each.tickets])
+            more = RETURN_SECONDS * self.clock.speed
+            self.shard.handle(Prolong(left_at, self.clock.now() - left_at), ignore)
+            # Named, so that a repair under way waits no longer than the server was away.
+            if everybody:
+                self.shard.handle(Prolong(left_at, more, everybody), ignore)
+        self._see_to_records()
+
+    async def _fall_back(self, error: JournalError) -> None:
+        """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
+        self.failure = str(error)
+        self._timer.disarm()
+        log.error("shard_failed", error=str(error), consequence="requests are answered with 503")
+        self._execute(self.shard.fail(error))
+        self._idle.set()
+        await self._snapshots.forget()
+        tries = 0
+        while not isinstance(error, StaleOwner):
+            await asyncio.sleep(REBUILD_PAUSES[min(tries, len(REBUILD_PAUSES) - 1)])
+            tries += 1
+            try:
+                await self._rebuild()
+            except JournalError as again:
+                error = again
+                self.failure = str(again)
+            except Exception as again:  # noqa: BLE001
+                error = self._crash(again)
+            else:
+                log.warning("shard_back", tries=tries)
+                return
+        log.error("shard_given_up", error=str(error))
+        self.given_up.set()
+        await asyncio.Event().wait()

@@ -1,0 +1,144 @@
+"""The parts of one server, put together once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.journals.base import Journal
+from evenmatch.server.allocation.allocations import Allocations
+from evenmatch.server.allocation.hooks import Hook
+from evenmatch.server.auth.key_quota import KeyQuota
+from evenmatch.server.dashboard.figures import Figures
+from evenmatch.server.dashboard.live import Live
+from evenmatch.server.operations.drain import Drain
+from evenmatch.server.operations.operator import Controls
+from evenmatch.server.runtime.lag import Lag
+from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, Plan
+from evenmatch.server.runtime.returning import Returning
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.secret_files import read_secret
+from evenmatch.server.runtime.tracing import asks_for_traces
+from evenmatch.server.views.alert_metrics import OnCall
+from evenmatch.server.views.by_player import PlayerTickets
+from evenmatch.server.views.engine_metrics import EngineFigures
+from evenmatch.server.views.explanations import Explanations
+from evenmatch.server.views.feed import MatchFeed
+from evenmatch.server.views.followers import Followers, TicketFeed
+from evenmatch.server.views.forecasting import WaitEstimates
+from evenmatch.server.views.heartbeats import Presence
+from evenmatch.server.views.listener import Listener
+from evenmatch.server.views.metrics import Metrics
+from evenmatch.server.views.shadow_thread import Shadows
+from evenmatch.server.views.standstill import Standstills
+from evenmatch.server.views.statistics import Statistics
+from evenmatch.server.views.switchback import Switchbacks
+from evenmatch.server.views.ticket_log import TicketLog
+from evenmatch.server.views.timings import Timings
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """What the routes work with."""
+
+    runtime: Runtime
+    metrics: Metrics
+    followers: Followers
+    tickets: TicketFeed
+    matches: MatchFeed
+    statistics: Statistics
+    live: Live
+    explanations: Explanations
+    waits: WaitEstimates
+    presence: Presence
+    controls: Controls
+    drain: Drain
+    shadows: Shadows
+    switchbacks: Switchbacks
+    allocations: Allocations
+    keys: KeyQuota
+    players: PlayerTickets
+
+
+class _Watch:
+    """Shows the present engine to the metrics."""
+
+    def __init__(self, figures: EngineFigures) -> None:
+        self._figures = figures
+
+    def reset(self, engine: Engine) -> None:
+        self._figures.engine = engine
+
+    def hear(self, record: Record) -> None:
+        del record
+
+
+def _further(plan: Plan) -> list[Listener]:
+    """Return the listeners that the settings ask for."""
+    settings = plan.settings
+    found: list[Listener] = []
+    if settings.log_tickets:
+        name = settings.log_secret_file
+        secret = None if name is None else read_secret(Path(name))
+        found.append(TicketLog(settings.log_lines_max, secret=secret))
+    if asks_for_traces(settings.traces, os.environ):
+        # Imported here, so that a server without traces needs nothing for them.
+        from evenmatch.server.views.traces import TicketTraces, exporting_to
+
+        found.append(TicketTraces(exporting_to(settings.traces)))
+    return found
+
+
+def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
+    """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
+    metrics = Metrics()
+    followers = Followers(plan.settings.limits.followers_max)
+    tickets, matches = TicketFeed(followers), MatchFeed()
+    statistics = Statistics(metrics.waited)
+    shown = Figures(plan.settings.clock_speed)
+    waits, presence, returning = WaitEstimates(), Presence(tickets), Returning(tickets)
+    shadows, switchbacks = Shadows(), Switchbacks()
+    allocations = Allocations([Hook(each) for each in plan.settings.allocation])
+    heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
+    keys, players = KeyQuota(), PlayerTickets()
+    heard += [returning, shadows, switchbacks, keys, players]
+    watch = _Watch(metrics.watch(followers, statistics))
+    runtime = Runtime(
+        plan,
+        journal,
+        listeners=(watch, matches, *heard, *_further(plan)),
+        commits=metrics,
+        solved=metrics.solved,
+        lag=Lag(metrics.lagged),
+        timings=Timings(metrics.handled, metrics.decided),
+        snapshot_every=snapshot_every,
+    )
+    standstills = Standstills(runtime, statistics)
+    metrics.registry.register(OnCall(runtime, standstills))
+    presence.begin(runtime)
+    returning.begin(runtime)
+    drain = Drain(runtime)
+    metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
+    allocations.begin(runtime)
+    return Parts(
+        runtime,
+        metrics,
+        followers,
+        tickets,
+        matches,
+        statistics,
+        Live(runtime, shown, standstills),
+        Explanations(runtime),
+        waits,
+        presence,
+        Controls(runtime),
+        drain,
+        shadows,
+        switchbacks,
+        allocations,
+        keys,
+        players,
+    )

@@ -1,0 +1,353 @@
+"""From a configuration to a process that listens: sockets, signals, the order of shutting down."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from evenmatch.errors import ConfigError
+from evenmatch.server.auth.authenticate import check_apart
+from evenmatch.server.http.connections import Acceptor, connections_most
+from evenmatch.server.http.cors import with_cors
+from evenmatch.server.http.timeouts import http_protocol, websocket_protocol
+from evenmatch.server.runtime.compiling import Compiling, compile_first, must_compile
+from evenmatch.server.runtime.data_directory import DataLock
+from evenmatch.server.runtime.games import Game, Games
+from evenmatch.server.runtime.health import health_at
+from evenmatch.server.runtime.library_logs import relay_libraries
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.process import (
+    calm_collector,
+    keep_files_private,
+    load_late_modules,
+    raise_file_limit,
+    return_large_buffers,
+    share_interpreter,
+)
+from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY
+
+BACKLOG = 2_048
+GRACE_SECONDS = 5
+KEEP_ALIVE_SECONDS = 75
+PING_SECONDS = 20.0
+"""A client of a WebSocket answers a ping each so often, or is cut."""
+MESSAGE_BYTES_MAX = 65_536
+"""Bytes of one message of a client: a thousand ids of tickets."""
+UNHEARD_SECONDS = 30
+"""A connection is given up when the other side has confirmed nothing for so long."""
+SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a server listens and where it keeps its journal; without `data`, in memory.
+
+    With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
+    With a certificate and its private key, both files in PEM, it speaks TLS. At the health port a
+    thread of its own says whether the process lives, without TLS.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    data: Path | None = None
+    wait: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    health_port: int | None = None
+
+
+def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) -> None:
+    """Run a server until it is told to stop.
+
+    Args:
+        games: What to run.
+        place: Where.
+        announce: Called with the server's address when it listens.
+
+    Raises:
+        MatchmakingError: The address, the journal or the configuration cannot be used.
+    """
+    check_apart([each.accounts for each in games])
+    check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
+    check_certificate(place)
+    relay_libraries()
+    keep_files_private()
+    raise_file_limit()
+    return_large_buffers()
+    plans = [each.plan for each in games]
+    # All is loaded here, so that nothing of it is left for the moment of taking over.
+    is_cold = must_compile(plans)
+    if is_cold and place.wait:
+        # The server that runs on the directory goes on meanwhile.
+        compiling = Compiling(plans)
+        log.info("compiling", detail=str(compiling))
+        compiling.run()
+        is_cold = False
+    with (
+        DataLock(place.data, wait=place.wait),
+        listen(place.host, place.port) as listening,
+        _listen_for_health(place) as health,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
+        runner.run(_serve(games, place, (listening, health), announce, is_cold=is_cold))
+
+
+def check_host(host: str, *, is_keyed: bool) -> None:
+    """Refuse an address that others can reach while there are no keys.
+
+    Raises:
+        ConfigError: The host is not a loopback address.
+    """
+    if not is_keyed and not is_own(host):
+        raise ConfigError(
+            f"--host must be a loopback address such as 127.0.0.1 while no keys are configured, "
+            f"got {host}: anyone who reaches the server could play and operate it; make a key "
+            f"with: evenmatch keys add NAME --data DIR, and start with --data DIR"
+        )
+
+
+def is_own(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def warn_of_clear_keys(place: Place) -> None:
+    """Say that keys and tokens go over the network as they are, where they do."""
+    if place.tls_cert is None and not is_own(place.host):
+        log.warning(
+            "keys_in_the_clear",
+            host=place.host,
+            consequence="without TLS, anybody who sees the traffic can read its keys and tokens",
+            remedy="give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS",
+        )
+
+
+def check_certificate(place: Place) -> None:
+    """Refuse a certificate that cannot be used.
+
+    Raises:
+        ConfigError: The certificate or its key is missing, unreadable, or they do not fit.
+    """
+    if (place.tls_cert is None) != (place.tls_key is None):
+        raise ConfigError("--tls-cert and --tls-key go together: give both, or none")
+    if place.tls_cert is None or place.tls_key is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(place.tls_cert, place.tls_key)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"--tls-cert {place.tls_cert} and --tls-key {place.tls_key} cannot be used: {reason}; "
+            f"give a certificate and its private key, both in PEM"
+        ) from None
+
+
+def listen(host: str, port: int, option: str = "--port") -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        ConfigError: The port is taken or may not be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # A client whose machine went away must not look like one that follows its ticket.
+            listening.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000
+            )
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {reason}; choose another {option}"
+        ) from None
+    return listening
+
+
+def _listen_for_health(place: Place) -> AbstractContextManager[socket.socket | None]:
+    if place.health_port is None:
+        return nullcontext()
+    return listen(place.host, place.health_port, "--health-port")
+
+
+def snapshot_every(environment: Mapping[str, str]) -> int:
+    """Return the records between two snapshots; tests set fewer than there usually are.
+
+    Raises:
+        ConfigError: It is not a whole number >= 1.
+    """
+    text = environment.get(SNAPSHOT_EVERY_NAME, str(SNAPSHOT_EVERY))
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise ConfigError(f"{SNAPSHOT_EVERY_NAME} must be a whole number >= 1, got {text[:64]!r}")
+    return int(text)
+
+
+async def _serve(
+    games: Sequence[Game],
+    place: Place,
+    sockets: tuple[socket.socket, socket.socket | None],
+    announce: Callable[[str], None],
+    *,
+    is_cold: bool,
+) -> None:
+    listening, health = sockets
+    plans = [each.plan for each in games]
+    begun: list[Games] = []
+    with health_at(health, lambda: begun[0].late if begun else 0.0):
+        if is_cold and not await compile_first(plans, listening, lambda app: _config(app, place)):
+            return
+        begun.append(Games(games, snapshot_every=snapshot_every(os.environ)))
+        await _run(begun[0], place, listening, announce)
+
+
+async def _run(
+    running: Games, place: Place, listening: socket.socket, announce: Callable[[str], None]
+) -> None:
+    await running.start()
+    load_late_modules()
+    calm_collector()
+    share_interpreter()
+    app = with_cors(running.gate, running.origins)
+    server = _Server(_config(app, place), running)
+    host, port = listening.getsockname()[:2]
+    scheme = "http" if place.tls_cert is None else "https"
+    address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    warn_of_clear_keys(place)
+    _log_start(place, address, is_keyed=running.gate.is_keyed)
+    announce(address)
+    watches = (
+        asyncio.create_task(_stop_when_over(server)),
+        asyncio.create_task(running.gate.watch()),
+    )
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        for watch in watches:
+            watch.cancel()
+        await running.stop()
+    running.check_given_up()
+
+
+def _config(app: Callable[..., Any], place: Place) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=http_protocol(),
+        ws=websocket_protocol(),
+        ws_max_size=MESSAGE_BYTES_MAX,
+        # Compression would keep a window of kilobytes for each follower.
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ssl_certfile=place.tls_cert,
+        ssl_keyfile=place.tls_key,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Ends streams and long polls first, so that shutting down waits for nobody."""
+
+    def __init__(self, config: uvicorn.Config, games: Games) -> None:
+        super().__init__(config)
+        self.games = games
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take signals as requests to stop.
+
+        Uvicorn's own way raises them again at the end, which would kill the process before the
+        snapshot is taken and the journal closed.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError):  # Windows
+                loop.add_signal_handler(number, self.handle_exit, number, None)
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(signal.SIGHUP, self._begin, self.games.reload)
+            loop.add_signal_handler(signal.SIGUSR1, self.games.drain)
+        yield
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin what a signal asks for, beside all else."""
+        task = asyncio.create_task(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, all that wait at a time, from the given sockets."""
+        await super().startup(sockets=[])
+        config, state = self.config, self.server_state
+
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=state, app_state={}
+            )
+            return made
+
+        for listening in sockets or ():
+            acceptor = Acceptor(
+                listening,
+                protocol,
+                config.ssl,
+                state.connections,
+                most=connections_most(),
+                turned_away=lambda: self.games.turned_away("too_many_connections"),
+            )
+            acceptor.begin()
+            self.servers.append(acceptor)  # type: ignore[arg-type]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, end what stays open, let the rest finish."""
+        self.games.close()
+        await super().shutdown(sockets)
+
+
+async def _stop_when_over(server: _Server) -> None:
+    """Let the server end when a game was given up or all have drained."""
+    await server.games.over()
+    server.should_exit = True
+
+
+def _log_start(place: Place, address: str, *, is_keyed: bool) -> None:
+    log.info(
+        "listening",
+        address=address,
+        access="with keys and tokens"
+        if is_keyed
+        else "this machine only, because no keys are configured",
+        journal=str(place.data) if place.data else "in memory: all is lost when the server ends",
+    )
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if find_spec("uvloop") is None:
+        return None
+    import uvloop
+
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

@@ -1,0 +1,4 @@
+"""Folds of durable records into what clients and operators see.
+
+A view hears each record once, after it is durable; nothing here changes the engine.
+"""

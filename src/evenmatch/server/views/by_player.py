@@ -1,0 +1,79 @@
+"""The tickets of a player: those that wait, and those that ended lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.state import Tables
+from evenmatch.model.events import Accepted, Voided
+from evenmatch.model.inputs import Enqueue
+
+TICKETS_MOST = 100
+"""Tickets of one player that are remembered, the newest ones."""
+SWEPT = 2
+"""Players looked at, for tickets that are kept no longer, for each one that comes."""
+
+
+class PlayerTickets:
+    """Hears of durable records, and knows which tickets each player has or had.
+
+    Whoever came longest ago is looked at first, two for each who comes: so the index holds no more
+    than about twice the players of the tickets that the engine keeps.
+
+    Complexity:
+        O(1) for a player of a record; `of` is O(tickets of the player).
+    """
+
+    def __init__(self) -> None:
+        self._tickets: dict[str, tuple[str, ...]] = {}
+        self._tables: Tables | None = None
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew with what the engine keeps."""
+        self._tables = engine.tables
+        self._tickets = {}
+        rows = [(row.sequence, name, row.players) for name, row in engine.tables.ended.items()]
+        for name, row in engine.tables.waiting.items():
+            rows.append((row.ticket.sequence, name, tuple([p.id for p in row.ticket.players])))
+        for _, ticket, players in sorted(rows):
+            self._add(ticket, players)
+
+    def hear(self, record: Record) -> None:
+        """Note the tickets of a record."""
+        for event in record.events:
+            if isinstance(event, Accepted):
+                assert isinstance(record.input, Enqueue)
+                players = record.input.tickets[event.item].players
+                self._add(event.ticket, [player.id for player in players])
+                self._sweep(SWEPT * len(players))
+            elif isinstance(event, Voided):
+                for ticket in event.tickets:
+                    self._add(ticket.id, [player.id for player in ticket.players])
+
+    def of(self, player: str) -> list[str]:
+        """Return ids of a player's tickets that are still kept, newest first."""
+        return [*reversed(self._kept(self._tickets.get(player, ())))]
+
+    def __len__(self) -> int:
+        """Return how many players are remembered."""
+        return len(self._tickets)
+
+    def _add(self, ticket: str, players: Iterable[str]) -> None:
+        for player in players:
+            before = self._tickets.pop(player, ())
+            others = tuple([each for each in before if each != ticket])
+            self._tickets[player] = (*others[1 - TICKETS_MOST :], ticket)
+
+    def _sweep(self, most: int) -> None:
+        """Look again at those who came longest ago; who has a ticket that is kept goes last."""
+        for player in list(islice(self._tickets, most)):
+            if kept := self._kept(self._tickets.pop(player)):
+                self._tickets[player] = kept
+
+    def _kept(self, tickets: tuple[str, ...]) -> tuple[str, ...]:
+        tables = self._tables
+        assert tables is not None
+        return tuple([ticket for ticket in tickets if tables.knows(ticket)])

@@ -1,0 +1,185 @@
+"""The forecast of waits, fed with durable records, and asked for one ticket or a whole queue."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.rows import Ended, Waiting
+from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.stored_ratings import with_ratings
+from evenmatch.forecast.quantiles import Quantiles
+from evenmatch.forecast.waits import WaitForecast
+from evenmatch.model.events import (
+    Accepted,
+    Cancelled,
+    Configured,
+    Event,
+    Expired,
+    LeftQueue,
+    Matched,
+    Updated,
+    Voided,
+)
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.wire.tickets import CellWait, Estimate
+
+LEARNT_MOST = 10_000
+"""Ended tickets, the last ones, from which a new process learns."""
+CELLS_MOST = 100
+"""Cells that are shown of a queue, those with most matches."""
+
+
+class WaitEstimates:
+    """Learns from durable records how long tickets wait."""
+
+    def __init__(self) -> None:
+        self._forecast = WaitForecast()
+        self._first_queue = ""
+        self._engine: Engine | None = None
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew with the tickets that wait; what was learnt before stays learnt."""
+        self._engine = engine
+        tables, forecast = engine.tables, self._forecast
+        forecast.configure(tables.queues.values())
+        self._first_queue = next(iter(tables.queues), "")
+        forecast.forget_waiting(tables.now)
+        if forecast.knows_nothing:
+            self._learn(tables)
+        for row in sorted(tables.waiting.values(), key=lambda row: row.ticket.age_key):
+            ticket = row.ticket
+            forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, tables.now)
+        forecast.pause((), tables.now)
+        forecast.pause(tables.paused, tables.now)
+
+    def hear(self, record: Record) -> None:
+        """Fold a durable record."""
+        for event in record.events:
+            self._fold(record, event)
+
+    def estimate(self, engine: Engine, ticket_id: str, now: float) -> Estimate | None:
+        """Return how long a waiting ticket still waits; None if too little is known.
+
+        Where all its queues match in rounds at moments known beforehand, it is the next of them.
+        """
+        row = engine.tables.waiting.get(ticket_id)
+        if row is None or row.match is not None:
+            return None
+        open_queues = [name for name in row.queues if _makes_matches(engine, name)]
+        rounds = {
+            name: at for name in open_queues if (at := _round_at(engine, name, ticket_id, now))
+        }
+        others = [name for name in open_queues if name not in rounds]
+        found = self._forecast.estimate(ticket_id, now, others) if others else None
+        if not rounds:
+            return None if found is None else Estimate(found.p50, found.low, found.high)
+        until = min(rounds.values()) - now
+        if others and found is None:
+            return None
+        return _bounded(found, min(until, _ends_after(engine, row, now)))
+
+    def of(self, queue: str, now: float) -> tuple[Estimate | None, tuple[CellWait, ...]]:
+        """Return what newcomers of a queue have to expect, all in all and by cell."""
+        forecast = self._forecast.of(queue)
+        whole = None if forecast is None else forecast.newcomer(now)
+        if forecast is None or whole is None:
+            return None, ()
+        cells = tuple(
+            CellWait(
+                each.cell.size,
+                each.cell.region or None,
+                None if each.cell.decile < 0 else each.cell.decile + 1,
+                each.waiting,
+                each.matches,
+                each.wait.p50,
+                each.wait.low,
+                each.wait.high,
+            )
+            for each in forecast.cells(now, CELLS_MOST)
+        )
+        return Estimate(whole.p50, whole.low, whole.high), cells
+
+    def _fold(self, record: Record, event: Event) -> None:
+        now, forecast = record.input.now, self._forecast
+        if isinstance(event, Accepted):
+            assert isinstance(record.input, Enqueue)
+            new = with_ratings(record.input.tickets[event.item], event.ratings)
+            forecast.enter(event.ticket, new, new.queues or (self._first_queue,), now, now)
+        elif isinstance(event, Matched):
+            for ticket_id in event.match.tickets:
+                forecast.leave(ticket_id, now, event.match.queue)
+        elif isinstance(event, Voided):
+            for ticket in event.tickets:
+                forecast.enter(ticket.id, ticket, ticket.queues, ticket.enqueued_at, now)
+        elif isinstance(event, Cancelled | Expired):
+            forecast.leave(event.ticket, now)
+        elif isinstance(event, LeftQueue):
+            forecast.leave_queue(event.ticket, event.queue, now)
+        elif isinstance(event, Updated):
+            self._move(event.ticket, now)
+        elif isinstance(event, Configured):
+            assert isinstance(record.input, Configure)
+            forecast.configure(record.input.queues)
+            forecast.pause(record.input.pause, now)
+            self._first_queue = record.input.queues[0].name
+
+    def _move(self, ticket_id: str, now: float) -> None:
+        """Let a ticket wait on in another cell, where its newer facts put it."""
+        assert self._engine is not None
+        row = self._engine.tables.waiting.get(ticket_id)
+        if row is not None:
+            self._forecast.leave(ticket_id, now)
+            since = row.ticket.enqueued_at
+            self._forecast.enter(ticket_id, row.ticket, row.queues, since, now)
+
+    def _learn(self, tables: Tables) -> None:
+        """Learn from the tickets that ended, of which little more than the wait is kept."""
+        skipped = max(0, len(tables.ended) - LEARNT_MOST)
+        for row in islice(tables.ended.values(), skipped, None):
+            wait = row.ended_at - row.enqueued_at
+            matched_in = _queue_of(tables, row)
+            for name in row.queues:
+                self._forecast.learn(name, wait, row.ended_at, is_matched=name == matched_in)
+
+
+def _queue_of(tables: Tables, row: Ended) -> str | None:
+    """Return the queue in which an ended ticket was matched, None if it was not."""
+    if row.match is None:
+        return None
+    kept = tables.matches.get(row.match)
+    return row.queues[0] if kept is None else kept.match.queue
+
+
+def _makes_matches(engine: Engine, queue: str) -> bool:
+    pool = engine.pools.get(queue)
+    return pool is not None and pool.fault is None and queue not in engine.tables.paused
+
+
+def _round_at(engine: Engine, queue: str, ticket_id: str, now: float) -> float | None:
+    """Return when the next round of a queue begins, if its policy knows that to the second."""
+    found = engine.pools[queue].promise(ticket_id, now)
+    latest, expected = getattr(found, "latest", None), getattr(found, "expected", None)
+    if not isinstance(latest, float) or latest != expected or not math.isfinite(latest):
+        return None
+    return latest
+
+
+def _ends_after(engine: Engine, row: Waiting, now: float) -> float:
+    """Return the seconds until the last deadline of a ticket."""
+    found = []
+    for name in row.queues:
+        queue = engine.tables.queues[name]
+        if queue.wait_max is None or queue.on_deadline == "keep":
+            return math.inf
+        found.append(max(row.ticket.enqueued_at + queue.wait_max - now, 0.0))
+    return max(found)
+
+
+def _bounded(found: Quantiles | None, most: float) -> Estimate:
+    """Return an estimate that ends with a round; the round itself where nothing else is asked."""
+    if found is None:
+        return Estimate(most, most, most)
+    return Estimate(min(found.p50, most), min(found.low, most), min(found.high, most))

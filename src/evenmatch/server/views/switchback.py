@@ -1,0 +1,274 @@
+"""The policies of a switchback, compared: a fold of durable records into sums by block.
+
+A ticket counts for the policy in whose block it came, unless it came in the trimmed first part of
+the block, where it met the pool that the policy before had left. A ticket that the next policy
+matches still counts for its own: leaving it out would favour policies that let people wait. The
+blocks of one round are compared with each other, so that a busy evening counts for all alike; the
+interval is Student's, over the rounds.
+
+Figures begin anew with the server and with other blocks or policies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.provisional_counts import Recall
+from evenmatch.forecast.student import student_t
+from evenmatch.model.events import Accepted, Cancelled, Event, Expired, Matched, Voided
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.switchback import Switchback
+from evenmatch.server.views.switchback_schedule import arm_of, block_at
+from evenmatch.wire.operate import ArmFigures, SwitchbackStats
+
+BLOCKS_MAX = 20_000
+"""Blocks kept of a queue; the oldest are forgotten."""
+
+
+class _Block(msgspec.Struct):
+    """The sums of the tickets that came in one block."""
+
+    tickets: int = 0
+    players: int = 0
+    wait: float = 0.0
+    rated: int = 0
+    quality: float = 0.0
+    expired: int = 0
+
+
+class _Known(msgspec.Struct, frozen=True, gc=False):
+    """A waiting ticket and the blocks that it counts for."""
+
+    enqueued_at: float
+    size: int
+    blocks: tuple[tuple[str, int], ...]
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    """A match and those of its tickets that count for blocks, each with its blocks' sums."""
+
+    match: Match
+    tickets: tuple[tuple[str, _Known, tuple[_Block, ...]], ...]
+
+
+class Switchbacks:
+    """Hears of durable records; counts for every queue whose policies take turns."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Switchback] = {}
+        self._blocks: dict[str, dict[int, _Block]] = {}
+        self._since: dict[str, float] = {}
+        self._known: dict[str, _Known] = {}
+        self._recall: Recall[_Counted] = Recall()
+        self._first_queue = ""
+
+    def reset(self, engine: Engine) -> None:
+        """Go on with this engine; what was counted stays counted."""
+        self._configure(tuple(engine.tables.queues.values()), engine.tables.now)
+        waiting = engine.tables.waiting
+        self._known = {at: known for at, known in self._known.items() if at in waiting}
+
+    def hear(self, record: Record) -> None:
+        """Fold a durable record."""
+        given = record.input
+        if isinstance(given, Configure):
+            self._configure(given.queues, given.now)
+        if self._turns:
+            for event in record.events:
+                self._fold(record, event)
+
+    def of(self, queue: str, now: float) -> SwitchbackStats | None:
+        """Return how the policies of a queue compare; `now` is engine time."""
+        turns = self._turns.get(queue)
+        if turns is None:
+            return None
+        present = block_at(turns, now)
+        arms = [
+            _Arm(queue, turns, self._blocks[queue], self._whole(queue, turns, present), arm)
+            for arm in range(len(turns.policies))
+        ]
+        policy = turns.policies[arm_of(turns, present, queue)]
+        rounds = len(arms[0].rounds)
+        ends = (present + 1) * turns.block
+        return SwitchbackStats(policy, ends, rounds, tuple(arm.figures(arms[0]) for arm in arms))
+
+    def _whole(self, queue: str, turns: Switchback, present: int) -> list[int]:
+        """Return the rounds of blocks that are over and were seen from their beginning."""
+        count = len(turns.policies)
+        first = math.ceil(self._since[queue] / turns.block / count)
+        kept = self._blocks[queue]
+        oldest = min(kept, default=0) // count + (len(kept) >= BLOCKS_MAX)
+        return list(range(max(first, oldest), present // count))
+
+    def _configure(self, queues: Sequence[Queue], now: float) -> None:
+        self._recall.configure(queues)
+        turns = {queue.name: queue.switchback for queue in queues if queue.switchback is not None}
+        for name, each in turns.items():
+            if self._turns.get(name) != each:
+                self._blocks[name] = {}
+                self._since[name] = now
+                self._forget(name)
+        self._turns = turns
+        self._first_queue = queues[0].name if queues else ""
+
+    def _forget(self, queue: str) -> None:
+        """Forget for which blocks of a queue tickets count that wait now: those sums are gone."""
+        kept = {}
+        for ticket_id, known in self._known.items():
+            blocks = tuple([at for at in known.blocks if at[0] != queue])
+            if blocks:
+                kept[ticket_id] = msgspec.structs.replace(known, blocks=blocks)
+        self._known = kept
+
+    def _fold(self, record: Record, event: Event) -> None:
+        if isinstance(event, Accepted):
+            assert isinstance(record.input, Enqueue)
+            new, now = record.input.tickets[event.item], record.input.now
+            self._enter(event.ticket, new.queues or (self._first_queue,), len(new.players), now)
+        elif isinstance(event, Matched):
+            self._match(event.match)
+        elif isinstance(event, Voided):
+            self._void(event)
+        elif isinstance(event, Expired):
+            for block in self._leave(event.ticket):
+                block.expired += 1
+        elif isinstance(event, Cancelled):
+            self._known.pop(event.ticket, None)
+        else:
+            self._recall.settle(event)
+
+    def _enter(self, ticket_id: str, queues: tuple[str, ...], size: int, now: float) -> None:
+        found = []
+        for name in queues:
+            turns = self._turns.get(name)
+            if turns is None:
+                continue
+            number = block_at(turns, now)
+            if now - number * turns.block >= turns.trim * turns.block:
+                found.append((name, number))
+                self._block(name, number).tickets += 1
+        if found:
+            self._known[ticket_id] = _Known(now, size, tuple(found))
+
+    def _match(self, match: Match) -> None:
+        tickets = []
+        for ticket_id in match.tickets:
+            known = self._known.pop(ticket_id, None)
+            if known is not None:
+                blocks = tuple([self._block(*at) for at in known.blocks])
+                tickets.append((ticket_id, known, blocks))
+                _add(match, known, blocks, 1)
+        self._recall.keep(match, _Counted(match, tuple(tickets)))
+
+    def _void(self, event: Voided) -> None:
+        """Take a match back that was called off; its tickets count for their blocks again."""
+        sizes = {ticket.id: ticket.size for ticket in event.tickets}
+        for counted in self._recall.take_back(event):
+            for ticket_id, known, blocks in counted.tickets:
+                _add(counted.match, known, blocks, -1)
+                kept = tuple(
+                    (name, number)
+                    for (name, number), block in zip(known.blocks, blocks, strict=True)
+                    if self._blocks[name].get(number) is block
+                )
+                if ticket_id in sizes and kept:
+                    # Without those of its players who have left the match.
+                    self._known[ticket_id] = _Known(known.enqueued_at, sizes[ticket_id], kept)
+
+    def _leave(self, ticket_id: str) -> list[_Block]:
+        known = self._known.pop(ticket_id, None)
+        if known is None:
+            return []
+        return [self._block(*at) for at in known.blocks if at[0] in self._turns]
+
+    def _block(self, queue: str, number: int) -> _Block:
+        blocks = self._blocks[queue]
+        block = blocks.get(number)
+        if block is None:
+            block = blocks[number] = _Block()
+            if len(blocks) > BLOCKS_MAX:
+                del blocks[min(blocks)]
+        return block
+
+
+def _add(match: Match, known: _Known, blocks: Sequence[_Block], sign: int) -> None:
+    """Add a matched ticket to the sums of its block in the match's queue, or take it away."""
+    players = sign * known.size
+    for (name, _), block in zip(known.blocks, blocks, strict=True):
+        if name == match.queue:
+            block.players += players
+            block.wait += (match.at - known.enqueued_at) * players
+            if match.quality is not None:
+                block.rated += players
+                block.quality += match.quality * players
+
+
+class _Arm:
+    """One policy of a queue, over the whole rounds."""
+
+    def __init__(
+        self,
+        queue: str,
+        turns: Switchback,
+        blocks: dict[int, _Block],
+        rounds: list[int],
+        arm: int,
+    ) -> None:
+        count = len(turns.policies)
+        self.policy = turns.policies[arm]
+        self.rounds = [
+            next(
+                blocks.get(block, _Block())
+                for block in range(each * count, (each + 1) * count)
+                if arm_of(turns, block, queue) == arm
+            )
+            for each in rounds
+        ]
+
+    def figures(self, first: _Arm) -> ArmFigures:
+        """Return the figures, beside those of the first policy."""
+        rounds = self.rounds
+        players, rated = sum(b.players for b in rounds), sum(b.rated for b in rounds)
+        waits = [(_ratio(b.wait, b.players)) for b in rounds]
+        qualities = [(_ratio(b.quality, b.rated)) for b in rounds]
+        base = [_ratio(b.wait, b.players) for b in first.rounds]
+        base_qualities = [_ratio(b.quality, b.rated) for b in first.rounds]
+        none = (None, None)
+        return ArmFigures(
+            self.policy,
+            len(rounds),
+            sum(b.tickets for b in rounds),
+            players,
+            _ratio(sum(b.wait for b in rounds), players),
+            _ratio(sum(b.quality for b in rounds), rated),
+            sum(b.expired for b in rounds),
+            *(none if first is self else _difference(waits, base)),
+            *(none if first is self else _difference(qualities, base_qualities)),
+        )
+
+
+def _difference(
+    mine: Sequence[float | None], base: Sequence[float | None]
+) -> tuple[float | None, float | None]:
+    """Return the mean of paired differences and half the width of its 95 % interval."""
+    pairs = zip(mine, base, strict=True)
+    gaps = [a - b for a, b in pairs if a is not None and b is not None]
+    if not gaps:
+        return None, None
+    count = len(gaps)
+    mean = math.fsum(gaps) / count
+    if count < 2:
+        return mean, None
+    variance = math.fsum((gap - mean) ** 2 for gap in gaps) / (count - 1)
+    return mean, student_t(count - 1) * math.sqrt(variance / count)
+
+
+def _ratio(total: float, count: int) -> float | None:
+    return total / count if count else None

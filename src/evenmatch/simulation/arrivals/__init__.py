@@ -1,0 +1,1 @@
+"""Who arrives when: drawn from processes, or read from recordings."""

@@ -1,0 +1,344 @@
+"""Rows of CSV and Parquet files as tickets; `recording` reads whole files.
+
+Columns `ticket`, `at`, `size`, `player`, `queues`, `side`, `roles`, `leaves_at`, `rating` and
+`rating_deviation` are reserved, every other one is an attribute. In a cell, `a|b` is one value
+for each player of the party and `a+b` a set; a column `latency.eu` is one key of a map.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+from typing import NoReturn
+
+import msgspec
+
+from evenmatch.model.queue import Queue
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.simulation.arrivals.population import Population
+from evenmatch.simulation.arrivals.stream import Row
+from evenmatch.simulation.arrivals.tables import Table, number_of, value_of
+from evenmatch.simulation.arrivals.timestamps import Timestamps
+
+RESERVED = (
+    "ticket",
+    "at",
+    "size",
+    "player",
+    "queues",
+    "side",
+    "roles",
+    "leaves_at",
+    "rating",
+    "rating_deviation",
+)
+SIZE_MAX = 1000
+ID_MAX = 200
+MAPPING = (
+    '; if another one holds it, add {0} = "ITS NAME" to [arrivals.columns], or give '
+    '--columns {0}="ITS NAME"'
+)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Which column holds what.
+
+    Args:
+        reserved: Reserved name to the position of its column.
+        attributes: Attribute names and positions.
+        maps: Attribute name, key and position of each column of a map.
+    """
+
+    reserved: dict[str, int]
+    attributes: tuple[tuple[str, int], ...]
+    maps: tuple[tuple[str, str, int], ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names that the file gives, which are not drawn."""
+        maps = (name for name, _, _ in self.maps)
+        return frozenset(chain(self.reserved, (name for name, _ in self.attributes), maps))
+
+
+def plan_columns(table: Table, columns: dict[str, str]) -> Plan:
+    """Return which column holds what.
+
+    Args:
+        table: The file.
+        columns: Our names to those of the file. A column of the file that is named here goes by
+            our name alone; one that bears a name of ours which is mapped elsewhere is left out.
+
+    Raises:
+        ArrivalsError: A column is missing, or two of them say the same.
+    """
+    positions = {ours: table.index(theirs) for ours, theirs in columns.items()}
+    taken = set(columns.values())
+    for index, name in enumerate(table.header):
+        if name not in taken and name not in positions:
+            positions[name] = index
+    if "at" not in positions:
+        raise table.error(table.lacks("at") + MAPPING.format("at"))
+    if "rating_deviation" in positions and "rating" not in positions:
+        raise table.error("has a column rating_deviation, so it must have a column rating")
+    reserved = {name: positions.pop(name) for name in RESERVED if name in positions}
+    attributes = [(name, index) for name, index in positions.items() if "." not in name]
+    maps = [(*_map_key(table, name), index) for name, index in positions.items() if "." in name]
+    for name, _, index in maps:
+        if name in positions or name in RESERVED:
+            raise table.error(f"is a key of {name}, which is another column", None, index)
+    return Plan(reserved, tuple(attributes), tuple(maps))
+
+
+def _columns(table: Table, plan: Plan) -> dict[str, str]:
+    """Return the file's name of each column by ours; a map has those of all its keys."""
+    columns = {name: table.header[at] for name, at in (*plan.reserved.items(), *plan.attributes)}
+    for name, _, at in plan.maps:
+        theirs = table.header[at]
+        columns[name] = f"{columns[name]} or {theirs}" if name in columns else theirs
+    return columns
+
+
+def _map_key(table: Table, name: str) -> tuple[str, str]:
+    attribute, _, key = name.partition(".")
+    if not attribute or not key:
+        raise table.error(f"must have a name and a key around the dot of column {name}")
+    return attribute, key
+
+
+class Reader:
+    """Turns rows into tickets; it remembers which ids must not come again.
+
+    Args:
+        table: The file.
+        plan: Which column holds what.
+        queues: If not empty, names, party sizes and sides are checked against them.
+        timestamps: Reads the times.
+    """
+
+    def __init__(
+        self, table: Table, plan: Plan, queues: tuple[Queue, ...], timestamps: Timestamps
+    ) -> None:
+        self.table, self.plan = table, plan
+        self._timestamps = timestamps
+        self._columns = _columns(table, plan)
+        self._queues = {queue.name: queue for queue in queues}
+        self._first_queue = queues[:1]
+        self._ids: set[str] = set()
+
+    def row(self, line: int) -> Row:
+        """Return where a row stands, for those who refuse it later."""
+        return Row(self.table.file, line, self.table.unit, self._columns)
+
+    def instant(self, name: str, line: int, cells: list[str]) -> float:
+        """Return the seconds in a reserved column."""
+        index = self.plan.reserved[name]
+        try:
+            return self._timestamps.seconds(cells[index])
+        except ValueError as error:
+            self._refuse(str(error), line, index)
+
+    def times(self, line: int, cells: list[str]) -> tuple[float, float | None]:
+        """Return `at` and `leaves_at` of a row, in seconds of the file's own time."""
+        at = self.instant("at", line, cells)
+        index = self.plan.reserved.get("leaves_at")
+        if index is None or not cells[index]:
+            return at, None
+        leaves_at = self.instant("leaves_at", line, cells)
+        if leaves_at < at:
+            self._refuse(f"must not be before at = {at}, got {leaves_at}", line, index)
+        return at, leaves_at
+
+    def ticket(self, line: int, cells: list[str], number: str, population: Population) -> NewTicket:
+        """Return the ticket of a row; what the file does not hold is drawn."""
+        ticket_id = self._ticket_id(line, cells, number)
+        ids = self._player_ids(line, cells, ticket_id)
+        size = len(ids)
+        ratings = self._ratings(line, cells, size)
+        roles = self._roles(line, cells, size)
+        shared, own = self._attributes(line, cells, size)
+        players = []
+        for i, player_id in enumerate(ids):
+            facts = population.attributes()
+            facts.update(own[i])
+            players.append(Player(player_id, ratings[i], facts, roles[i]))
+        shared = {**population.party_attributes(), **shared, **self._side(cells)}
+        queues = self._queue_names(line, cells)
+        if self._queues:
+            self._check_queues(line, queues, size, shared.get("side", ""))
+        return NewTicket(players=tuple(players), queues=queues, attributes=shared, id=ticket_id)
+
+    def _ticket_id(self, line: int, cells: list[str], number: str) -> str:
+        index = self.plan.reserved.get("ticket")
+        if index is None:
+            return number
+        ticket_id = self._id(line, index, cells[index])
+        if ticket_id in self._ids:
+            self._refuse(f'must be different in every row, got "{ticket_id}" again', line, index)
+        self._ids.add(ticket_id)
+        return ticket_id
+
+    def _player_ids(self, line: int, cells: list[str], ticket_id: str) -> Sequence[str]:
+        size, at_size = self._size(line, cells)
+        index = self.plan.reserved.get("player")
+        if index is None:
+            size = size or 1
+            return [ticket_id] if size == 1 else [f"{ticket_id}.{i}" for i in range(size)]
+        ids = [self._id(line, index, part.strip()) for part in cells[index].split("|")]
+        if len(ids) > SIZE_MAX:
+            self._refuse(f"must name at most {SIZE_MAX:,} players, got {len(ids):,}", line, index)
+        if size is not None and size != len(ids):
+            self._refuse(f"must be {len(ids)}, the number of players, got {size}", line, at_size)
+        if len(set(ids)) != len(ids):
+            self._refuse(f"must name different players, got {cells[index]}", line, index)
+        return ids
+
+    def _size(self, line: int, cells: list[str]) -> tuple[int | None, int]:
+        """Return the size, or None if the row leaves it open, and the column that says it."""
+        index = self.plan.reserved.get("size", -1)
+        if index < 0 or not cells[index]:
+            return None, index
+        value = self._number(line, index, cells[index], "a whole number of players")
+        if value != math.floor(value) or not 1 <= value <= SIZE_MAX:
+            allowed = f"must be a whole number between 1 and {SIZE_MAX:,}"
+            self._refuse(f"{allowed}, got {cells[index]}", line, index)
+        return int(value), index
+
+    def _id(self, line: int, index: int, text: str) -> str:
+        if not 1 <= len(text) <= ID_MAX:
+            got = f"{len(text)} characters" if text else "an empty one"
+            self._refuse(f"must hold ids of 1 to {ID_MAX} characters, got {got}", line, index)
+        return text
+
+    def _ratings(self, line: int, cells: list[str], size: int) -> list[Rating | None]:
+        index = self.plan.reserved.get("rating")
+        if index is None:
+            return [None] * size
+        means = self._parts(line, index, cells[index], size)
+        at_deviation = self.plan.reserved.get("rating_deviation")
+        if at_deviation is None:
+            return [self._rating(line, index, mean) for mean in means]
+        deviations = self._parts(line, at_deviation, cells[at_deviation], size)
+        ratings = []
+        for mean, deviation in zip(means, deviations, strict=True):
+            rating = self._rating(line, index, mean)
+            if rating is not None and deviation:
+                value = self._number(line, at_deviation, deviation, "a number >= 0")
+                if value < 0.0:
+                    self._refuse(f"must be a number >= 0, got {deviation}", line, at_deviation)
+                rating = Rating(rating.mean, value)
+            ratings.append(rating)
+        return ratings
+
+    def _rating(self, line: int, index: int, text: str) -> Rating | None:
+        return Rating(self._number(line, index, text, "a number")) if text else None
+
+    def _roles(self, line: int, cells: list[str], size: int) -> list[tuple[str, ...]]:
+        index = self.plan.reserved.get("roles")
+        if index is None:
+            return [()] * size
+        parts = self._parts(line, index, cells[index], size)
+        return [self._words(line, index, part) for part in parts]
+
+    def _queue_names(self, line: int, cells: list[str]) -> tuple[str, ...]:
+        index = self.plan.reserved.get("queues")
+        return () if index is None else self._words(line, index, cells[index])
+
+    def _words(self, line: int, index: int, text: str) -> tuple[str, ...]:
+        """Return different words joined by `+`, in their order; none for an empty text."""
+        if not text:
+            return ()
+        words = tuple(word.strip() for word in text.split("+"))
+        if "" in words or len(set(words)) != len(words):
+            self._refuse(f'must be different names joined by "+", got {text}', line, index)
+        return words
+
+    def _side(self, cells: list[str]) -> dict[str, Value]:
+        index = self.plan.reserved.get("side")
+        return {} if index is None or not cells[index] else {"side": cells[index]}
+
+    def _attributes(
+        self, line: int, cells: list[str], size: int
+    ) -> tuple[dict[str, Value], list[dict[str, Value]]]:
+        """Return the attributes of the party and those of each player."""
+        shared: dict[str, Value] = {}
+        own: list[dict[str, Value]] = [{} for _ in range(size)]
+        for name, index in self.plan.attributes:
+            for facts, part in self._targets(line, index, cells[index], shared, own):
+                facts[name] = self._value(line, index, part)
+        for name, key, index in self.plan.maps:
+            for facts, part in self._targets(line, index, cells[index], shared, own):
+                entries = facts.setdefault(name, {})
+                assert isinstance(entries, dict)
+                entries[key] = self._number(line, index, part, "a number")
+        return shared, own
+
+    def _targets(
+        self,
+        line: int,
+        index: int,
+        cell: str,
+        shared: dict[str, Value],
+        own: list[dict[str, Value]],
+    ) -> list[tuple[dict[str, Value], str]]:
+        """Return whose attribute a cell is: of the party, or of each player with a value."""
+        if "|" not in cell:
+            return [(shared, cell)] if cell else []
+        parts = self._parts(line, index, cell, len(own))
+        return [(facts, part) for facts, part in zip(own, parts, strict=True) if part]
+
+    def _parts(self, line: int, index: int, cell: str, size: int) -> list[str]:
+        """Return a cell's text for each player of the party."""
+        if "|" not in cell:
+            return [cell] * size
+        parts = [part.strip() for part in cell.split("|")]
+        if len(parts) != size:
+            allowed = f"must have one value for the party or {size}, one for each player"
+            self._refuse(f"{allowed}, got {len(parts)}", line, index)
+        return parts
+
+    def _value(self, line: int, index: int, text: str) -> Value:
+        try:
+            return value_of(text)
+        except ValueError as error:
+            self._refuse(str(error), line, index)
+
+    def _number(self, line: int, index: int, text: str, allowed: str) -> float:
+        try:
+            value = number_of(text)
+        except ValueError as error:
+            self._refuse(str(error), line, index)
+        if value is None:
+            self._refuse(f'must be {allowed}, got "{text[:40]}"', line, index)
+        return value
+
+    def _check_queues(self, line: int, names: tuple[str, ...], size: int, side: Value) -> None:
+        for name in names:
+            if name not in self._queues:
+                known = ", ".join(self._queues)
+                index = self.plan.reserved["queues"]
+                self._refuse(f'must name queues among {known}, got "{name}"', line, index)
+        for queue in [self._queues[name] for name in names] or self._first_queue:
+            form = queue.format
+            if not form.admits(size):
+                self._refuse(
+                    f'queue "{queue.name}" does not admit a party of {size}',
+                    line,
+                    self._index_of("size", "player"),
+                )
+            if side != "" and form.sides and side not in form.sides:
+                sides = ", ".join(form.sides)
+                self._refuse(
+                    f'side must be one of {sides}, or empty, in queue "{queue.name}", got "{side}"',
+                    line,
+                    self._index_of("side"),
+                )
+
+    def _index_of(self, *names: str) -> int | None:
+        """Return the position of the first of these reserved columns that the file has."""
+        reserved = self.plan.reserved
+        return next((reserved[name] for name in names if name in reserved), None)
+
+    def _refuse(self, sentence: str, line: int, index: int | None) -> NoReturn:
+        raise self.table.error(sentence, line, index)

@@ -1,0 +1,1 @@
+"""Compiled runs: arrays in, matches out, the same ones as the engine makes."""

@@ -1,0 +1,1 @@
+"""The cheapest way to pair points, with the prices that prove it."""

@@ -1,0 +1,1 @@
+"""Which waiting parties fill the teams now: the service orders of queueing theory."""

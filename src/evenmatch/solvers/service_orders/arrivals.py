@@ -1,0 +1,49 @@
+"""A compiled run of a service order: parties arrive one by one, and all that can play do."""
+
+from __future__ import annotations
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.service_orders.lines import LINES, Floats, Ints, Lines, put
+from evenmatch.solvers.service_orders.packs import PLAN, Plan, serve
+
+
+@kernel(
+    f"int64({LINES}, {LINES}, {PLAN}, int64[::1], int64[::1], int64[::1], float64[::1])",
+    allocates=False,
+)
+def play_parties(
+    parties: Lines,
+    packs: Lines,
+    plan: Plan,
+    kinds: Ints,
+    out: Ints,
+    match_of: Ints,
+    at: Floats,
+) -> int:
+    """Play arrivals through a queue without deadlines; return how many matches they make.
+
+    Args:
+        parties: With a slot for each arrival, whose instants are the ages, ascending, and whose
+            numbers the sequences.
+        packs: As many slots with packing, else any number.
+        plan: As `serve` takes it.
+        kinds: Kind of each arrival.
+        out: Room for one match.
+        match_of: Filled with the number of each arrival's match; others stay as they are.
+        at: Filled with the instant of each match.
+
+    Complexity:
+        That of `serve` for each arrival and each match.
+    """
+    ages = parties[0]
+    made = 0
+    for row in range(len(kinds)):
+        put(parties, row, kinds[row])
+        count = serve(parties, packs, plan, out)
+        while count > 0:
+            for place in range(count):
+                match_of[out[place]] = made
+            at[made] = ages[row]
+            made += 1
+            count = serve(parties, packs, plan, out)
+    return made

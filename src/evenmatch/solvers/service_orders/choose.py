@@ -1,0 +1,153 @@
+"""Which of the sets of parties that fill the teams now is served: the step of every order.
+
+All sets of one choice of kinds are alike but for age, so an order chooses among the legal numbers
+by kind, the **sets** of `sets`: first by what the order prefers, then party by party by age.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.service_orders.lines import (
+    COUNT,
+    KIND,
+    LINES,
+    NONE,
+    OLDER,
+    OLDEST,
+    YOUNGER,
+    YOUNGEST,
+    Ints,
+    Lines,
+    is_older,
+)
+
+Sets: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints]
+"""(needs, ranks, solos, sizes, work)
+
+    needs  (sets, kinds)  parties of each kind, all that fill the teams
+    ranks  (sets,)        from 0 to the number of sets - 1; of what is feasible, only the highest
+                          are looked at
+    solos  (sets,)        solos that must wait before the set may be taken, 0 for most
+    sizes  (kinds,)       players of a party
+    work   (3, any)       room to work in; at least as many columns as sets and as kinds
+"""
+SETS = "Tuple((int64[:,::1], int64[::1], int64[::1], int64[::1], int64[:,::1]))"
+
+BY_AGE, BY_YOUTH, OLDEST_FIRST, BY_WEIGHT = range(4)
+"""How to choose: the longest waiting first; the shortest waiting first; only with the longest
+waiting of all; or by the largest sum over parties of the players who wait in their line, before
+the rank. All but the second then go by age."""
+LEFT, AT, USED = range(3)
+"""Rows of `work`: sets still possible; by kind the next party, and how many are taken."""
+
+
+@kernel("boolean(int64[:,::1], int64)", inline=True, allocates=False)
+def _ever_plays(needs: Ints, kind: int) -> bool:
+    """Return whether a kind is in any set; others wait for ever, and hold nobody up."""
+    most = 0
+    for each in range(needs.shape[0]):
+        most = max(most, needs[each, kind])
+    return most > 0
+
+
+@kernel(f"int64({LINES}, int64[:,::1])", inline=True, allocates=False)
+def _kind_of_oldest(lines: Lines, needs: Ints) -> int:
+    """Return the kind of the longest waiting party that can ever play; NONE if there is none."""
+    ends = lines[2]
+    found = NONE
+    for kind in range(ends.shape[1]):
+        slot = ends[OLDEST, kind]
+        if slot != NONE and (found == NONE or is_older(lines, slot, ends[OLDEST, found])):
+            found = kind if _ever_plays(needs, kind) else found
+    return found
+
+
+@kernel(f"int64({LINES}, {SETS}, int64)", allocates=False)
+def _preferred(lines: Lines, sets: Sets, how: int) -> int:
+    """Write down the feasible sets that the order prefers; return how many."""
+    ends = lines[2]
+    needs, ranks, solos, sizes, work = sets
+    kinds = needs.shape[1]
+    head = _kind_of_oldest(lines, needs) if how == OLDEST_FIRST else NONE
+    if how == OLDEST_FIRST and head == NONE:
+        return 0
+    lonely = 0
+    for kind in range(kinds):
+        if sizes[kind] == 1:
+            lonely += ends[COUNT, kind]
+    found, best = 0, 0
+    for each in range(needs.shape[0]):
+        if solos[each] > lonely or (how == OLDEST_FIRST and needs[each, head] == 0):
+            continue
+        rank, is_feasible = ranks[each], True
+        for kind in range(kinds):
+            if needs[each, kind] > ends[COUNT, kind]:
+                is_feasible = False
+                break
+            if how == BY_WEIGHT:
+                players = ends[COUNT, kind] * sizes[kind]
+                rank += needs[each, kind] * players * needs.shape[0]
+        if not is_feasible or (found and rank < best):
+            continue
+        if rank > best or not found:
+            found, best = 0, rank
+        work[LEFT, found] = each
+        found += 1
+    return found
+
+
+@kernel(f"int64({LINES}, {SETS}, int64, int64[::1])", allocates=False)
+def choose(lines: Lines, sets: Sets, how: int, out: Ints) -> int:
+    """Choose the parties of the next match, and leave them in their lines.
+
+    Parties are asked by age whether a set is left that has one more of their kind. If not, no
+    younger one of the kind can be in it either, so each kind drops out once.
+
+    Args:
+        lines: Who waits.
+        sets: What fills the teams; work[0, 0] is the one taken afterwards.
+        how: See above.
+        out: Filled with slots, in the order in which they were asked.
+
+    Returns:
+        The number of parties, 0 if nobody can play.
+
+    Complexity:
+        O(sets x kinds), plus O(sets) for each party of the match and each kind.
+    """
+    ends, links = lines[2], lines[1]
+    needs, _, _, sizes, work = sets
+    found = _preferred(lines, sets, how)
+    if found == 0:
+        return 0
+    is_young = how == BY_YOUTH
+    end, following = (YOUNGEST, OLDER) if is_young else (OLDEST, YOUNGER)
+    missing, kinds = 0, needs.shape[1]
+    for kind in range(kinds):
+        work[AT, kind], work[USED, kind] = ends[end, kind], 0
+        missing += needs[work[LEFT, 0], kind] * sizes[kind]
+    taken = 0
+    while missing > 0:
+        kind = NONE
+        for each in range(kinds):
+            slot = work[AT, each]
+            if slot != NONE and (kind == NONE or is_older(lines, slot, work[AT, kind]) != is_young):
+                kind = each
+        left = 0
+        for each in range(found):
+            if needs[work[LEFT, each], kind] > work[USED, kind]:
+                work[LEFT, left] = work[LEFT, each]
+                left += 1
+        slot = work[AT, kind]
+        if left == 0:
+            work[AT, kind] = NONE
+            continue
+        found = left
+        out[taken] = slot
+        taken += 1
+        missing -= sizes[links[KIND, slot]]
+        work[USED, kind] += 1
+        work[AT, kind] = links[following, slot]
+    return taken

@@ -1,0 +1,284 @@
+"""Simulated annealing over whole matches: one search, in slices of effort.
+
+A search starts from sorted parties, warm, and lets packs of parties change places between matches;
+what makes the sum of energies worse is accepted with probability exp(-difference / temperature).
+Temperature falls geometrically with the share of the effort that has been spent. All that is
+random comes from the seed, and effort is counted in evaluations, so a search can be repeated
+exactly; a shell that has a clock may hand in shares of its budget instead.
+
+Source:
+    Kirkpatrick, Gelatt, Vecchi, Optimization by Simulated Annealing (1983). Differs from the
+    Galactron blog, which descends by the best of all swaps: see `descent`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.batch import Floats, Ints, Places, bare
+from evenmatch.solvers.teams.divide import by_size, by_team
+from evenmatch.solvers.teams.evaluate import (
+    IMPOSSIBLE,
+    PER_VIOLATION,
+    energy_of,
+    evaluate,
+    least_energy,
+)
+from evenmatch.solvers.teams.evaluation_input import ILLEGAL, POWER, SCENE, Scene
+from evenmatch.solvers.teams.finish import neighbours, resolve_pairs
+from evenmatch.solvers.teams.moves import (
+    EFFORT,
+    END_HEAT,
+    EVALUATIONS,
+    MATCHES,
+    MOVES,
+    ON_BENCH,
+    START_HEAT,
+    TAKEN,
+    WALK,
+    Walk,
+    propose,
+    rewrite,
+    uniform,
+)
+from evenmatch.solvers.teams.search_state import (
+    ALL_RULES,
+    BOARD,
+    Board,
+    board_of,
+    load_pairs,
+    load_place,
+)
+from evenmatch.solvers.teams.split import split_matches
+
+PATIENT = (0.02, 0.001, 0.7, 0.0)
+HASTY = (0.006, 0.0015, 0.85, 0.5)
+"""`Walk.habits` of a search with plenty of effort and of one with little: temperatures in units of
+quality. Chosen among ten settings on 3v3 of 99 to 3,000 players, most of which differ by less than
+searches with other seeds do; but a short search cannot afford to melt everything."""
+PLENTY, LITTLE = 2_500.0, 400.0
+"""Evaluations for each player that are plenty, and little."""
+RMS_SLOPE = 0.3
+"""How much the square of what a match of quality .85 lacks rises with what it lacks."""
+STRIDE = 64
+"""Moves between two looks at the temperature."""
+
+
+def habits_for(effort: float, players: int) -> Floats:
+    """Return `Walk.habits` for a search, between the hasty and the patient.
+
+    Args:
+        effort: Evaluations of the whole search, about.
+        players: Of the batch.
+
+    >>> habits_for(750_000, 300).tolist(), habits_for(100_000, 300).tolist()
+    ([0.02, 0.001, 0.7, 0.0], [0.006, 0.0015, 0.85, 0.5])
+    """
+    each = min(max(effort / max(players, 1), LITTLE), PLENTY)
+    share = math.log(each / LITTLE) / math.log(PLENTY / LITTLE)
+    return (1.0 - share) * np.array(HASTY) + share * np.array(PATIENT)
+
+
+class Annealing:
+    """One search.
+
+    Args:
+        scene: The batch, as kernels read it.
+        seated: Matches to start from, team by team.
+        candidates: The best partners of each player.
+        seed: Of all that is random.
+    """
+
+    def __init__(self, scene: Scene, seated: Places, candidates: Places, seed: int) -> None:
+        self.scene = scene
+        matches, k = seated.shape
+        self.board = board_of(scene, matches + 2)
+        self.board.seat[:matches] = by_size(scene, seated)
+        is_seated = np.zeros(len(scene.first) - 1, dtype=bool)
+        is_seated[scene.party[seated[seated >= 0]]] = True
+        waiting = np.flatnonzero(~is_seated)
+        bench: Places = np.zeros(len(is_seated), dtype=np.int32)
+        bench[: len(waiting)] = waiting
+        counts: Ints = np.zeros(6, dtype=np.int64)
+        counts[MATCHES], counts[ON_BENCH] = matches, len(waiting)
+        self.walk = Walk(
+            np.zeros(matches + 2),
+            self._places(matches),
+            bench,
+            counts,
+            np.random.SeedSequence(seed).generate_state(1, dtype=np.uint64).astype(np.uint64),
+            candidates,
+            np.zeros((4, max(k + 2, 6)), dtype=np.int64),
+            np.array(PATIENT),
+        )
+        self.pace(PLENTY * len(scene.party))
+        self._args = (bare(scene), bare(self.board), bare(self.walk))
+        evaluate(self._args[0], self._args[1], matches, self.walk.energies)
+
+    def pace(self, effort: float) -> None:
+        """Choose the habits of a search that will spend so many evaluations, see `habits_for`.
+
+        Where powers of qualities are summed, a difference of energy is less than one of quality:
+        temperatures fall by about the slope of what is summed.
+        """
+        self.walk.habits[:] = habits_for(effort, len(self.scene.party))
+        power = float(self.scene.numbers[POWER])
+        self.walk.habits[: END_HEAT + 1] *= power if power > 0.0 else RMS_SLOPE
+
+    def run(self, evaluations: int, begin: float = 0.0, end: float = 1.0) -> None:
+        """Search on.
+
+        Args:
+            evaluations: Effort, about: a move that leads nowhere counts as one evaluation.
+            begin: Share of the whole search that is already done.
+            end: Share that is done after this.
+        """
+        _anneal(*self._args, np.array([float(evaluations), begin, end]))
+
+    def finish(self, evaluations: int) -> None:
+        """Divide the parties of pairs of matches anew, as well as can be, neighbours first."""
+        matches = int(self.walk.counts[MATCHES])
+        if self.scene.is_divided and matches > 1:
+            pairs = neighbours(self.walk.place, self.walk.candidates, matches)
+            parts: Ints = np.zeros((2, 2 * self.board.seat.shape[1]), dtype=np.int64)
+            resolve_pairs(*self._args, np.ascontiguousarray(pairs), parts, evaluations)
+
+    @property
+    def energy(self) -> float:
+        """Return what the search lowers."""
+        return float(self.walk.energies[: self.walk.counts[MATCHES]].sum())
+
+    @property
+    def evaluations(self) -> int:
+        """Return how many matches have been evaluated."""
+        return int(self.walk.counts[EVALUATIONS])
+
+    @property
+    def moves(self) -> int:
+        """Return how many moves have been tried."""
+        return int(self.walk.counts[MOVES])
+
+    def seated(self) -> Places:
+        """Return the matches team by team, each divided as well as can be."""
+        matches = int(self.walk.counts[MATCHES])
+        if self.scene.is_divided:
+            return by_team(self.scene, self.board, matches)
+        return split_matches(self.scene, self.board.seat[:matches].copy())
+
+    def _places(self, matches: int) -> Places:
+        """Return row and place of each player, -1 on the bench."""
+        place: Places = np.full((2, len(self.scene.party)), -1, dtype=np.int32)
+        rows, places = np.nonzero(self.board.seat[:matches] >= 0)
+        who = self.board.seat[rows, places]
+        place[0, who], place[1, who] = rows, places
+        return place
+
+
+@kernel(f"void({BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
+def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
+    """Make a proposal the row itself."""
+    seat, local, keys, energies, place = board[0], board[1], board[7], walk[0], walk[1]
+    for p in range(seat.shape[1]):
+        player = seat[trial, p]
+        seat[row, p] = player
+        if player >= 0:
+            place[0, player], place[1, player] = row, p
+    for pair in range(local.shape[1]):
+        local[row, pair, 0], local[row, pair, 1] = local[trial, pair, 0], local[trial, pair, 1]
+    energies[row], keys[row] = energies[trial], keys[trial]
+
+
+@kernel(f"void({SCENE}, {WALK})", inline=True, allocates=False)
+def _swap_with_bench(scene: Scene, walk: Walk) -> None:
+    """Let the parties of the first pack leave the bench, and those of the second sit down."""
+    first, place, bench, counts, packs = scene[4], walk[1], walk[2], walk[3], walk[6]
+    for at in range(packs[3, 0]):
+        # The party already has its seats; its slot is found by search, since places are taken.
+        slot = 0
+        while bench[slot] != packs[0, at]:
+            slot += 1
+        counts[ON_BENCH] -= 1
+        bench[slot] = bench[counts[ON_BENCH]]
+    for at in range(packs[3, 1]):
+        own = packs[1, at]
+        bench[counts[ON_BENCH]] = own
+        counts[ON_BENCH] += 1
+        for player in range(first[own], first[own + 1]):
+            place[0, player], place[1, player] = -1, -1
+
+
+@kernel(f"boolean({SCENE}, {BOARD}, {WALK}, float64)", inline=True, allocates=False)
+def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
+    """Evaluate the proposed move; take it if energies rise by at most a limit.
+
+    The first side is most often the one that loses; where the second cannot make up for it, not
+    even by the least energy that its players allow, it is not evaluated. And a match that breaks
+    so many rules that the move is refused is not evaluated to the end.
+    """
+    energies, counts, packs, seat, found = walk[0], walk[3], walk[6], board[0], board[6]
+    numbers = scene[16]
+    is_inside = packs[2, 0] == packs[2, 3]
+    rise = 0.0
+    for side in range(2):
+        row, trial = packs[2, 3 * side], counts[MATCHES] + side
+        if row < 0:
+            continue
+        for p in range(seat.shape[1]):
+            seat[trial, p] = seat[row, p]
+        changed = rewrite(scene, board, walk, trial, side)
+        if is_inside:
+            rewrite(scene, board, walk, trial, 1)
+            changed = -1
+        elif side == 1 and least_energy(scene, board, trial) - energies[row] + rise > limit:
+            return False
+        if changed >= 0:
+            load_place(scene, board, trial, row, changed)
+        else:
+            load_pairs(scene, board, trial, row)
+        most = limit - rise + energies[row]
+        if side == 0 and not is_inside:
+            # No match has less energy than this below zero.
+            most += energies[packs[2, 3]] + numbers[ILLEGAL] - 3.0
+        most = (most - numbers[ILLEGAL]) / PER_VIOLATION + 1e-6
+        found[2] = 1 + int(min(max(most, 0.0), float(ALL_RULES)))
+        energies[trial] = energy_of(scene, board, trial)
+        is_refused = numbers[ILLEGAL] <= energies[trial] < IMPOSSIBLE and found[1] >= found[2]
+        found[2] = ALL_RULES
+        counts[EVALUATIONS] += 1
+        counts[EFFORT] += 1
+        if is_refused:
+            return False
+        rise += energies[trial] - energies[row]
+        if is_inside:
+            break
+    if rise > limit:
+        return False
+    if packs[2, 0] >= 0:
+        _settle(board, walk, packs[2, 0], counts[MATCHES])
+    if not is_inside:
+        _settle(board, walk, packs[2, 3], counts[MATCHES] + 1)
+    if packs[2, 0] < 0:
+        _swap_with_bench(scene, walk)
+    return True
+
+
+@kernel(f"void({SCENE}, {BOARD}, {WALK}, float64[::1])", allocates=False)
+def _anneal(scene: Scene, board: Board, walk: Walk, slice_of: Floats) -> None:
+    """Search on; `slice_of` is the effort and the shares of the search at its begin and end."""
+    counts, chance, habits = walk[3], walk[4], walk[7]
+    effort, begin, end = slice_of[0], slice_of[1], slice_of[2]
+    cooling = math.log(habits[END_HEAT] / habits[START_HEAT])
+    counts[EFFORT] = 0
+    while counts[EFFORT] < effort:
+        share = begin + (end - begin) * counts[EFFORT] / effort
+        heat = habits[START_HEAT] * math.exp(cooling * share)
+        for _ in range(STRIDE):
+            if not propose(scene, board, walk):
+                counts[EFFORT] += 1
+                continue
+            counts[MOVES] += 1
+            if _try_move(scene, board, walk, -heat * math.log(uniform(chance))):
+                counts[TAKEN] += 1

@@ -1,0 +1,40 @@
+"""Between matches as they are searched for and matches as they are played: who is in which team."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.batch import Ints, Places, bare
+from evenmatch.solvers.teams.evaluate import option_of
+from evenmatch.solvers.teams.evaluation_input import SCENE, Scene
+from evenmatch.solvers.teams.search_state import BOARD, Board, load_pairs
+
+
+def by_size(scene: Scene, seated: Places) -> Places:
+    """Return matches as a board takes them: where it divides them itself, larger parties first."""
+    if not scene.is_divided:
+        return seated
+    party = scene.party[seated]
+    order = np.lexsort((seated, party, -np.diff(scene.first)[party]), axis=1)
+    return np.take_along_axis(seated, order, axis=1)
+
+
+def by_team(scene: Scene, board: Board, matches: int) -> Places:
+    """Return the first matches of a board team by team, each divided as well as can be."""
+    seat = board.seat[:matches].copy()
+    if not scene.is_divided:
+        return seat
+    chosen: Ints = np.zeros(matches, dtype=np.int64)
+    _choose_options(bare(scene), bare(board), chosen)
+    for row, option in enumerate(chosen.tolist()):
+        seat[row] = seat[row][np.argsort(scene.option_teams[option], kind="stable")]
+    return seat
+
+
+@kernel(f"void({SCENE}, {BOARD}, int64[::1])", allocates=False)
+def _choose_options(scene: Scene, board: Board, chosen: Ints) -> None:
+    """Write the number of the best option of each match."""
+    for row in range(chosen.shape[0]):
+        load_pairs(scene, board, row, -1)
+        chosen[row] = option_of(scene, board, row)

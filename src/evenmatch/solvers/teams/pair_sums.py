@@ -1,0 +1,70 @@
+"""What the pairs of one division of a match cost together, and how many of them are forbidden."""
+
+from __future__ import annotations
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.evaluation_input import HAS_FLAGS, SCENE, Scene
+from evenmatch.solvers.teams.pairs import E_APART, M_APART
+from evenmatch.solvers.teams.search_state import BOARD, Board
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def pairs_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the costs of pairs for the division in `order`; rules broken go to `found`.
+
+    Where seats are free, the means are over fewer pairs: those of enemies and of mates are
+    each enlarged alone. That is exact but for means over all pairs, in matches whose teams have
+    different numbers of free seats; `judge` knows better.
+    """
+    team_start, numbers = scene[14], scene[16]
+    seat, local, bits, order, found = board[0], board[1], board[2], board[4], board[6]
+    k, broken = seat.shape[1], 0
+    enemies, mates = 0.0, 0.0
+    enemy_count, mate_count, enemy_most, mate_most = 0, 0, 0, 0
+    team = 0
+    for a in range(k):
+        while a >= team_start[team + 1]:
+            team += 1
+        for b in range(a + 1, k):
+            is_mate = b < team_start[team + 1]
+            mate_most += 1 if is_mate else 0
+            enemy_most += 0 if is_mate else 1
+            if order[0, a] < 0 or order[0, b] < 0:
+                continue
+            p, q = min(order[0, a], order[0, b]), max(order[0, a], order[0, b])
+            at = p * k - p * (p + 1) // 2 + q - p - 1
+            if is_mate:
+                mates += local[row, at, 1]
+                mate_count += 1
+                broken += bits[row, at, 1] & M_APART
+            else:
+                enemies += local[row, at, 0]
+                enemy_count += 1
+                broken += bits[row, at, 0] & E_APART
+    found[1] = broken if numbers[HAS_FLAGS] > 0.0 else 0
+    if enemy_count < enemy_most:
+        enemies *= enemy_most / max(enemy_count, 1)
+    if mate_count < mate_most:
+        mates *= mate_most / max(mate_count, 1)
+    return enemies + mates
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def full_pairs_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return `pairs_cost` of a full match whose seats are team by team already."""
+    team_start, numbers, local, bits = scene[14], scene[16], board[1], board[2]
+    k, at, broken = board[0].shape[1], 0, 0
+    total = 0.0
+    for team in range(team_start.shape[0] - 1):
+        end = team_start[team + 1]
+        for a in range(team_start[team], end):
+            for _ in range(a + 1, end):
+                total += local[row, at, 1]
+                broken += bits[row, at, 1] & M_APART
+                at += 1
+            for _ in range(end, k):
+                total += local[row, at, 0]
+                broken += bits[row, at, 0] & E_APART
+                at += 1
+    board[6][1] = broken if numbers[HAS_FLAGS] > 0.0 else 0
+    return total

@@ -1,0 +1,149 @@
+"""The matches of a search, and the costs of their pairs beside them.
+
+Each row of a `Board` is a match; next to its seats lie the costs of its pairs, copied from the
+table, so that a match that changes by one party reads the pairs of that party alone. Rows beyond
+the matches are for proposals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.batch import APART, NOT_MATES, Floats, Ints, Places, Singles
+from evenmatch.solvers.teams.evaluation_input import SCENE, Scene
+from evenmatch.solvers.teams.measures import pair_of
+from evenmatch.solvers.teams.pairs import M_APART, TINY, enemy_bits, with_bits
+
+BOARD = (
+    "Tuple((int32[:,::1], float32[:,:,::1], int32[:,:,::1], float32[:,::1], int64[:,::1], "
+    "float64[:,::1], int64[::1], int64[::1]))"
+)
+
+ALL_RULES = 1 << 30
+"""Of rules broken as many as never are: an evaluation counts all of them."""
+
+
+class Board(NamedTuple):
+    """Matches under work.
+
+    Args:
+        seat: Shape (rows, k): player of each place, -1 = free. Where divisions are found by the
+            evaluation, the places of a match are in falling order of party sizes; else they go
+            team by team, and so within each team.
+        local: Shape (rows, pairs, 2): `Pairs.costs` of each pair of places (01, 02, ... 12, ...).
+        bits: The same memory as integers.
+        sums: Shape (3, ...): room: costs and gaps of options, what they are summed from.
+        order: Shape (3, k): room: the place of each seat of a team; a count; a count.
+        states: Shape (2, states): room for the assignment to roles.
+        found: Shape (3,): the option chosen by the last evaluation, and rules broken; how many of
+            them are enough, so that an evaluation may stop.
+        keys: Shape (rows,): key of each row's options, if there are any.
+    """
+
+    seat: Places
+    local: Singles
+    bits: Places
+    sums: Singles
+    order: Ints
+    states: Floats
+    found: Ints
+    keys: Ints
+
+
+def board_of(scene: Scene, rows: int) -> Board:
+    """Return an empty board with so many rows."""
+    k = int(scene.team_start[-1])
+    widths = np.diff(scene.option_first)
+    states = int(np.prod(scene.role_seats + 1))
+    local = np.zeros((rows, max(k * (k - 1) // 2, 1), 2), dtype=np.float32)
+    return Board(
+        np.full((rows, k), -1, dtype=np.int32),
+        local,
+        local.view(np.int32),
+        np.zeros((3, max(int(widths.max(initial=1)), local.shape[1], k)), dtype=np.float32),
+        np.zeros((3, k), dtype=np.int64),
+        np.zeros((2, states)),
+        np.array([0, 0, ALL_RULES], dtype=np.int64),
+        np.zeros(rows, dtype=np.int64),
+    )
+
+
+@kernel(f"void({SCENE}, {BOARD}, int64, int64, int64, int64)", inline=True, allocates=False)
+def _load_pair(scene: Scene, board: Board, row: int, at: int, i: int, j: int) -> None:
+    """Write the costs of one pair of a row."""
+    measures, shares, costs = scene[0], scene[1], scene[2]
+    local, bits = board[1], board[2]
+    if costs.shape[0] > 0:
+        local[row, at, 0] = costs[i, j, 0]
+        local[row, at, 1] = costs[i, j, 1]
+        return
+    as_enemies, as_mates, ping, flags = pair_of(measures, i, j, False)
+    local[row, at, 0] = max(as_enemies * shares[0] + ping * shares[1], TINY)
+    local[row, at, 1] = max(as_mates * shares[0] + ping * shares[2], TINY)
+    apart = M_APART if flags & (APART | NOT_MATES) else 0
+    bits[row, at, 0] = with_bits(bits[row, at, 0], enemy_bits(flags), 7)
+    bits[row, at, 1] = with_bits(bits[row, at, 1], apart, 1)
+
+
+@kernel(f"int64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def _key_of(scene: Scene, board: Board, row: int) -> int:
+    """Return the key of a row's options."""
+    first, party, radix, seat = scene[4], scene[5], scene[17], board[0]
+    key, p = 0, 0
+    while p < seat.shape[1]:
+        own = party[seat[row, p]]
+        size = first[own + 1] - first[own]
+        key += radix[size]
+        p += size
+    return key
+
+
+@kernel(f"void({SCENE}, {BOARD}, int64, int64)", allocates=False)
+def load_pairs(scene: Scene, board: Board, row: int, source: int) -> None:
+    """Write the costs of a row's pairs, copying those that an older row has at the same places.
+
+    Args:
+        scene: The scene.
+        board: The board.
+        row: The row; its seats are known.
+        source: The older row; -1 = none.
+    """
+    seat, local, keys = board[0], board[1], board[7]
+    if scene[18].shape[0] > 1:
+        keys[row] = _key_of(scene, board, row)
+    at = 0
+    for p in range(seat.shape[1]):
+        i = seat[row, p]
+        is_new = source < 0 or i != seat[source, p]
+        for q in range(p + 1, seat.shape[1]):
+            j = seat[row, q]
+            if not is_new and j == seat[source, q]:
+                local[row, at, 0] = local[source, at, 0]
+                local[row, at, 1] = local[source, at, 1]
+            elif i >= 0 and j >= 0:
+                _load_pair(scene, board, row, at, i, j)
+            at += 1
+
+
+@kernel(f"void({SCENE}, {BOARD}, int64, int64, int64)", inline=True, allocates=False)
+def load_place(scene: Scene, board: Board, row: int, source: int, place: int) -> None:
+    """Write the costs of a row's pairs where one place alone differs from an older row."""
+    seat, local, keys = board[0], board[1], board[7]
+    k = seat.shape[1]
+    keys[row] = keys[source]
+    for pair in range(local.shape[1]):
+        local[row, pair, 0] = local[source, pair, 0]
+        local[row, pair, 1] = local[source, pair, 1]
+    own = seat[row, place]
+    for p in range(place):
+        if seat[row, p] >= 0:
+            at = p * k - p * (p + 1) // 2 + place - p - 1
+            _load_pair(scene, board, row, at, seat[row, p], own)
+    at = place * k - place * (place + 1) // 2
+    for q in range(place + 1, k):
+        if seat[row, q] >= 0:
+            _load_pair(scene, board, row, at, own, seat[row, q])
+        at += 1

@@ -1,0 +1,397 @@
+"""What goes over HTTP: request and response types, and how a bad body is explained.
+
+Types are strict: an unknown field, a wrong type, NaN or an infinity is refused with a JSON pointer
+to the offending part. The OpenAPI page is made from these types, so they are the one place where a
+name of the interface is written down.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from evenmatch.errors import InvalidTicket, Refusal
+from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.wire.decoding import BAD, explained
+from evenmatch.wire.decoding import InvalidRequest as InvalidRequest
+from evenmatch.wire.matches import MatchState
+
+BATCH_MAX = 1_000
+"""Tickets of one request, unless the server's limits say less."""
+
+ShapeT = TypeVar("ShapeT")
+
+
+class CreateTicket(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A party asks to play.
+
+    Args:
+        players: Who plays together: 1 or more.
+        queues: Where to wait; empty means the server's first queue.
+        attributes: Facts of the party; they count for each of its players.
+    """
+
+    players: tuple[Player, ...]
+    queues: tuple[str, ...] = ()
+    attributes: dict[str, Value] = {}
+
+
+class TicketCreated(msgspec.Struct, frozen=True, gc=False):
+    """The ticket of a create, new or live already.
+
+    Args:
+        id: Its id, for all further requests.
+        state: Its state: `waiting`, or what became of it at once.
+        queues: The queues that it waits in.
+        enqueued_at: When its wait began, engine time in seconds.
+    """
+
+    id: str
+    state: str
+    queues: tuple[str, ...]
+    enqueued_at: float
+
+
+class ItemCreated(msgspec.Struct, frozen=True, gc=False):
+    """One ticket of an array: as if it had been created alone with this HTTP status.
+
+    Args:
+        status: 201 if it is new, 200 if its players already waited with it.
+        id: Its id, for all further requests.
+        state: Its state: `waiting`, or what became of it at once.
+        queues: The queues that it waits in.
+        enqueued_at: When its wait began, engine time in seconds.
+    """
+
+    status: int
+    id: str
+    state: str
+    queues: tuple[str, ...]
+    enqueued_at: float
+
+
+class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """An error.
+
+    Args:
+        error: A code that programs may rely on.
+        message: What was given, what is allowed, what to do.
+        where: JSON pointer to the offending part of the request, or "".
+        ticket: The live ticket that stands in the way.
+        match: The match that came first.
+        next: Where a feed goes on whose older matches are no longer kept.
+        roster_version: That of a match which was filled since the caller looked.
+        version: That of the configuration in force, which was changed since the caller looked.
+        seconds: Seconds after which the same may be asked again, where that is known.
+    """
+
+    error: str
+    message: str
+    where: str = msgspec.field(default_factory=str)
+    ticket: str | None = None
+    match: str | None = None
+    next: int | None = None
+    roster_version: int | None = None
+    version: int | None = None
+    seconds: float | None = None
+
+
+class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One ticket of an array that was refused; the others are not affected.
+
+    Args:
+        status: The HTTP status that it would have been answered with alone.
+        error: A code that programs may rely on.
+        message: What was given, what is allowed, what to do.
+        where: JSON pointer to the offending part of this ticket, or "".
+        ticket: The live ticket that stands in the way.
+        match: The match that came first.
+        seconds: Seconds after which the same may be asked again, where that is known.
+    """
+
+    status: int
+    error: str
+    message: str
+    where: str = msgspec.field(default_factory=str)
+    ticket: str | None = None
+    match: str | None = None
+    seconds: float | None = None
+
+
+class Estimate(msgspec.Struct, frozen=True, gc=False):
+    """How long a waiting ticket will probably wait, seconds from now.
+
+    All three are equal where the moment is known.
+
+    Args:
+        p50: Half of such tickets wait no longer.
+        low: A tenth of them wait no longer.
+        high: Nine tenths of them wait no longer.
+    """
+
+    p50: float
+    low: float
+    high: float
+
+
+class TicketState(msgspec.Struct, frozen=True, gc=False):
+    """A ticket as its owner sees it.
+
+    Args:
+        id: Its id.
+        state: `waiting`; `proposed` while a match waits for its players' acceptance; `matched`;
+            `assigned` once the match has a server; or how it ended without a match.
+        wait: Seconds that it has waited so far, or waited in all.
+        reason: Why it was cancelled (`player`, `operator`, `silent`, `declined`,
+            `waits_elsewhere`) or expired (`deadline`, `queue_changed`).
+        match: The id of the match that it is in, or is asked about; of a cancelled ticket, the one
+            whose ready-check ended it: `silent` with a match did not answer it, and without one its
+            client gave no sign of life.
+        assignment: Where the match is played, as the game's backend has put it.
+        estimate: How long it will probably wait; null while too little is known.
+        answer_within: Seconds that are left to accept; only until all its players have accepted.
+        long_wait: True if the players may have walked away, since they had waited for long when
+            they were asked: call them louder.
+        accepted: Its players who have accepted; only while the match waits for acceptance.
+    """
+
+    id: str
+    state: str
+    wait: float
+    reason: str | None = None
+    match: str | None = None
+    assignment: dict[str, str] | None = None
+    estimate: Estimate | None = None
+    answer_within: float | UnsetType = UNSET
+    long_wait: bool | UnsetType = UNSET
+    accepted: tuple[str, ...] | UnsetType = UNSET
+
+
+class TicketListed(TicketState, frozen=True, gc=False, kw_only=True):
+    """A ticket in the list of a player's.
+
+    Args:
+        queues: The queues that it waits in, or waited in.
+        enqueued_at: When its wait began, engine time in seconds.
+    """
+
+    queues: tuple[str, ...]
+    enqueued_at: float
+
+
+class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
+    """How a cancelled ticket ended.
+
+    Args:
+        state: Always `cancelled`.
+    """
+
+    state: str
+
+
+class PlayerRating(msgspec.Struct, frozen=True, gc=False):
+    """What is stored of a player in a ladder.
+
+    Args:
+        player: The player's id.
+        ladder: The ladder that the rating belongs to; queues may share one.
+        mean: The estimate, in points of the rating system.
+        deviation: Its standard deviation now, in points; it grows while the player is away.
+        volatility: Glicko-2's volatility; null with other systems.
+    """
+
+    player: str
+    ladder: str
+    mean: float
+    deviation: float
+    volatility: float | None
+
+
+class QueueState(msgspec.Struct, frozen=True, gc=False):
+    """A queue, and how many wait in it.
+
+    Args:
+        name: Its name.
+        players: Seats of each team.
+        wait_max: The longest wait in seconds; null without a deadline.
+        policy: The SPEC of the policy that decides.
+        waiting: Tickets that wait in it now.
+        fault: Why the queue makes no matches any more; null while all is well.
+        paused: Whether it takes no tickets and makes no matches, because an operator paused it.
+    """
+
+    name: str
+    players: tuple[int, ...]
+    wait_max: float | None
+    policy: str
+    waiting: int
+    fault: str | None = None
+    paused: bool = False
+
+
+class WaitStats(msgspec.Struct, frozen=True, gc=False):
+    """Waits of the players matched last, seconds; null before the first match.
+
+    Args:
+        p50: Half of them waited no longer.
+        p90: Nine tenths of them waited no longer.
+        p99: 99 of 100 waited no longer.
+    """
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+
+
+class CellWait(msgspec.Struct, frozen=True, gc=False):
+    """What tickets of one cell have to expect that come now, seconds; as in `Estimate`.
+
+    Args:
+        size: Players of a ticket.
+        region: The best region; null if none is known.
+        decile: 1 for the weakest tenth of the players to 10; null if it is not known.
+        waiting: Tickets of the cell that wait now.
+        matches: Matched tickets that the figures rest on; older ones count less.
+        p50: Half of such tickets wait no longer, seconds.
+        low: A tenth of them wait no longer, seconds.
+        high: Nine tenths of them wait no longer, seconds.
+    """
+
+    size: int
+    region: str | None
+    decile: int | None
+    waiting: int
+    matches: float
+    p50: float
+    low: float
+    high: float
+
+
+class QueueStats(msgspec.Struct, frozen=True, gc=False):
+    """How a queue does: now, in the last minute of engine time, and since the server started.
+
+    A match that was called off is taken out of all figures again.
+
+    Args:
+        queue: Its name.
+        now: Engine time, seconds.
+        waiting: Tickets that wait now.
+        arrivals_per_minute: Tickets that came in the last minute.
+        matches_per_minute: Matches made in the last minute.
+        wait: Waits of the players matched last.
+        arrivals: Tickets since the server started.
+        matched: Players matched since the server started.
+        matches: Matches made since the server started.
+        recent: The last matches.
+        estimate: How long tickets will wait that come now; null while too little is known.
+        cells: The same by party size, region and skill; empty while too little is known.
+    """
+
+    queue: str
+    now: float
+    waiting: int
+    arrivals_per_minute: float
+    matches_per_minute: float
+    wait: WaitStats
+    arrivals: int
+    matched: int
+    matches: int
+    recent: tuple[MatchState, ...]
+    estimate: Estimate | None = None
+    cells: tuple[CellWait, ...] = ()
+
+
+_create: msgspec.json.Decoder[CreateTicket | tuple[CreateTicket, ...]] = msgspec.json.Decoder(
+    CreateTicket | tuple[CreateTicket, ...]
+)
+_one: msgspec.json.Decoder[CreateTicket] = msgspec.json.Decoder(CreateTicket)
+_items = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
+
+
+def decode_create(
+    body: bytes, *, batch_max: int = BATCH_MAX
+) -> CreateTicket | tuple[CreateTicket | Refusal, ...]:
+    """Return the ticket or the tickets of a create; in an array, what is wrong with an item.
+
+    Raises:
+        InvalidTicket: The body is not a ticket; `where` points into it.
+        InvalidRequest: The body is neither a ticket nor an array.
+    """
+    created: CreateTicket | tuple[CreateTicket | Refusal, ...]
+    try:
+        created = _create.decode(body)
+    except BAD as error:
+        if body.lstrip()[:1] != b"[":
+            raise explained(error, body, CreateTicket, "a ticket or an array of them") from None
+        created = _decode_items(body, batch_max)
+    if type(created) is tuple and not 1 <= len(created) <= batch_max:
+        raise InvalidTicket(f"an array holds 1 to {batch_max} tickets, got {len(created)}")
+    return created
+
+
+def _decode_items(body: bytes, batch_max: int) -> tuple[CreateTicket | Refusal, ...]:
+    """Decode an array that has malformed items one by one, so that the others are taken."""
+    try:
+        items = _items.decode(body)
+    except BAD as error:
+        raise explained(error, body, CreateTicket, "an array of tickets") from None
+    found: list[CreateTicket | Refusal] = []
+    # Beyond the limit the array is refused for its length; only that still counts.
+    for raw in items if len(items) <= batch_max else ():
+        try:
+            found.append(_one.decode(raw))
+        except BAD as error:
+            refusal = explained(error, bytes(raw), CreateTicket, "a ticket", subject="an item")
+            found.append(InvalidTicket(refusal.message, where=refusal.where))
+    if not found:
+        raise InvalidTicket(f"an array holds 1 to {batch_max} tickets, got {len(items)}")
+    return tuple(found)
+
+
+def decode(body: bytes, shape: type[ShapeT], what: str) -> ShapeT:
+    """Return a request's body, `what` in words, as this type.
+
+    Raises:
+        InvalidRequest: The body is something else; `where` points into it.
+    """
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except BAD as error:
+        refusal = explained(error, body, shape, what)
+        raise InvalidRequest(refusal.message, where=refusal.where) from None
+
+
+def new_ticket(created: CreateTicket) -> NewTicket:
+    """Return the engine's ticket; sets of words are sorted, so that equal sets are equal.
+
+    Raises:
+        InvalidTicket: A player's id cannot be read.
+    """
+    _sort_sets(created.attributes)
+    for at, player in enumerate(created.players):
+        _sort_sets(player.attributes)
+        if not player.id.isprintable() or player.id.isspace():
+            _check_id(player.id, f"/players/{at}/id")
+    return NewTicket(created.players, created.queues, created.attributes)
+
+
+def _check_id(name: str, where: str) -> None:
+    """Refuse ids that are blank or hold control characters; joined emoji are fine."""
+    if name.isspace():
+        raise InvalidTicket("a player's id may not be blank", where=where)
+    for character in name:
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
+            raise InvalidTicket(
+                f"a player's id may not hold control characters, got {character!r}", where=where
+            )
+
+
+def _sort_sets(values: dict[str, Value]) -> None:
+    for name, value in values.items():
+        if type(value) is tuple:
+            values[name] = tuple(sorted(set(value)))
