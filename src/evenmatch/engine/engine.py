@@ -32,8 +32,8 @@ from evenmatch.engine.outcomes.reports import Outcomes
 from evenmatch.engine.ready_check.acceptance import Acceptance
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.state.lookup import find_match, find_ticket, too_late
-from evenmatch.engine.state.rosters import Roster
-from evenmatch.engine.state.rows import KeptMatch, TicketView
+from evenmatch.engine.state.reducers import apply, seal
+from evenmatch.engine.state.rows import KeptMatch, Roster, TicketView
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError
 from evenmatch.model.events import (
@@ -180,7 +180,7 @@ class Engine:
         if not changes_state(given, events):
             return Record(0, given, events)
         record = Record(house.tables.sequence + 1, given, events)
-        house.tables.seal(record)
+        seal(house.tables, record)
         self._recounts.hear(events)
         assert house.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
@@ -197,7 +197,7 @@ class Engine:
     def apply(self, record: Record) -> None:
         """Fold a record of the journal; call `resume` after the last one."""
         before, seed = dict(self.tables.queues), self.tables.seed
-        self.tables.apply(record)
+        apply(self.tables, record)
         if type(record.input) is Configure:
             self._changed |= changed_since(before, seed, self.tables)
 

@@ -7,6 +7,7 @@ import pytest
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.admission import admit, existing, fits, refused
 from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue
 from evenmatch.model.events import Accepted, Configured, Matched, Refused
@@ -26,10 +27,10 @@ def tables(
     *queues: Queue, waiting: tuple[NewTicket, ...] = (), pause: tuple[str, ...] = ()
 ) -> Tables:
     made = Tables()
-    made.fold(Configure(0.0, queues or (queue(),), pause=pause), Configured())
+    fold(made, Configure(0.0, queues or (queue(),), pause=pause), Configured())
     given = Enqueue(0.0, waiting)
     for item in range(len(waiting)):
-        made.fold(given, Accepted(item, f"s0-{item + 1}", item + 1))
+        fold(made, given, Accepted(item, f"s0-{item + 1}", item + 1))
     return made
 
 
@@ -246,7 +247,7 @@ def test_player_may_wait_in_another_group() -> None:
 def test_player_of_a_live_exclusive_match_is_refused_with_the_match() -> None:
     playing = tables(queue(exclusive_match=True), waiting=(new_ticket("a"), new_ticket("b")))
     match = Match("s0-m1", "main", 0.0, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), (("a",), ("b",)))
-    playing.fold(Enqueue(0.0, ()), Matched(match))
+    fold(playing, Enqueue(0.0, ()), Matched(match))
 
     enter(new_ticket("c"), playing)
     with pytest.raises(AlreadyWaiting) as caught:

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.state.rosters import OPENS_PER_MINUTE, Roster
+from evenmatch.engine.state.rosters import OPENS_PER_MINUTE
+from evenmatch.engine.state.rows import Roster
 from evenmatch.engine.state.snapshot import (
     decode_snapshot,
     encode_snapshot,

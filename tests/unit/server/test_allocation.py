@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from evenmatch.config.files import load_server
-from evenmatch.engine.state.rosters import Roster
+from evenmatch.engine.state.rows import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.match import Match

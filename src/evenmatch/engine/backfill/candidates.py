@@ -18,7 +18,7 @@ from evenmatch.criteria.roles import assign, ranks_of
 from evenmatch.criteria.rules import side_of
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.waiting_columns import LOOK_AT_MOST
-from evenmatch.engine.state.rosters import Roster, Seated
+from evenmatch.engine.state.rows import Roster, Seated
 from evenmatch.model.ticket import Ticket
 
 SEATINGS_MOST = 16

@@ -21,7 +21,8 @@ from evenmatch.engine.backfill.search import Fills
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
 from evenmatch.engine.matching.scheduler import House
 from evenmatch.engine.state.lookup import find_match
-from evenmatch.engine.state.rosters import MINUTE, OPENS_PER_MINUTE, Roster
+from evenmatch.engine.state.rosters import MINUTE, OPENS_PER_MINUTE
+from evenmatch.engine.state.rows import Roster
 from evenmatch.errors import (
     InvalidOpening,
     NoBackfill,

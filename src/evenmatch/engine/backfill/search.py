@@ -39,7 +39,7 @@ from evenmatch.engine.backfill.open_match_table import Screen
 from evenmatch.engine.matching.decision_check import off_side
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import House
-from evenmatch.engine.state.rosters import Roster
+from evenmatch.engine.state.rows import Roster
 from evenmatch.model.events import Assigned, Matched
 from evenmatch.model.match import Match, Priority
 from evenmatch.model.ticket import Ticket

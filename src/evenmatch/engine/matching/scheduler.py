@@ -17,6 +17,7 @@ from evenmatch.engine.matching.deadlines import Deadlines, Entry, Timer
 from evenmatch.engine.matching.decision_check import check_grouping, describe
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.rows import KeptMatch, Proposal
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import PolicyError
@@ -102,7 +103,7 @@ class House:
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
         self.events.append(event)
-        self.tables.fold(self._input, event)
+        fold(self.tables, self._input, event)
         if type(event) is Finished and self.fills is not None:
             self.fills.over(event.match)
 

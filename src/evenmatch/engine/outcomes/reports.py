@@ -24,8 +24,8 @@ from evenmatch.engine.matching.scheduler import House
 from evenmatch.engine.outcomes.match_history import Lineup, lineup_of
 from evenmatch.engine.outcomes.rating_ladders import Rate
 from evenmatch.engine.outcomes.results import result_of
-from evenmatch.engine.state.rows import KeptMatch
-from evenmatch.engine.state.stored_ratings import Period, StoredRating, aged, period_of
+from evenmatch.engine.state.rows import KeptMatch, Period, StoredRating
+from evenmatch.engine.state.stored_ratings import aged, period_of
 from evenmatch.errors import NotInMatch, OutcomeDiffers, OutcomeDisputed, Overloaded, TooLate
 from evenmatch.model.events import (
     Counted,

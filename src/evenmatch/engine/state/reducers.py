@@ -1,4 +1,4 @@
-"""What each of the rarer events changes in the tables; `Tables.fold` does the frequent ones itself.
+"""What each event changes in the tables, for the live engine and for recovery alike.
 
 A fold stores what the event says and computes nothing that a later version might compute otherwise.
 One thing is its own to say: which record last `changed` a ticket, that is, after which its owner is
@@ -11,18 +11,22 @@ one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
-from evenmatch.criteria.percentile import parts_of
+from evenmatch.criteria.percentile import parts_of, remember
 from evenmatch.engine.admission.ticket_update import refreshed
-from evenmatch.engine.state.encounters import forget_unlimited, with_counts
-from evenmatch.engine.state.last_opponents import forget_unasked
-from evenmatch.engine.state.rosters import closed, opened, voided, with_server
-from evenmatch.engine.state.rows import Failed, Penalty, Proposal
-from evenmatch.engine.state.stored_ratings import OUTCOME_FOLDS
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.encounters import forget_unlimited, note_played, with_counts
+from evenmatch.engine.state.last_opponents import forget_unasked, note_meetings, with_meetings
+from evenmatch.engine.state.retention import forget
+from evenmatch.engine.state.rosters import begin_roster, closed, finish, opened, voided, with_server
+from evenmatch.engine.state.rows import Failed, KeptMatch, Key, Penalty, Proposal, Waiting
+from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, seed_ratings, with_ratings
 from evenmatch.model.events import (
+    Accepted,
     Assigned,
     Cancelled,
     Closed,
@@ -36,6 +40,7 @@ from evenmatch.model.events import (
     JobAsked,
     JobSettled,
     LeftQueue,
+    Matched,
     Opened,
     Penalised,
     Prolonged,
@@ -47,10 +52,87 @@ from evenmatch.model.events import (
     Updated,
     Voided,
 )
-from evenmatch.model.inputs import Assign, Configure, Input, Update
+from evenmatch.model.inputs import Assign, Configure, Enqueue, Input, Update
+from evenmatch.model.ticket import Ticket
 
-if TYPE_CHECKING:
-    from evenmatch.engine.state.state import Tables
+
+def apply(tables: Tables, record: Record) -> None:
+    """Fold a whole record, as recovery does."""
+    for event in record.events:
+        fold(tables, record.input, event)
+    seal(tables, record)
+
+
+def fold(tables: Tables, given: Input, event: Event) -> None:
+    """Fold one event of the record that is being made or applied."""
+    REDUCERS[type(event)](tables, given, event)
+
+
+def seal(tables: Tables, record: Record) -> None:
+    """End a record: note its number, instant and key, and forget what is too old."""
+    given = record.input
+    tables.sequence, tables.now = record.sequence, given.now
+    if isinstance(given, Enqueue) and given.key is not None:
+        tables.keys[given.key] = Key(given.digest, given.now, tables.results(record))
+    forget(tables)
+
+
+def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
+    assert isinstance(given, Enqueue)
+    new = with_ratings(given.tickets[event.item], event.ratings)
+    names = new.queues or (next(iter(tables.queues)),)
+    queues = [tables.queues[name] for name in names]
+    group = queues[0].group
+    players = new.players
+    if tables.met:
+        players = with_meetings(new, queues, tables.met)
+    if played := tables.played.get(group):
+        players = with_counts(new, players, queues, played, given.now)
+    ticket = Ticket(event.ticket, event.sequence, given.now, players, names, new.attributes)
+    if event.percentiles or tables.recent:
+        places = {key: placed.places for key, placed in event.percentiles.items()}
+        ticket = replace(ticket, percentiles=places)
+        remember(new, names, event.percentiles, tables.recent)
+    tables.waiting[event.ticket] = Waiting(ticket, names, tables.sequence + 1)
+    live = tables.players.setdefault(group, {})
+    for player in new.players:
+        live[player.id] = event.ticket
+    tables.counters.accepted += 1
+
+
+def _matched(tables: Tables, given: Input, event: Matched) -> None:
+    match, now = event.match, given.now
+    proposal = tables.proposals.pop(match.id, None)
+    if proposal is not None:
+        tables.counters.repaired += proposal.version > 0
+    queue = tables.queues[match.queue] if proposal is None else proposal.queue
+    base = tables.matches.get(match.extends) if match.extends is not None else None
+    if queue.rating is not None:
+        seed_ratings(tables, match, queue)
+    tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
+    if queue.pair_limits:
+        note_played(tables.played, match, tables.waiting, (queue, *tables.queues.values()))
+    for ticket_id in match.tickets:
+        tables.end(now, ticket_id, "matched", None, match.id)
+    tables.matches[match.id] = KeptMatch(
+        tables.sequence + 1,
+        match,
+        queue.exclusive_match or queue.backfill is not None,
+        now + queue.match_max if base is None else base.ends_at,
+    )
+    begin_roster(tables, match, queue, tickets)
+    if queue.exclusive_match:
+        busy = tables.busy.setdefault(queue.group, {})
+        for team in match.players:
+            for player in team:
+                busy[player] = match.id
+    if queue.remembers and match.queue in tables.queues:
+        note_meetings(tables.met, match, queue.group, tables.queues.values())
+    counters = tables.counters
+    counters.matched += len(match.tickets)
+    counters.matches += 1
+    counters.bots += match.bots
+    counters.filled += match.extends is not None
 
 
 def _configured(tables: Tables, given: Input, event: Configured) -> None:
@@ -108,7 +190,7 @@ def _assigned(tables: Tables, given: Input, event: Assigned) -> None:
 
 def _finished(tables: Tables, given: Input, event: Finished) -> None:
     del given
-    tables.finish(event.match)
+    finish(tables, event.match)
 
 
 def _job_asked(tables: Tables, given: Input, event: JobAsked) -> None:
@@ -217,7 +299,9 @@ def _claim(tables: Tables, ticket_ids: tuple[str, ...], match_id: str | None) ->
         waiting[ticket_id] = replace(waiting[ticket_id], match=match_id, changed=changed)
 
 
-FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
+REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
+    Accepted: _accepted,
+    Matched: _matched,
     Assigned: _assigned,
     Closed: closed,
     Opened: opened,
@@ -240,5 +324,5 @@ FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     SeatsFreed: _seats_freed,
     Skipped: _nothing,
     Updated: _updated,
-    **OUTCOME_FOLDS,
+    **OUTCOME_REDUCERS,
 }

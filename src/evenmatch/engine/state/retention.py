@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from evenmatch.engine.state.rosters import lay_down
+from evenmatch.engine.state.rosters import finish, lay_down
 from evenmatch.engine.state.rows import KEEP_ENDED
-
-if TYPE_CHECKING:
-    from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.state import Tables
 
 KEEP_MATCHES = 86_400.0
 """Seconds for which matches are kept."""
@@ -58,7 +56,7 @@ def forget(tables: Tables) -> None:
     for match_id in _first(
         tables.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
     ):
-        tables.finish(match_id)
+        finish(tables, match_id)
         kept = tables.matches.pop(match_id)
         tables.rosters.pop(match_id, None)
         tables.forgotten[kept.match.queue] = kept.made

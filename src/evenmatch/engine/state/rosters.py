@@ -11,71 +11,20 @@ match itself when its roster goes. What is here folds events; `backfill` decides
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
+from evenmatch.engine.state.rows import Roster
+from evenmatch.engine.state.state import Tables
 from evenmatch.model.events import Closed, Opened, Voided
 from evenmatch.model.inputs import Input
-from evenmatch.model.match import Match, OpenMatch
-from evenmatch.model.queue import Backfill, Queue
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-
-if TYPE_CHECKING:
-    from evenmatch.engine.state.state import Tables
 
 OPENS_PER_MINUTE = 10
 """How often one match may be opened in a minute; heartbeats do not count."""
 MINUTE = 60.0
-
-Seated = tuple[tuple[Ticket, ...], ...]
-"""Tickets by team, without the players who have left."""
-
-
-class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Who plays in a running match.
-
-    Args:
-        queue: Name of its queue.
-        seats: Seats by team.
-        teams: The tickets that play now, by team, without the players who have left.
-        roles: The role of each player who plays now; empty where there are none.
-        region: Where it is played; None where nothing says so.
-        version: How often it has been filled.
-        since: Instant from which seats are free, seconds.
-        left: Players who have left; they never come back to this match.
-        fills: The matches that filled it.
-        backfill: Whether it may be filled; None: it is kept only until it has a server.
-        allocation: Name of the hook that is to find a server; None where it has one.
-        open: The free seats that are to be filled; None while it asks for nobody.
-        opened: The last instants at which it was opened.
-    """
-
-    queue: str
-    seats: tuple[int, ...]
-    teams: Seated
-    roles: dict[str, str] = {}
-    region: str | None = None
-    version: int = 0
-    since: float = 0.0
-    left: tuple[str, ...] = ()
-    fills: tuple[str, ...] = ()
-    backfill: Backfill | None = None
-    allocation: str | None = None
-    open: OpenMatch | None = None
-    opened: tuple[float, ...] = ()
-
-    @property
-    def players(self) -> tuple[tuple[str, ...], ...]:
-        """Return the ids of those who play now, by team."""
-        return tuple([tuple([p.id for t in team for p in t.players]) for team in self.teams])
-
-    @property
-    def free(self) -> tuple[int, ...]:
-        """Return the free seats by team; computer players give theirs up."""
-        sizes = [sum([ticket.size for ticket in team]) for team in self.teams]
-        return tuple([seats - size for seats, size in zip(self.seats, sizes, strict=True)])
 
 
 def keeps_roster(queue: Queue) -> bool:
@@ -193,7 +142,7 @@ def voided(tables: Tables, given: Input, event: Voided) -> None:
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):
-        tables.finish(match_id)
+        finish(tables, match_id)
         match = tables.matches[match_id].match
         for played in tables.played.values():
             played.take_back(match)
@@ -207,11 +156,25 @@ def voided(tables: Tables, given: Input, event: Voided) -> None:
     tables.counters.returned += len(event.tickets)
 
 
+def finish(tables: Tables, match_id: str) -> None:
+    """Let the players of a live match queue again; nobody joins it any more."""
+    kept = tables.matches.get(match_id)
+    if kept is None or not kept.live:
+        return
+    over(tables, match_id)
+    tables.matches[match_id] = replace(tables.matches[match_id], live=False)
+    for busy in tables.busy.values():
+        for team in kept.match.players:
+            for player in team:
+                if busy.get(player) == match_id:
+                    del busy[player]
+
+
 def over(tables: Tables, match_id: str) -> None:
     """Forget the roster of a match that is over, and end those that filled it."""
     lay_down(tables, match_id)
     for fill in tables.matches[match_id].fills:
-        tables.finish(fill)
+        finish(tables, fill)
 
 
 def lay_down(tables: Tables, match_id: str) -> None:

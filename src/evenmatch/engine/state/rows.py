@@ -1,4 +1,4 @@
-"""What the engine remembers of tickets, matches and proposals: the rows of its tables."""
+"""What the engine remembers of tickets, matches, proposals and players: the rows of its tables."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from evenmatch.model.events import Refused
 from evenmatch.model.match import Match, OpenMatch
-from evenmatch.model.outcome import MatchOutcome
-from evenmatch.model.queue import Queue
+from evenmatch.model.outcome import MatchOutcome, Result
+from evenmatch.model.queue import Backfill, Queue
+from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Ticket
 
 KEEP_ENDED = 600.0
@@ -168,3 +169,91 @@ class Penalty(msgspec.Struct, frozen=True, gc=False):
     count: int
     at: float
     until: float
+
+
+Seated = tuple[tuple[Ticket, ...], ...]
+"""Tickets by team, without the players who have left."""
+
+
+class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Who plays in a running match.
+
+    Args:
+        queue: Name of its queue.
+        seats: Seats by team.
+        teams: The tickets that play now, by team, without the players who have left.
+        roles: The role of each player who plays now; empty where there are none.
+        region: Where it is played; None where nothing says so.
+        version: How often it has been filled.
+        since: Instant from which seats are free, seconds.
+        left: Players who have left; they never come back to this match.
+        fills: The matches that filled it.
+        backfill: Whether it may be filled; None: it is kept only until it has a server.
+        allocation: Name of the hook that is to find a server; None where it has one.
+        open: The free seats that are to be filled; None while it asks for nobody.
+        opened: The last instants at which it was opened.
+    """
+
+    queue: str
+    seats: tuple[int, ...]
+    teams: Seated
+    roles: dict[str, str] = {}
+    region: str | None = None
+    version: int = 0
+    since: float = 0.0
+    left: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    backfill: Backfill | None = None
+    allocation: str | None = None
+    open: OpenMatch | None = None
+    opened: tuple[float, ...] = ()
+
+    @property
+    def players(self) -> tuple[tuple[str, ...], ...]:
+        """Return the ids of those who play now, by team."""
+        return tuple([tuple([p.id for t in team for p in t.players]) for team in self.teams])
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Return the free seats by team; computer players give theirs up."""
+        sizes = [sum([ticket.size for ticket in team]) for team in self.teams]
+        return tuple([seats - size for seats, size in zip(self.seats, sizes, strict=True)])
+
+
+class StoredRating(msgspec.Struct, frozen=True, gc=False):
+    """A rating, and the instant of the period, or of the outcome, in which it was made."""
+
+    rating: Rating
+    at: float
+
+
+Ladder = dict[str, StoredRating]
+"""Ratings by player, longest inactive first."""
+
+
+class Period(msgspec.Struct):
+    """The outcomes of a rating period, which are rated together.
+
+    Args:
+        system: The SPEC by which they are rated.
+        seconds: How long a period is.
+        starts_at: Engine time.
+        ends_at: Engine time; while its outcomes are rated, that of the next slice.
+        results: By match.
+        played: The matches of each player, by the player's first match.
+        before: Ratings at the start, of those who have their new ones already.
+    """
+
+    system: str
+    seconds: float
+    starts_at: float
+    ends_at: float
+    results: dict[str, Result] = {}
+    played: dict[str, tuple[str, ...]] = {}
+    before: dict[str, StoredRating | None] = {}
+
+    def copy(self) -> Period:
+        """Return a copy that later folds do not touch."""
+        return msgspec.structs.replace(
+            self, results=dict(self.results), played=dict(self.played), before=dict(self.before)
+        )

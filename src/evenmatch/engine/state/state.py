@@ -6,9 +6,9 @@
        |------> cancelled <-----'
        `------> expired
 
-Each ticket is in exactly one state and ends exactly once. `fold` is the only function that changes
-the tables; the live engine and recovery call the same one, so a journal always rebuilds the state
-it came from. Nothing here decides.
+Each ticket is in exactly one state and ends exactly once. `reducers.fold` is the only function that
+changes the tables; the live engine and recovery call the same one, so a journal always rebuilds the
+state it came from. Nothing here decides.
 """
 
 from __future__ import annotations
@@ -18,31 +18,28 @@ from collections.abc import Iterable
 
 import msgspec
 
-from evenmatch.criteria.percentile import Recent, remember
+from evenmatch.criteria.percentile import Recent
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.counters import Counters
-from evenmatch.engine.state.encounters import Played, note_played, with_counts
-from evenmatch.engine.state.last_opponents import Meetings, note_meetings, with_meetings
-from evenmatch.engine.state.reducers import FOLDS
-from evenmatch.engine.state.retention import forget
-from evenmatch.engine.state.rosters import Roster, begin_roster, over
+from evenmatch.engine.state.encounters import Played
+from evenmatch.engine.state.last_opponents import Meetings
 from evenmatch.engine.state.rows import (
     KEEP_ENDED,
     Ended,
     Failed,
     KeptMatch,
     Key,
+    Ladder,
     Penalty,
+    Period,
     Proposal,
+    Roster,
     TicketView,
     Waiting,
     live_view,
 )
-from evenmatch.engine.state.stored_ratings import Ladder, Period, seed_ratings, with_ratings
 from evenmatch.errors import Forgotten
-from evenmatch.model.events import Accepted, Event, Existing, Matched, Refused
-from evenmatch.model.inputs import Enqueue, Input
-from evenmatch.model.match import Match
+from evenmatch.model.events import Accepted, Existing, Refused
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
@@ -162,31 +159,6 @@ class Tables(msgspec.Struct):
         """Return whether a ticket waits or is kept under this id."""
         return ticket_id in self.waiting or ticket_id in self.ended
 
-    def apply(self, record: Record) -> None:
-        """Fold a whole record, as recovery does."""
-        for event in record.events:
-            self.fold(record.input, event)
-        self.seal(record)
-
-    def fold(self, given: Input, event: Event) -> None:
-        """Fold one event of the record that is being made or applied."""
-        if isinstance(event, Accepted):
-            assert isinstance(given, Enqueue)
-            self._accept(given, event)
-        elif isinstance(event, Matched):
-            self._match(given.now, event.match)
-        else:
-            FOLDS[type(event)](self, given, event)
-
-    def seal(self, record: Record) -> None:
-        """End a record: note its number, instant and key, and forget what is too old."""
-        self.sequence = record.sequence
-        self.now = record.input.now
-        given = record.input
-        if isinstance(given, Enqueue) and given.key is not None:
-            self.keys[given.key] = Key(given.digest, given.now, self.results(record))
-        forget(self)
-
     def results(self, record: Record) -> tuple[TicketView | Refused, ...]:
         """Return what became of each ticket of an `Enqueue`, right after its record."""
         found: list[TicketView | Refused] = []
@@ -232,59 +204,6 @@ class Tables(msgspec.Struct):
         copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
 
-    def _accept(self, given: Enqueue, event: Accepted) -> None:
-        new = with_ratings(given.tickets[event.item], event.ratings)
-        queues = new.queues or (next(iter(self.queues)),)
-        players = new.players
-        if self.met:
-            players = with_meetings(new, [self.queues[name] for name in queues], self.met)
-        if played := self.played.get(self.queues[queues[0]].group):
-            asked = [self.queues[name] for name in queues]
-            players = with_counts(new, players, asked, played, given.now)
-        ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
-        if event.percentiles or self.recent:
-            places = {key: placed.places for key, placed in event.percentiles.items()}
-            ticket = msgspec.structs.replace(ticket, percentiles=places)
-            remember(new, queues, event.percentiles, self.recent)
-        self.waiting[event.ticket] = Waiting(ticket, queues, self.sequence + 1)
-        group = self.players.setdefault(self.queues[queues[0]].group, {})
-        for player in new.players:
-            group[player.id] = event.ticket
-        self.counters.accepted += 1
-
-    def _match(self, now: float, match: Match) -> None:
-        proposal = self.proposals.pop(match.id, None)
-        if proposal is not None:
-            self.counters.repaired += proposal.version > 0
-        queue = self.queues[match.queue] if proposal is None else proposal.queue
-        base = self.matches.get(match.extends) if match.extends is not None else None
-        if queue.rating is not None:
-            seed_ratings(self, match, queue)
-        tickets = {ticket_id: self.waiting[ticket_id].ticket for ticket_id in match.tickets}
-        if queue.pair_limits:
-            note_played(self.played, match, self.waiting, (queue, *self.queues.values()))
-        for ticket_id in match.tickets:
-            self.end(now, ticket_id, "matched", None, match.id)
-        self.matches[match.id] = KeptMatch(
-            self.sequence + 1,
-            match,
-            queue.exclusive_match or queue.backfill is not None,
-            now + queue.match_max if base is None else base.ends_at,
-        )
-        begin_roster(self, match, queue, tickets)
-        if queue.exclusive_match:
-            busy = self.busy.setdefault(queue.group, {})
-            for team in match.players:
-                for player in team:
-                    busy[player] = match.id
-        if queue.remembers and match.queue in self.queues:
-            note_meetings(self.met, match, queue.group, self.queues.values())
-        counters = self.counters
-        counters.matched += len(match.tickets)
-        counters.matches += 1
-        counters.bots += match.bots
-        counters.filled += match.extends is not None
-
     def end(
         self, now: float, ticket_id: str, state: str, reason: str | None, match: str | None = None
     ) -> None:
@@ -318,19 +237,6 @@ class Tables(msgspec.Struct):
         group = self.players.setdefault("default" if known is None else known.group, {})
         for player in ticket.players:
             group.setdefault(player.id, ticket.id)
-
-    def finish(self, match_id: str) -> None:
-        """Let the players of a live match queue again; nobody joins it any more."""
-        kept = self.matches.get(match_id)
-        if kept is None or not kept.live:
-            return
-        over(self, match_id)
-        self.matches[match_id] = msgspec.structs.replace(self.matches[match_id], live=False)
-        for busy in self.busy.values():
-            for team in kept.match.players:
-                for player in team:
-                    if busy.get(player) == match_id:
-                        del busy[player]
 
     def _check(self) -> None:
         """Assert what must hold between records: I1, I2, I3 and the index of players."""

@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
+from evenmatch.engine.state.rows import Ladder, Period, StoredRating
+from evenmatch.engine.state.state import Tables
 from evenmatch.model.events import (
     Counted,
     Disputed,
@@ -27,57 +29,15 @@ from evenmatch.model.events import (
 )
 from evenmatch.model.inputs import Input
 from evenmatch.model.match import Match
-from evenmatch.model.outcome import Aged, MatchOutcome, Result
+from evenmatch.model.outcome import Aged, MatchOutcome
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket
-
-if TYPE_CHECKING:
-    from evenmatch.engine.state.state import Tables
 
 RATED_MOST = 500_000
 """Players of a ladder whose ratings are kept; beyond, the longest inactive are forgotten."""
 SURPLUS = 1_000
 """Players forgotten at a time: one by one, finding the next would be slow."""
-
-
-class StoredRating(msgspec.Struct, frozen=True, gc=False):
-    """A rating, and the instant of the period, or of the outcome, in which it was made."""
-
-    rating: Rating
-    at: float
-
-
-Ladder = dict[str, StoredRating]
-"""Ratings by player, longest inactive first."""
-
-
-class Period(msgspec.Struct):
-    """The outcomes of a rating period, which are rated together.
-
-    Args:
-        system: The SPEC by which they are rated.
-        seconds: How long a period is.
-        starts_at: Engine time.
-        ends_at: Engine time; while its outcomes are rated, that of the next slice.
-        results: By match.
-        played: The matches of each player, by the player's first match.
-        before: Ratings at the start, of those who have their new ones already.
-    """
-
-    system: str
-    seconds: float
-    starts_at: float
-    ends_at: float
-    results: dict[str, Result] = {}
-    played: dict[str, tuple[str, ...]] = {}
-    before: dict[str, StoredRating | None] = {}
-
-    def copy(self) -> Period:
-        """Return a copy that later folds do not touch."""
-        return msgspec.structs.replace(
-            self, results=dict(self.results), played=dict(self.played), before=dict(self.before)
-        )
 
 
 def period_of(instant: float, seconds: float) -> int:
@@ -102,13 +62,11 @@ def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:
         return new
     players = tuple(
         [
-            msgspec.structs.replace(player, rating=known[player.id])
-            if player.id in known
-            else player
+            replace(player, rating=known[player.id]) if player.id in known else player
             for player in new.players
         ]
     )
-    return msgspec.structs.replace(new, players=players)
+    return replace(new, players=players)
 
 
 def seed_ratings(tables: Tables, match: Match, queue: Queue) -> None:
@@ -157,7 +115,7 @@ def _disputed(tables: Tables, given: Input, event: Disputed) -> None:
     del given
     told = tables.matches[event.match].outcome
     assert told is not None
-    _note(tables, event.match, msgspec.structs.replace(told, state="disputed"))
+    _note(tables, event.match, replace(told, state="disputed"))
     tables.counters.disputed += 1
 
 
@@ -191,10 +149,10 @@ def _rated(tables: Tables, given: Input, event: Rated) -> None:
 
 def _note(tables: Tables, match_id: str, told: MatchOutcome) -> None:
     kept = tables.matches[match_id]
-    tables.matches[match_id] = msgspec.structs.replace(kept, outcome=told)
+    tables.matches[match_id] = replace(kept, outcome=told)
 
 
-OUTCOME_FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
+OUTCOME_REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Counted: _counted,
     Disputed: _disputed,
     PeriodBegan: _period_began,

@@ -18,6 +18,7 @@ import msgspec
 from evenmatch.engine.admission.limits import UNLIMITED
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import as_judged
+from evenmatch.engine.state.reducers import apply
 from evenmatch.engine.state.snapshot import Snapshot
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import MatchmakingError
@@ -65,7 +66,7 @@ def beginning(snapshot: Snapshot, after: Iterable[Record]) -> Beginning:
     folded = read[: _quiet(read, snapshot.tables)]
     memories = _memories_after(snapshot, folded) if folded else snapshot.memories
     for record in folded:
-        tables.apply(record)
+        apply(tables, record)
     return Beginning(tables, memories, _seeking(tables))
 
 
@@ -105,7 +106,7 @@ def _quiet(read: list[Record], start: Tables) -> int:
                 return count
         if without_jobs is not None and record.input.now > until:
             break
-        tables.apply(record)
+        apply(tables, record)
         for event in record.events:
             if isinstance(event, JobAsked):
                 running |= settled & {event.number}

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evenmatch.engine.state.rosters import Roster
+from evenmatch.engine.state.rows import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
 from evenmatch.model.scenario import Allocation
