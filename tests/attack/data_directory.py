@@ -98,7 +98,7 @@ async def _leave(folder: Path) -> dict[str, tuple[Path, Truth]]:
     shutil.copytree(data, folder / "earlier")
     await controls.change(tomllib.loads(CHANGED), by="PUT /v1/config")
     await _play(runtime, TICKETS // 2, TICKETS)
-    TimeNotes(runtime).end()
+    TimeNotes(runtime.plan.data, runtime.time_note).end()
     tables = runtime.engine.tables
     truth = Truth(state_hash(runtime.engine), tables.sequence, runtime.now(), live, revoked)
     shutil.copytree(data, folder / "killed")

@@ -16,7 +16,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
 
 if TYPE_CHECKING:
-    from evenmatch.lab.advise.advice import Advice
+    from evenmatch.lab.advise.answer import Advice
     from evenmatch.lab.advise.base import PlayerBase
 
 SEED_MAX = 2**62

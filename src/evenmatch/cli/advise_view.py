@@ -23,7 +23,7 @@ from evenmatch.lab.advise.splits import shared_split
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenmatch.lab.advise.advice import Advice
+    from evenmatch.lab.advise.answer import Advice
     from evenmatch.lab.advise.cells import Cell
     from evenmatch.lab.advise.hours import Day
     from evenmatch.lab.advise.simulated import Interval

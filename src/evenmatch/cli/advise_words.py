@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenmatch.lab.advise.advice import Advice
+    from evenmatch.lab.advise.answer import Advice
     from evenmatch.lab.advise.base import PlayerBase
     from evenmatch.lab.advise.flexible import Flexible
 

@@ -51,7 +51,7 @@ def waited_after(folder: Path, *, is_told: bool, away: float = 0.0) -> tuple[flo
         world.seconds += 110.0
         before = runtime.now() - born
         if is_told:
-            TimeNotes(runtime).end()
+            TimeNotes(runtime.plan.data, runtime.time_note).end()
         await runtime.stop()
         world.seconds += away
         runtime = await world.start()
@@ -84,7 +84,7 @@ def test_note_is_written_while_somebody_waits_and_only_then(
     async def scene() -> tuple[bool, bool]:
         world = World(tmp_path)
         runtime = await world.start()
-        notes, looks = TimeNotes(runtime, every=0.01), []
+        notes, looks = TimeNotes(runtime.plan.data, runtime.time_note, every=0.01), []
         note = notes._note
         monkeypatch.setattr(notes, "_note", lambda: looks.append(1) or note())
         watching = asyncio.create_task(notes.watch())
@@ -132,7 +132,7 @@ def test_note_with_a_wrong_digit_makes_nobody_old(tmp_path: Path) -> None:
         runtime = await world.start()
         await _enter(runtime, "ada")
         world.seconds += 20.0
-        TimeNotes(runtime).end()
+        TimeNotes(runtime.plan.data, runtime.time_note).end()
         noted = runtime.now()
         await runtime.stop()
         path = tmp_path / FILE_NAME

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from evenmatch.criteria.objective import Objective, Seating
 from evenmatch.engine.admission.admission import fits
@@ -37,9 +37,6 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher, Memory, Policy
 
-if TYPE_CHECKING:
-    from evenmatch.engine.backfill.search import Fills
-
 Resolve = Callable[[Queue], Policy]
 """From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
 
@@ -48,6 +45,28 @@ Watch = Callable[[Queue, Matcher], Matcher]
 
 Found = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
+
+
+class OpenMatches(Protocol):
+    """Running matches with free seats, which compete with new matches for who waits."""
+
+    def begin(self) -> None:
+        """Begin with an input."""
+
+    def over(self, match_id: str) -> None:
+        """Forget a match that is over."""
+
+    def entered(self, ticket_id: str, queue: str) -> None:
+        """Note a ticket that waits in a queue from now on."""
+
+    def before(self, pool: Pool) -> None:
+        """Fill what comes before new matches."""
+
+    def rival(self, pool: Pool, tickets: list[Ticket], seating: Seating) -> bool:
+        """Return whether a running match has better use for some tickets than a new match."""
+
+    def after(self, pool: Pool, *, fired: bool) -> None:
+        """Fill what comes after new matches."""
 
 
 class House:
@@ -83,7 +102,7 @@ class House:
         ]
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
-        self.fills: Fills | None = None
+        self.fills: OpenMatches | None = None
         # Who offers free seats of proposals to the tickets that have just been let into a queue.
         self.offer: Callable[[str, list[str]], None] = _nothing
         self._fresh: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.advise.advice import Advice
+from evenmatch.lab.advise.answer import Advice
 from evenmatch.lab.advise.market import Market
 from evenmatch.lab.report.plots import COLORS, SOFT, as_file, draw_png, draw_svg
 from evenmatch.lab.report.report import check_installed

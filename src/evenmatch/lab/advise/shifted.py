@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from evenmatch.lab.advise.advice import Advice
+from evenmatch.lab.advise.answer import Advice
 from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of, role_set
 from evenmatch.lab.advise.flexible import SHIFT, Flexible
 from evenmatch.lab.advise.scenario import (

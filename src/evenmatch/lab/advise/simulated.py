@@ -6,24 +6,20 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.advise.cells import QUANTILES, Figures
+from evenmatch.lab.advise.cells import QUANTILES
 from evenmatch.lab.advise.known import Known, KnownClass, Statement
-from evenmatch.lab.advise.market import key_of
-from evenmatch.lab.advise.pools import Floats, PatientPool, ScalingPool
+from evenmatch.lab.advise.pools import Floats, ScalingPool
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import mean_and_width
 from evenmatch.simulation.groups import groups_of
 from evenmatch.simulation.history import MATCHED
 from evenmatch.simulation.metrics import waits_of
-
-if TYPE_CHECKING:
-    from evenmatch.lab.advise.advice import Advice
 
 RUNS = 8
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -229,38 +225,6 @@ def known_by(simulated: Simulated, known: Known) -> Known:
         ),
         classes=classes,
     )
-
-
-def seen_instead(simulated: Simulated, advice: Advice) -> Advice:
-    """Return an advice with the simulated waits of the smallest pool in place of an estimate.
-
-    With patience they hold at the rate that was simulated only: other pools, and how many players
-    a target takes, stay estimates.
-    """
-    pool = advice.known.pool
-    if not isinstance(pool, PatientPool) or pool.of_quantiles != "estimate":
-        return advice
-    figures = Figures(**{name: each.value for name, each in simulated.figures.items()})
-    smallest = key_of(min(cell.share for cell in advice.cells))
-    cells = tuple(
-        replace(cell, figures=figures) if key_of(cell.share) == smallest else cell
-        for cell in advice.cells
-    )
-    is_all = all(cell.figures is figures for cell in cells)
-    text = (
-        f"{simulated.runs} runs of {simulated.policy}, {simulated.players:,} players in all, at "
-        f"{simulated.rate:.4g} players per second; with patience waits do not scale to other rates"
-    )
-    known = advice.known
-    if is_all and advice.given:
-        others = tuple(each for each in known.statements if each.figure == "players online")
-        seen = replace(pool, of_mean="simulated", of_quantiles="simulated")
-        statements = (Statement("waits", "simulated", text), *others)
-        known = replace(known, pool=seen, statements=statements)
-    else:
-        statement = Statement("waits of the smallest pool", "simulated", text)
-        known = replace(known, statements=(*known.statements, statement))
-    return replace(advice, known=known, cells=cells, pooled=figures if is_all else advice.pooled)
 
 
 def _run(run: _Run) -> _Seen:

@@ -68,7 +68,9 @@ class Games:
 
     def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
         self.parts: tuple[Parts, ...] = tuple(_assembled(each, snapshot_every) for each in games)
-        self._notes = [TimeNotes(each.runtime) for each in self.parts]
+        self._notes = [
+            TimeNotes(each.runtime.plan.data, each.runtime.time_note) for each in self.parts
+        ]
         self._turns: list[asyncio.Task[None]] = []
         self._first_keys: set[asyncio.Task[None]] = set()
         self.gate = Gate(

@@ -50,7 +50,7 @@ from evenmatch.server.runtime.recovery import (
     expired_by_change,
     recover,
 )
-from evenmatch.server.runtime.time_notes import resumes_at
+from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.timer import Timer
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.server.views.listener import Listener
@@ -201,6 +201,13 @@ class Runtime(Asking):
     def now(self) -> float:
         """Return engine time."""
         return self.clock.now()
+
+    def time_note(self) -> TimeNote | None:
+        """Return how late it is; None while nobody waits, and after a failure."""
+        if self.failure is not None or not self.engine.tables.waiting:
+            return None
+        # The journal has this record: of later ones nobody knows yet whether it gets them.
+        return TimeNote(self.durable, self.now(), self.wall())
 
     def attended(self) -> float:
         """Return engine time without the stretches in which the loop read nothing."""

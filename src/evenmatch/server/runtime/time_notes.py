@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
@@ -22,9 +22,6 @@ import msgspec
 from evenmatch.engine.state.state import Tables
 from evenmatch.server.runtime.clock import resumed_at
 from evenmatch.server.runtime.logs import log
-
-if TYPE_CHECKING:
-    from evenmatch.server.runtime.runtime import Runtime
 
 FILE_NAME = "time.json"
 EVERY = 5.0
@@ -84,12 +81,16 @@ class TimeNotes:
     """Notes of one server.
 
     Args:
-        runtime: Whose time it is.
+        folder: The data directory; None keeps no notes.
+        present: Returns what there is to note now, or None.
         every: Seconds between two notes.
     """
 
-    def __init__(self, runtime: Runtime, *, every: float = EVERY) -> None:
-        self._runtime = runtime
+    def __init__(
+        self, folder: Path | None, present: Callable[[], TimeNote | None], *, every: float = EVERY
+    ) -> None:
+        self._folder = folder
+        self._present = present
         self._every = every
         self._is_broken = False
 
@@ -106,17 +107,11 @@ class TimeNotes:
             self._write(note)
 
     def _note(self) -> TimeNote | None:
-        runtime = self._runtime
-        if runtime.plan.data is None or runtime.failure is not None:
-            return None
-        if not runtime.engine.tables.waiting:
-            return None
-        # The journal has this record: of later ones nobody knows yet whether it gets them.
-        return TimeNote(runtime.durable, runtime.now(), runtime.wall())
+        return None if self._folder is None else self._present()
 
     def _write(self, note: TimeNote) -> None:
-        assert self._runtime.plan.data is not None
-        path = self._runtime.plan.data / FILE_NAME
+        assert self._folder is not None
+        path = self._folder / FILE_NAME
         part = path.with_suffix(".part")
         try:
             part.write_bytes(msgspec.json.encode(note.summed()))

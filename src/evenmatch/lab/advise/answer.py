@@ -1,0 +1,152 @@
+"""The answer of `evenmatch.advise`: its figures, and what follows from them at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evenmatch.lab.advise.base import PlayerBase
+from evenmatch.lab.advise.cells import Cell, Figures, finite
+from evenmatch.lab.advise.cuts import ZonePlan
+from evenmatch.lab.advise.flexible import Flexible
+from evenmatch.lab.advise.hours import Day
+from evenmatch.lab.advise.known import Known
+from evenmatch.lab.advise.simulated import Simulated
+from evenmatch.lab.advise.splits import SplitEffect
+
+
+@dataclass(frozen=True)
+class ClassWait:
+    """Players of one kind in the smallest pool: their share of all, and their waits in seconds."""
+
+    name: str
+    share: float
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer to one question; None stands for what is infinite, unknown or not asked for.
+
+    Args:
+        base: The player base that was asked about.
+        percentile: The share of players whose wait is asked for.
+        target_wait: The wait that they shall keep to, seconds.
+        known: What theory says about a pool.
+        players_online: Given, or the number with whom every pool meets the target.
+        rate: Searches per second of the whole game with that many online.
+        pooled: Waits of a random player of any pool.
+        pooled_players: Players online with whom the percentile over all players, of whatever
+            pool, meets the target.
+        pooled_rate: Searches per second of that many.
+        cells: All pools.
+        classes: Waits by kind of player, in the smallest pool.
+        splits: What each split costs.
+        flexible: What flexible players gain, and who loses.
+        cuts: The best zones of levels.
+        day: The hours.
+        given: Whether `players_online` was given rather than computed.
+        worst_wait_if_pooled: The percentile's wait in the smallest pool with `pooled_players`.
+        simulated: What a simulation of the smallest pool came to.
+    """
+
+    base: PlayerBase
+    percentile: float
+    target_wait: float | None
+    known: Known
+    players_online: float | None
+    rate: float | None
+    pooled: Figures
+    pooled_players: float | None
+    pooled_rate: float | None
+    cells: tuple[Cell, ...] = ()
+    classes: tuple[ClassWait, ...] = ()
+    splits: tuple[SplitEffect, ...] = ()
+    flexible: tuple[Flexible, ...] = ()
+    cuts: tuple[ZonePlan, ...] = ()
+    day: Day | None = None
+    given: bool = False
+    worst_wait_if_pooled: float | None = None
+    simulated: Simulated | None = None
+
+    @property
+    def worst(self) -> Cell | None:
+        """Return the pool whose players wait longest: the smallest one."""
+        return min(self.cells, key=lambda cell: cell.share, default=None)
+
+    @property
+    def players_half_width(self) -> float | None:
+        """Return the half-width of `players_online` where it comes from a simulation.
+
+        A wait that is off by a part of itself makes the rate that is needed off by that part.
+        """
+        seen = self.simulated
+        is_found = self.known.pool is not None and self.known.pool.of_quantiles == "simulated"
+        if seen is None or not is_found or self.given or self.rate is None:
+            return None
+        wait = seen.figures["wait"]
+        if not wait.value or wait.half_width is None:
+            return None
+        return self.rate * self.base.cycle * wait.half_width / wait.value
+
+    @property
+    def kind(self) -> str | None:
+        """Return `transient` where some can never be placed, `null recurrent` on the boundary.
+
+        None where waits stay finite, and where theory cannot say.
+        """
+        if self.known.stable is not False or self.known.growth is None:
+            return None
+        return "transient" if self.known.growth > 0.0 else "null recurrent"
+
+    @property
+    def growth(self) -> float | None:
+        """Return the players per second who can never be placed; None where all can be.
+
+        Those who wait do not play, so that all the others go on searching for a while; it is
+        counted with the players online who are given, as if nobody waited yet.
+        """
+        if self.known.growth is None or self.players_online is None:
+            return None
+        return self.known.growth * self.players_online / self.base.cycle
+
+    def figures(self) -> dict[str, Any]:
+        """Return what `evenmatch advise --json` prints."""
+        base, worst = self.base, self.worst
+        return {
+            "match": {
+                "teams": list(base.teams),
+                "players": base.seats,
+                "length": base.match_length,
+                "idle": base.idle,
+                "patience": base.patience,
+            },
+            "percentile": self.percentile,
+            "target_wait": self.target_wait,
+            "players_online": finite(self.players_online),
+            "players_online_half_width": self.players_half_width,
+            "rate": finite(self.rate),
+            "stable": self.known.stable,
+            "pooled": {
+                "players_online": finite(self.pooled_players),
+                "rate": finite(self.pooled_rate),
+                "worst_wait": self.worst_wait_if_pooled,
+                "waits": vars(self.pooled),
+            },
+            "worst": None if worst is None else worst.as_json(),
+            "cells": [cell.as_json() for cell in self.cells],
+            "classes": [
+                {"class": each.name, "share": each.share, "waits": vars(each.figures)}
+                for each in self.classes
+            ],
+            "margins": [vars(each) for each in self.known.margins],
+            "splits": [each.as_json() for each in self.splits],
+            "flexible": [each.as_json() for each in self.flexible],
+            "cuts": [each.as_json() for each in self.cuts],
+            "hours": None if self.day is None else self.day.as_json(),
+            "theory": [vars(each) for each in self.known.statements],
+            "kind": self.kind,
+            "growth": self.growth,
+            "growth_share": self.known.growth,
+            "simulated": None if self.simulated is None else self.simulated.as_json(),
+        }
