@@ -1,7 +1,7 @@
 """Record the examples of the API page: `python docs/http_examples.py`.
 
 A server without a socket is asked everything once; what was sent and what it answered goes into
-`openapi_examples.json`. Instants and tokens differ each time, so this is run when the interface
+`examples.json`. Instants and tokens differ each time, so this is run when the interface
 changes, and a test says whether what is there still fits.
 """
 
@@ -24,7 +24,7 @@ from evenmatch.model.scenario import Allocation, Limits  # noqa: E402
 from evenmatch.server.http.openapi.examples import Recorded  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
-TARGET = ROOT / "src" / "evenmatch" / "server" / "openapi_examples.json"
+TARGET = ROOT / "src" / "evenmatch" / "server" / "http" / "openapi" / "examples.json"
 SHOWN_MOST = 400
 """Characters of a stream or of a text that are shown."""
 PATIENCE = 0.05

@@ -163,13 +163,13 @@ def test_every_code_over_http_is_documented() -> None:
     assert set(STATUS) <= documented
     source = "".join(
         path.read_text(encoding="utf-8")
-        for path in sorted((ROOT / "src" / "evenmatch" / "server").glob("*.py"))
+        for path in sorted((ROOT / "src" / "evenmatch" / "server").rglob("*.py"))
     )
     assert set(re.findall(r'Problem\(\s*"([a-z_]+)"', source)) <= documented
 
 
 def test_every_route_is_documented() -> None:
-    source = (ROOT / "src" / "evenmatch" / "server" / "app.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "evenmatch" / "server" / "http" / "app.py").read_text(encoding="utf-8")
     routes = re.findall(r'Route\("([^"]+)", (?!later)[^\n]*methods=\["(\w+)"\]', source)
     assert len(routes) > 10
     text = reference("http.md")

@@ -22,7 +22,7 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("coverage.toml")
-CORE = ("model", "cost", "policies", "engine", "journals")
+CORE = ("model", "criteria", "policies", "engine", "journals")
 SLACK = 0.5
 """Points by which a figure may fall."""
 

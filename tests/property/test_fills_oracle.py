@@ -70,7 +70,7 @@ class Plain(Fills):
     """The search as simply as it can be said."""
 
     def _fill(self, pool: Pool, priority: Priority) -> None:
-        screen, now = self._screens.get(pool.name), self._house.now
+        screen, now = self._screens.get(pool.name), self._scheduler.now
         if pool.fault is not None or screen is None:
             return
         for match_id in sorted(screen.of(priority)[0], key=self.turn_in(screen)):
@@ -108,7 +108,7 @@ class Plain(Fills):
 
     def plain(self, pool: Pool, opening: Opening, some: list[Ticket]) -> Search:
         some = [ticket for ticket in some if self.worth(pool, opening, ticket)]
-        return find_newcomers(pool, opening, some, self._house.now)
+        return find_newcomers(pool, opening, some, self._scheduler.now)
 
     def worth(self, pool: Pool, opening: Opening, ticket: Ticket) -> bool:
         """Return whether spreads alone do not take the match below its floor already."""

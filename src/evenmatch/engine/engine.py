@@ -26,7 +26,7 @@ from evenmatch.engine.matching.decision_check import playable
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.matching.recounts import Recounts
-from evenmatch.engine.matching.scheduler import House, Resolve, Watch
+from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
 from evenmatch.engine.outcomes.reports import Outcomes
 from evenmatch.engine.ready_check.acceptance import Acceptance
@@ -92,15 +92,15 @@ class Engine:
     ) -> None:
         self.shard = shard
         self.limits = limits or Limits()
-        self._house = House(resolve, shard, watch)
-        self._acceptance = Acceptance(self._house)
-        self._backfill = Backfill(self._house)
-        self.ladders = Ladders(self._house, rate)
-        self._outcomes = Outcomes(self._house, rate)
+        self._scheduler = Scheduler(resolve, shard, watch)
+        self._acceptance = Acceptance(self._scheduler)
+        self._backfill = Backfill(self._scheduler)
+        self.ladders = Ladders(self._scheduler, rate)
+        self._outcomes = Outcomes(self._scheduler, rate)
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
-        self._recounts = Recounts(self._house)
+        self._recounts = Recounts(self._scheduler)
         self._changed: set[str] = set()  # queues, by records after the snapshot
         self._steps: dict[type, Callable[..., None]] = {
             Accept: self._acceptance.accept,
@@ -116,7 +116,7 @@ class Engine:
             Outcome: self._outcome,
             Prolong: self._acceptance.prolong,
             Settle: self._settle,
-            Skip: self._house.skip,
+            Skip: self._scheduler.skip,
             Update: self._update,
             Void: self._backfill.void,
         }
@@ -124,35 +124,37 @@ class Engine:
     @property
     def now(self) -> float:
         """Return the instant of the last input; none may be earlier."""
-        return self._house.now
+        return self._scheduler.now
 
     @property
     def tables(self) -> Tables:
         """Return everything that is remembered."""
-        return self._house.tables
+        return self._scheduler.tables
 
     @tables.setter
     def tables(self, tables: Tables) -> None:
-        self._house.tables = tables
+        self._scheduler.tables = tables
 
     @property
     def pools(self) -> dict[str, Pool]:
         """Return the queues at work, by name."""
-        return self._house.pools
+        return self._scheduler.pools
 
     @property
     def next_wakeup(self) -> float:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
         if self._wakeup is None:
-            house = self._house
+            scheduler = self._scheduler
             self._wakeup = min(
-                house.next_due(), max(self._outcomes.next(), house.now), self._recounts.next()
+                scheduler.next_due(),
+                max(self._outcomes.next(), scheduler.now),
+                self._recounts.next(),
             )
         return self._wakeup
 
     def is_woken_at(self, at: float) -> bool:
         """Return whether a policy is asked at an instant, if nothing happens before."""
-        return self._house.next_wake() <= at
+        return self._scheduler.next_wake() <= at
 
     @property
     def faults(self) -> list[PolicyError]:
@@ -170,19 +172,19 @@ class Engine:
             ConfigError: `Configure` with queues or policies that cannot work.
         """
         handler = self._steps[type(given)]
-        house = self._house
-        assert given.now >= house.now, f"time runs backwards: {given.now} < {house.now}"
+        scheduler = self._scheduler
+        assert given.now >= scheduler.now, f"time runs backwards: {given.now} < {scheduler.now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
         self._wakeup = None
-        house.begin(given)
+        scheduler.begin(given)
         handler(given)
-        events = tuple(house.events)
+        events = tuple(scheduler.events)
         if not changes_state(given, events):
             return Record(0, given, events)
-        record = Record(house.tables.sequence + 1, given, events)
-        seal(house.tables, record)
+        record = Record(scheduler.tables.sequence + 1, given, events)
+        seal(scheduler.tables, record)
         self._recounts.hear(events)
-        assert house.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
+        assert scheduler.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
     def announce(self, ticket: Ticket, queue: str, now: float) -> None:
@@ -190,8 +192,8 @@ class Engine:
 
         It is advice to the queue's matcher and no input: it changes nothing that is journalled.
         """
-        assert self._house.now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
-        self._house.now, self._wakeup = now, None
+        assert self._scheduler.now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        self._scheduler.now, self._wakeup = now, None
         self.pools[queue].announce(ticket, now)
 
     def apply(self, record: Record) -> None:
@@ -208,82 +210,82 @@ class Engine:
             now: Where engine time goes on, seconds.
             memories: What the matchers knew at the last snapshot, by queue.
         """
-        house, tables, self._wakeup = self._house, self.tables, None
+        scheduler, tables, self._wakeup = self._scheduler, self.tables, None
         # A memory of a queue that was changed since knows another policy, or another target.
         known = {key: it for key, it in (memories or {}).items() if key not in self._changed}
         self._changed.clear()
-        house.now = tables.now = max(tables.now, now)
+        scheduler.now = tables.now = max(tables.now, now)
         pools = {}
         for name, queue in tables.queues.items():
             try:
-                pools[name] = house.make_pool(queue, tables.seed, known.get(name))
+                pools[name] = scheduler.make_pool(queue, tables.seed, known.get(name))
             except MatchmakingError as error:
                 # The policy of the past need not exist any more: whoever starts a server with
                 # another one configures it next.
                 pools[name] = Pool.stopped(queue, str(error))
-        house.open_pools(pools)
+        scheduler.open_pools(pools)
         for kept in tables.matches.values():
-            house.watch_match(kept)
+            scheduler.watch_match(kept)
             self._outcomes.watch(kept)
         self._acceptance.resume()
         self._backfill.resume()
         self._recounts.resume()
         for pool in self.pools.values():
-            pool.wake_at = house.now
+            pool.wake_at = scheduler.now
 
     def memories(self) -> dict[str, Memory]:
         """Return what the matchers know that re-entering cannot restore, by queue."""
         return {name: pool.memory() for name, pool in self.pools.items()}
 
     def _configure(self, given: Configure) -> None:
-        house = self._house
-        check_configuration(given, house.tables)
+        scheduler = self._scheduler
+        check_configuration(given, scheduler.tables)
         self.ladders.check(given.queues)
-        same, known = carried_over(given, house.tables, house.pools)
+        same, known = carried_over(given, scheduler.tables, scheduler.pools)
         pools = {
             queue.name: same.get(queue.name)
-            or house.make_pool(queue, given.seed, known.get(queue.name))
+            or scheduler.make_pool(queue, given.seed, known.get(queue.name))
             for queue in given.queues
         }
-        house.emit(Configured())
-        for ticket_id, name in misfits(house.tables, pools):
-            house.drop(ticket_id, name, "queue_changed")
-        house.open_pools(pools, same)
+        scheduler.emit(Configured())
+        for ticket_id, name in misfits(scheduler.tables, pools):
+            scheduler.drop(ticket_id, name, "queue_changed")
+        scheduler.open_pools(pools, same)
         self._backfill.configured()
         self._acceptance.configured()
-        house.decide(pools, fired=False)
+        scheduler.decide(pools, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
-        house = self._house
-        check_request(given, house.tables)
+        scheduler = self._scheduler
+        check_request(given, scheduler.tables)
         entered: list[Ticket] = []
         known = self.ladders.known_of
-        door = Door(self.shard, house.tables, house.objectives, self.limits, known)
+        door = Door(self.shard, scheduler.tables, scheduler.objectives, self.limits, known)
         for item in range(len(given.tickets)):
             event = judge(given, item, door)
-            house.emit(event)
+            scheduler.emit(event)
             if type(event) is Accepted:
-                entered.append(house.tables.waiting[event.ticket].ticket)
+                entered.append(scheduler.tables.waiting[event.ticket].ticket)
         for turn in in_turn(entered):
             for ticket in turn:
-                house.enter(ticket, ticket.queues)
-            house.decide(order_of_queues(turn, house.pools, given.now), fired=False)
+                scheduler.enter(ticket, ticket.queues)
+            scheduler.decide(order_of_queues(turn, scheduler.pools, given.now), fired=False)
 
     def _update(self, given: Update) -> None:
-        house = self._house
-        row = house.tables.waiting.get(given.ticket)
+        scheduler = self._scheduler
+        row = scheduler.tables.waiting.get(given.ticket)
         if row is None or row.match is not None:
             raise too_late(self.view(given.ticket))
-        door = Door(self.shard, house.tables, house.objectives, self.limits)
-        house.emit(judge_update(given, row.ticket, door))
+        door = Door(self.shard, scheduler.tables, scheduler.objectives, self.limits)
+        scheduler.emit(judge_update(given, row.ticket, door))
         for name in row.queues:
-            house.pools[name].leave(given.ticket, given.now)
-        house.enter(house.tables.waiting[given.ticket].ticket, row.queues)
-        house.decide(row.queues, fired=False)
+            scheduler.pools[name].leave(given.ticket, given.now)
+        scheduler.enter(scheduler.tables.waiting[given.ticket].ticket, row.queues)
+        scheduler.decide(row.queues, fired=False)
 
     def _cancel(self, given: Cancel) -> None:
-        house = self._house
-        row = house.tables.waiting.get(given.ticket)
+        scheduler = self._scheduler
+        row = scheduler.tables.waiting.get(given.ticket)
         if row is None:
             view = self.view(given.ticket)
             if view.state in GONE:
@@ -291,12 +293,12 @@ class Engine:
             return
         if row.match is not None:
             self._acceptance.withdraw(given.ticket, given.reason, given.by)
-            house.decide(list(house.dirty), fired=False)
+            scheduler.decide(list(scheduler.dirty), fired=False)
             return
-        house.emit(Cancelled(given.ticket, given.reason))
+        scheduler.emit(Cancelled(given.ticket, given.reason))
         for name in row.queues:
-            house.pools[name].leave(given.ticket, given.now)
-        house.decide(row.queues, fired=False)
+            scheduler.pools[name].leave(given.ticket, given.now)
+        scheduler.decide(row.queues, fired=False)
 
     def _assign(self, given: Assign) -> None:
         self.match(given.match)
@@ -311,7 +313,7 @@ class Engine:
                 match=kept.match.extends,
             )
         if kept.live:
-            self._house.emit(Finished(kept.match.id, "finish"))
+            self._scheduler.emit(Finished(kept.match.id, "finish"))
 
     def _open(self, given: Open) -> None:
         self._backfill.open(given)
@@ -321,46 +323,46 @@ class Engine:
         self._outcomes.hear(given, self.match(given.match))
 
     def _advance(self, given: Advance) -> None:
-        house, now = self._house, given.now
-        house.release_due()
+        scheduler, now = self._scheduler, given.now
+        scheduler.release_due()
         recounted = self._recounts.fire(now)
         self._acceptance.fire(now)
         self._backfill.fire(now)
-        overdue = house.deadlines.take_due(now)
-        names = {entry[4] for entry in overdue} | house.dirty.keys() | recounted
-        names.update(house.woken(now))
-        house.decide([name for name in house.pools if name in names], fired=True)
-        if self._put_off_at < now and any(type(event) is JobAsked for event in house.events):
+        overdue = scheduler.deadlines.take_due(now)
+        names = {entry[4] for entry in overdue} | scheduler.dirty.keys() | recounted
+        names.update(scheduler.woken(now))
+        scheduler.decide([name for name in scheduler.pools if name in names], fired=True)
+        if self._put_off_at < now and any(type(event) is JobAsked for event in scheduler.events):
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
-            house.deadlines.put_back(overdue)
+            scheduler.deadlines.put_back(overdue)
             return
         for entry in overdue:
-            if house.waits(entry):
+            if scheduler.waits(entry):
                 self._meet_deadline(entry, now)
-        house.decide(list(house.dirty), fired=True)
-        for entry in house.match_ends.take_due(now):
-            if house.tables.matches[entry[3]].live:
-                house.emit(Finished(entry[3], "match_max"))
+        scheduler.decide(list(scheduler.dirty), fired=True)
+        for entry in scheduler.match_ends.take_due(now):
+            if scheduler.tables.matches[entry[3]].live:
+                scheduler.emit(Finished(entry[3], "match_max"))
         self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:
-        house = self._house
-        pool = house.pools.get(given.queue)
+        scheduler = self._scheduler
+        pool = scheduler.pools.get(given.queue)
         running = None if pool is None else pool.slot.running
         if pool is None or running is None or running.number != given.number:
             return
         plan = playable(pool, given.matches, given.now)
         dropped = len(given.matches) - len(plan)
-        house.emit(JobSettled(given.queue, given.number, dropped))
+        scheduler.emit(JobSettled(given.queue, given.number, dropped))
         decision = pool.settle(JobResult(running.job.number, plan, given.data), given.now)
-        house.carry_out(pool, decision, fired=False)
+        scheduler.carry_out(pool, decision, fired=False)
         pool.seated.clear()
-        house.decide(list(house.dirty), fired=False)
+        scheduler.decide(list(scheduler.dirty), fired=False)
 
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
-        asked, self._house.asked = self._house.asked, {}
+        asked, self._scheduler.asked = self._scheduler.asked, {}
         pools = self.pools
         return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
 
@@ -385,16 +387,16 @@ class Engine:
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""
-        house = self._house
+        scheduler = self._scheduler
         *_, ticket_id, name = entry
-        pool = house.pools[name]
+        pool = scheduler.pools[name]
         if pool.queue.on_deadline == "keep":
             return
-        if pool.fault is None and name not in house.tables.paused:
+        if pool.fault is None and name not in scheduler.tables.paused:
             filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
-            if filled is not None and house.tables.dissolved_until(filled[0]) <= now:
-                house.make_match(pool, filled, decided=False)
+            if filled is not None and scheduler.tables.dissolved_until(filled[0]) <= now:
+                scheduler.make_match(pool, filled, decided=False)
                 return
         pool.leave(ticket_id, now)
-        house.dirty[name] = None
-        house.drop(ticket_id, name, "deadline")
+        scheduler.dirty[name] = None
+        scheduler.drop(ticket_id, name, "deadline")

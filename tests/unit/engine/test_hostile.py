@@ -161,7 +161,7 @@ def test_new_policy_counts_its_rounds_from_the_instant_of_the_configuration() ->
 
     at_work = engine(queue())
     at_work.step(one(1.0, "a"))
-    at_work._house.resolve = lambda each: pairs
+    at_work._scheduler.resolve = lambda each: pairs
 
     at_work.step(Configure(100.0, (queue(policy="pairs"),)))
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from evenmatch.engine.backfill.candidates import can_compare
 from evenmatch.engine.backfill.search import Fills
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.lookup import find_match
 from evenmatch.engine.state.rosters import MINUTE, OPENS_PER_MINUTE
 from evenmatch.engine.state.rows import Roster
@@ -50,15 +50,15 @@ Without it two players alone in a queue would ask for one server after the other
 
 
 class Backfill:
-    """The running matches of a house: opening, closing, calling off."""
+    """The running matches of a scheduler: opening, closing, calling off."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._fills = Fills(house)
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._fills = Fills(scheduler)
         self._leases = Deadlines(self._is_lease)
-        house.timers.append(self._leases)
-        house.fills = self._fills
-        house.on_made = self._made
+        scheduler.timers.append(self._leases)
+        scheduler.fills = self._fills
+        scheduler.on_made = self._made
 
     # Inputs
 
@@ -91,7 +91,7 @@ class Backfill:
         elif any(opened.free):
             self._check_pace(given.match, roster)
         self._emit_opened(opened, left)
-        self._house.decide(list(self._house.dirty), fired=False)
+        self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
     def close(self, given: Close) -> None:
         """Let a running match ask for nobody any more; again changes nothing.
@@ -110,15 +110,15 @@ class Backfill:
         Raises:
             TooLate: It was called off.
         """
-        house = self._house
-        kept = house.tables.matches[given.match]
+        scheduler = self._scheduler
+        kept = scheduler.tables.matches[given.match]
         if kept.void is not None:
             raise TooLate(
                 f"match {given.match} was called off: its tickets wait again", match=given.match
             )
-        house.emit(Assigned(given.match))
-        for fill in house.tables.rosters.get(given.match, kept).fills:
-            house.emit(Assigned(fill, given.assignment))
+        scheduler.emit(Assigned(given.match))
+        for fill in scheduler.tables.rosters.get(given.match, kept).fills:
+            scheduler.emit(Assigned(fill, given.assignment))
 
     def void(self, given: Void) -> None:
         """Call a match off: its tickets wait again, in their old place.
@@ -127,11 +127,11 @@ class Backfill:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
             TooLate: It has a place to be played, or is over.
         """
-        house = self._house
-        kept = find_match(house.tables, house.shard, given.match)
+        scheduler = self._scheduler
+        kept = find_match(scheduler.tables, scheduler.shard, given.match)
         if kept.void is not None:
             return
-        roster = house.tables.rosters.get(given.match)
+        roster = scheduler.tables.rosters.get(given.match)
         if roster is None or kept.assignment is not None:
             raise TooLate(f"match {given.match} cannot be called off now", match=given.match)
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
@@ -139,11 +139,11 @@ class Backfill:
             self._fills.close(given.match, roster.queue)
         elsewhere = [t.id for t in tickets if self._are_taken(given.match, roster, t.id)]
         again_at = given.now + VOID_PAUSE
-        house.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
+        scheduler.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
         for ticket_id in elsewhere:
-            house.emit(Cancelled(ticket_id, "waits_elsewhere"))
-        house.come_back([t.id for t in tickets if t.id not in elsewhere])
-        house.decide(list(house.dirty), fired=False)
+            scheduler.emit(Cancelled(ticket_id, "waits_elsewhere"))
+        scheduler.come_back([t.id for t in tickets if t.id not in elsewhere])
+        scheduler.decide(list(scheduler.dirty), fired=False)
 
     # Time
 
@@ -153,18 +153,18 @@ class Backfill:
             # Two openings of a match may end at the same instant.
             if not self._is_lease(entry):
                 continue
-            self._close(entry[3], self._house.tables.rosters[entry[3]], "lease")
+            self._close(entry[3], self._scheduler.tables.rosters[entry[3]], "lease")
         self._fills.fire(now)
 
     def resume(self) -> None:
         """Take the open matches of a journal up again, or of a new configuration."""
-        for match_id, roster in self._house.tables.rosters.items():
+        for match_id, roster in self._scheduler.tables.rosters.items():
             if roster.open is not None:
                 self._watch(match_id, roster.open)
 
     def configured(self) -> None:
         """Close the matches that the queues of a new configuration would not open."""
-        tables = self._house.tables
+        tables = self._scheduler.tables
         for match_id, roster in list(tables.rosters.items()):
             if roster.open is None:
                 continue
@@ -178,15 +178,15 @@ class Backfill:
 
     def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""
-        house = self._house
-        kept = find_match(house.tables, house.shard, match_id)
+        scheduler = self._scheduler
+        kept = find_match(scheduler.tables, scheduler.shard, match_id)
         if kept.match.extends is not None:
             raise NoBackfill(
                 f"match {match_id} brings newcomers to match {kept.match.extends}: open that one",
                 match=kept.match.extends,
             )
-        roster = house.tables.rosters.get(match_id)
-        queue = house.tables.queues.get(kept.match.queue)
+        roster = scheduler.tables.rosters.get(match_id)
+        queue = scheduler.tables.queues.get(kept.match.queue)
         if queue is None:
             raise NoBackfill(
                 f"queue {kept.match.queue} is gone: nobody can join its match {match_id}",
@@ -209,7 +209,7 @@ class Backfill:
 
     def _suits(self, roster: Roster, queue: Queue) -> bool:
         """Return whether a queue, as it is now, can compare newcomers with those who play."""
-        objective = self._house.objectives[queue.name]
+        objective = self._scheduler.objectives[queue.name]
         return queue.format.players == roster.seats and can_compare(roster, objective)
 
     def _left(self, given: Open, roster: Roster) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ class Backfill:
         return OpenMatch(
             given.match,
             roster.queue,
-            self._house.tables.matches[given.match].made,
+            self._scheduler.tables.matches[given.match].made,
             given.now if left else roster.since,
             _seated(roster, left),
             free,
@@ -257,7 +257,7 @@ class Backfill:
 
     def _check_pace(self, match_id: str, roster: Roster) -> None:
         """Refuse a match, or a queue, that opens again and again."""
-        now = self._house.now
+        now = self._scheduler.now
         if len([at for at in roster.opened if at > now - MINUTE]) >= OPENS_PER_MINUTE:
             raise Overloaded(
                 f"match {match_id} was opened {OPENS_PER_MINUTE} times within a minute; "
@@ -273,7 +273,7 @@ class Backfill:
             )
 
     def _emit_opened(self, opened: OpenMatch, left: tuple[str, ...]) -> None:
-        self._house.emit(Opened(opened, left))
+        self._scheduler.emit(Opened(opened, left))
         self._fills.close(opened.id, opened.queue)
         if any(opened.free):
             self._watch(opened.id, opened)
@@ -285,17 +285,17 @@ class Backfill:
 
     def _close(self, match_id: str, roster: Roster, reason: str) -> None:
         self._fills.close(match_id, roster.queue)
-        self._house.emit(Closed(match_id, reason))
+        self._scheduler.emit(Closed(match_id, reason))
 
     def _made(self, match_id: str) -> None:
         """Let a match that has just been made or filled open itself, where its queue says so."""
-        roster = self._house.tables.rosters.get(match_id)
+        roster = self._scheduler.tables.rosters.get(match_id)
         if roster is None or roster.backfill != "automatic" or not any(roster.free):
             return
         full = self._fills.count(roster.queue) >= OPEN_MOST
         if full or len(roster.fills) >= FILLS_MOST or roster.open is not None:
             return
-        made, now = self._house.tables.matches[match_id].made, self._house.now
+        made, now = self._scheduler.tables.matches[match_id].made, self._scheduler.now
         opened = OpenMatch(
             match_id,
             roster.queue,
@@ -310,7 +310,7 @@ class Backfill:
 
     def _are_taken(self, match_id: str, roster: Roster, ticket_id: str) -> bool:
         """Return whether a player of a ticket waits or plays elsewhere by now."""
-        tables = self._house.tables
+        tables = self._scheduler.tables
         group = tables.queues[roster.queue].group if roster.queue in tables.queues else ""
         players: Iterable[str] = [
             p.id for team in roster.teams for t in team if t.id == ticket_id for p in t.players
@@ -320,7 +320,7 @@ class Backfill:
         return any(player in waits or busy.get(player, match_id) not in mine for player in players)
 
     def _is_lease(self, entry: Entry) -> bool:
-        roster = self._house.tables.rosters.get(entry[3])
+        roster = self._scheduler.tables.rosters.get(entry[3])
         return roster is not None and roster.open is not None and roster.open.expires_at == entry[0]
 
 

@@ -38,7 +38,7 @@ from evenmatch.engine.backfill.candidates import (
 from evenmatch.engine.backfill.open_match_table import Screen
 from evenmatch.engine.matching.decision_check import off_side
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.rows import Roster
 from evenmatch.model.events import Assigned, Matched
 from evenmatch.model.match import Match, Priority
@@ -57,10 +57,10 @@ nobody in them plays yet, while a running match is played on with free seats.
 
 
 class Fills:
-    """The open matches of a house, and the search for newcomers."""
+    """The open matches of a scheduler, and the search for newcomers."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self._screens: dict[str, Screen] = {}
         # Each once, although whoever is given back by a new match enters again.
         self._arrived: dict[str, dict[str, None]] = {}
@@ -70,7 +70,7 @@ class Fills:
         self._left: dict[str, int] = {}
         # Whether somebody is being let in: an error then leaves the tables half-way.
         self._is_joining = False
-        house.timers.append(self)
+        scheduler.timers.append(self)
 
     def begin(self) -> None:
         """Begin with an input."""
@@ -80,7 +80,7 @@ class Fills:
 
     def open(self, match_id: str, queue: str) -> None:
         """Let a match take part from now on; all who wait are looked at soon."""
-        pool = self._house.pools[queue]
+        pool = self._scheduler.pools[queue]
         screen = self._screens.get(queue)
         if screen is None or screen.pool is not pool:
             known = screen.ids if screen is not None else []
@@ -103,7 +103,7 @@ class Fills:
 
     def over(self, match_id: str) -> None:
         """Forget a match that nobody can join any more."""
-        kept = self._house.tables.matches.get(match_id)
+        kept = self._scheduler.tables.matches.get(match_id)
         if kept is not None:
             self.close(match_id, kept.match.queue)
 
@@ -119,16 +119,16 @@ class Fills:
     def fire(self, now: float) -> None:
         """Let the matches whose time it is look at all who wait."""
         for queue, screen in self._screens.items():
-            if screen.take_due(now, LOOKS_MOST) and queue in self._house.pools:
-                self._house.dirty[queue] = None
+            if screen.take_due(now, LOOKS_MOST) and queue in self._scheduler.pools:
+                self._scheduler.dirty[queue] = None
 
     def _put(self, screen: Screen, match_id: str) -> None:
-        roster = self._house.tables.rosters.get(match_id)
+        roster = self._scheduler.tables.rosters.get(match_id)
         if roster is None or roster.open is None:
             return
         opening = self._opening(screen.pool, match_id, roster)
         screen.put(match_id, opening, roster.open.priority)
-        screen.look_soon(match_id, self._house.now)
+        screen.look_soon(match_id, self._scheduler.now)
 
     def _opening(self, pool: Pool, match_id: str, roster: Roster) -> Opening | None:
         known = self._openings.get(match_id)
@@ -136,7 +136,7 @@ class Fills:
             known = self._openings[match_id] = (roster, opening_of(pool, roster))
         return known[1]
 
-    # What the house asks
+    # What the scheduler asks
 
     def entered(self, ticket_id: str, queue: str) -> None:
         """Note who has entered a queue."""
@@ -161,7 +161,7 @@ class Fills:
         """
         if pool.name not in self._screens:
             return False
-        now, price = self._house.now, pool.queue.price
+        now, price = self._scheduler.now, pool.queue.price
         players = sum([ticket.size for ticket in tickets])
         waits = sum([ticket.size * (now - ticket.enqueued_at) for ticket in tickets])
         worth = (seating.criteria_cost - price * waits) / players
@@ -179,7 +179,7 @@ class Fills:
             if ticket.id not in gone:
                 pool.give(ticket, now)
                 self.entered(ticket.id, pool.name)
-        self._house.dirty[pool.name] = None
+        self._scheduler.dirty[pool.name] = None
         return True
 
     def after(self, pool: Pool, *, fired: bool) -> None:
@@ -191,7 +191,7 @@ class Fills:
             self._fill(pool, "low")
         if (screen := self._screens.get(pool.name)) is None:
             return
-        screen.put_off(self._house.now + LOOK_AGAIN)
+        screen.put_off(self._scheduler.now + LOOK_AGAIN)
         arrived = self._arrived.get(pool.name, {})
         self._arrived[pool.name] = dict.fromkeys(each for each in arrived if pool.is_kept(each))
 
@@ -201,7 +201,7 @@ class Fills:
         self, pool: Pool, tickets: list[Ticket], worth: float
     ) -> tuple[str, Join] | None:
         """Return who of a new match are worth more to a running one, and to which."""
-        screen, now, price = self._screens[pool.name], self._house.now, pool.queue.price
+        screen, now, price = self._screens[pool.name], self._scheduler.now, pool.queue.price
         ids, rows = screen.of("normal")
         if not ids:
             return None
@@ -247,7 +247,7 @@ class Fills:
         if newcomers:
             ready = screen.ready_at(newcomers, rows)
             first_at = ready.min(axis=0)
-        now = self._house.now
+        now = self._scheduler.now
         # Whoever was left out longest comes first, or the budget would always end before him.
         turns = np.argsort(np.where(is_due, screen.owed_since[rows], math.inf), kind="stable")
         for turn in np.flatnonzero((is_due | (first_at <= now))[turns]).tolist():
@@ -271,7 +271,7 @@ class Fills:
 
     def _still_open(self, pool: Pool, match_id: str) -> Opening | None:
         """Return the free seats of a match; None, and it is closed, if it is over meanwhile."""
-        roster = self._house.tables.rosters.get(match_id)
+        roster = self._scheduler.tables.rosters.get(match_id)
         if roster is not None and roster.open is not None:
             return self._opening(pool, match_id, roster)
         self.close(match_id, pool.name)
@@ -281,7 +281,7 @@ class Fills:
         """Return the free seats of a match; None if it is over, or has to wait for its turn."""
         opening = self._still_open(screen.pool, match_id)
         if opening is not None and self._is_spent(screen.pool.name):
-            screen.skip(match_id, self._house.now)
+            screen.skip(match_id, self._scheduler.now)
             return None
         return opening
 
@@ -290,7 +290,7 @@ class Fills:
         opening = self._in_turn(screen, match_id)
         if opening is None:
             return False
-        now = self._house.now
+        now = self._scheduler.now
         screen.end_look(match_id)
         ready, next_at = screen.look(match_id, opening, now)
         search = seat_newcomers(screen.pool, opening, ready, now, math.inf)
@@ -305,7 +305,7 @@ class Fills:
         opening = self._in_turn(screen, match_id)
         if opening is None:
             return False
-        now = self._house.now
+        now = self._scheduler.now
         search = screen.search(opening, newcomers, ready, now)
         return self._conclude(screen, match_id, search, now)
 
@@ -314,8 +314,8 @@ class Fills:
         if search.joins:
             self._join(screen.pool, match_id, search.joins[-1])
             return True
-        if search.again_at <= self._house.now:
-            screen.skip(match_id, self._house.now)
+        if search.again_at <= self._scheduler.now:
+            screen.skip(match_id, self._scheduler.now)
         elif search.again_at < math.inf:
             screen.look_soon(match_id, max(search.again_at, soonest))
         return False
@@ -348,40 +348,40 @@ class Fills:
             join: The newcomers.
             decided: Those of whom the matcher has let go already.
         """
-        house, self._is_joining = self._house, True
-        base = house.tables.matches[match_id]
-        match = _described(house, pool, base.match, join)
-        waiting = house.tables.waiting
+        scheduler, self._is_joining = self._scheduler, True
+        base = scheduler.tables.matches[match_id]
+        match = _described(scheduler, pool, base.match, join)
+        waiting = scheduler.tables.waiting
         leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
-        house.emit(Matched(match))
+        scheduler.emit(Matched(match))
         if base.assignment is not None:
-            house.emit(Assigned(match.id, base.assignment))
-        house.watch_match(house.tables.matches[match.id])
+            scheduler.emit(Assigned(match.id, base.assignment))
+        scheduler.watch_match(scheduler.tables.matches[match.id])
         for ticket_id, queues in leaves:
             for name in queues:
                 if name == pool.name and ticket_id in decided:
                     del pool.tickets[ticket_id]
                 else:
-                    house.pools[name].leave(ticket_id, house.now)
-                    house.dirty[name] = None
+                    scheduler.pools[name].leave(ticket_id, scheduler.now)
+                    scheduler.dirty[name] = None
         self.close(match_id, pool.name)
-        house.on_made(match_id)
+        scheduler.on_made(match_id)
         self._is_joining = False
 
 
-def _described(house: House, pool: Pool, base: Match, join: Join) -> Match:
+def _described(scheduler: Scheduler, pool: Pool, base: Match, join: Join) -> Match:
     """Return the match that newcomers make: its teams are theirs, its quality is that of all."""
-    waiting, form = house.tables.waiting, pool.queue.format
+    waiting, form = scheduler.tables.waiting, pool.queue.format
     ids = tuple([ticket.id for ticket in join.tickets])
     teams = tuple([tuple([waiting[t.id].ticket for t in team]) for team in join.newcomers])
-    waits = sum([t.size * (house.now - t.enqueued_at) for team in teams for t in team])
+    waits = sum([t.size * (scheduler.now - t.enqueued_at) for team in teams for t in team])
     venues, delta = pool.objective.venues, None
     if base.region is not None:
         delta = venues.delta_at(teams, base.region)
     match = Match(
-        house.next_match_id(),
+        scheduler.next_match_id(),
         pool.name,
-        house.now,
+        scheduler.now,
         ids,
         tuple([tuple([ticket.id for ticket in team]) for team in teams]),
         tuple([tuple([p.id for t in team for p in t.players]) for team in teams]),

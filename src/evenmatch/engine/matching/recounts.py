@@ -10,7 +10,7 @@ import heapq
 import math
 from collections.abc import Sequence
 
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.encounters import Played, falls_at, with_counts
 from evenmatch.engine.state.rows import Waiting
 from evenmatch.model.events import Accepted, Event, Updated, Voided
@@ -21,30 +21,30 @@ class Recounts:
     """The next instant for each waiting ticket that carries counts; dead entries are skipped.
 
     Args:
-        house: The tables and the pools.
+        scheduler: The tables and the pools.
     """
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self._heap: list[tuple[float, str]] = []
 
     def resume(self) -> None:
         """Begin anew after recovery; what fell while nobody looked is looked at at once."""
         self._heap = []
-        for ticket_id in self._house.tables.waiting:
+        for ticket_id in self._scheduler.tables.waiting:
             if self._falls_at(ticket_id, -math.inf) < math.inf:
-                heapq.heappush(self._heap, (self._house.now, ticket_id))
+                heapq.heappush(self._heap, (self._scheduler.now, ticket_id))
 
     def hear(self, events: Sequence[Event]) -> None:
         """Take note of tickets that wait now, or have been refreshed."""
-        if self._house.tables.played:
+        if self._scheduler.tables.played:
             for event in events:
                 if isinstance(event, Accepted | Updated):
                     self._watch(event.ticket)
                 elif isinstance(event, Voided):
                     # They come back with the counts that they had when they were matched.
                     for ticket in event.tickets:
-                        heapq.heappush(self._heap, (self._house.now, ticket.id))
+                        heapq.heappush(self._heap, (self._scheduler.now, ticket.id))
 
     def next(self) -> float:
         """Return the first instant at which a count may fall; inf if none does."""
@@ -52,7 +52,7 @@ class Recounts:
 
     def fire(self, now: float) -> set[str]:
         """Refresh the tickets whose counts have fallen; return the queues that they wait in."""
-        house, due = self._house, []
+        scheduler, due = self._scheduler, []
         found: set[str] = set()
         while self._heap and self._heap[0][0] <= now:
             due.append(heapq.heappop(self._heap)[1])
@@ -60,17 +60,17 @@ class Recounts:
             if not self._has_changed(ticket_id, now):
                 self._watch(ticket_id)
                 continue
-            house.emit(Updated(ticket_id))
-            row = house.tables.waiting[ticket_id]
+            scheduler.emit(Updated(ticket_id))
+            row = scheduler.tables.waiting[ticket_id]
             if row.match is None:
                 for name in row.queues:
-                    house.pools[name].leave(ticket_id, now)
-                house.enter(row.ticket, row.queues)
+                    scheduler.pools[name].leave(ticket_id, now)
+                scheduler.enter(row.ticket, row.queues)
                 found.update(row.queues)
         return found
 
     def _watch(self, ticket_id: str) -> None:
-        at = self._falls_at(ticket_id, self._house.now)
+        at = self._falls_at(ticket_id, self._scheduler.now)
         if at < math.inf:
             heapq.heappush(self._heap, (at, ticket_id))
 
@@ -88,7 +88,7 @@ class Recounts:
         return with_counts(ticket, ticket.players, queues, played, now) != ticket.players
 
     def _known(self, ticket_id: str) -> tuple[Waiting | None, list[Queue], Played | None]:
-        tables = self._house.tables
+        tables = self._scheduler.tables
         row = tables.waiting.get(ticket_id)
         names = () if row is None else row.queues
         queues = [tables.queues[name] for name in names if name in tables.queues]

@@ -1,8 +1,8 @@
-"""The house: the pools at work, who waits in them, and the matches that come of their decisions.
+"""The scheduler: the pools at work, who waits in them, and the matches that come of decisions.
 
 The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
-them work in one house. Whatever happens is an event, which `emit` folds into the tables at once.
-Who has changed pools lets the queues decide before the input ends.
+them share one scheduler. Whatever happens is an event, which `emit` folds into the tables at once.
+After any change to a pool, its queue decides before the input is done.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class OpenMatches(Protocol):
         """Fill what comes after new matches."""
 
 
-class House:
+class Scheduler:
     """Pools, the instants at which something is due, and the input that is being worked on.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.stored_ratings import aged
 from evenmatch.errors import ConfigError
 from evenmatch.model.outcome import Aged, Result
@@ -21,12 +21,12 @@ class Ladders:
     """The ladders that are rated now.
 
     Args:
-        house: Where the engine works.
+        scheduler: Where the engine works.
         rate: Computes ratings; None where no queue has them.
     """
 
-    def __init__(self, house: House, rate: Rate | None) -> None:
-        self._house = house
+    def __init__(self, scheduler: Scheduler, rate: Rate | None) -> None:
+        self._scheduler = scheduler
         self._rate = rate
         self._queues: dict[str, Queue] | None = None
         self._by_name: dict[str, Queue] = {}
@@ -65,14 +65,14 @@ class Ladders:
         ladders = self._rated()
         if not ladders or "rating" in new.attributes:
             return {}
-        tables = self._house.tables
+        tables = self._scheduler.tables
         names = new.queues or tuple(tables.queues)[:1]
         rated = [tables.queues[name].rated_in for name in names if name in tables.queues]
         ladder = next((name for name in rated if name in ladders), None)
         if ladder is None:
             return {}
         return {
-            player.id: self._present(ladder, player.id, self._house.now)
+            player.id: self._present(ladder, player.id, self._scheduler.now)
             for player in new.players
             if player.rating is None and "rating" not in player.attributes
         }
@@ -80,13 +80,13 @@ class Ladders:
     def rating_of(self, ladder: str, player: str, now: float) -> Rating | None:
         """Return what is stored of a player, as uncertain as it is now; None if nothing is."""
         known = ladder in self._rated()
-        if not known or player not in self._house.tables.ratings.get(ladder, {}):
+        if not known or player not in self._scheduler.tables.ratings.get(ladder, {}):
             return None
         return self._present(ladder, player, now)
 
     def _rated(self) -> dict[str, Queue]:
         """Return the ladders that are rated now, each with one of its queues."""
-        queues = self._house.tables.queues
+        queues = self._scheduler.tables.queues
         if self._queues is not queues:
             rated = [queue for queue in queues.values() if queue.rating is not None]
             self._queues, self._newcomers = queues, {}
@@ -99,7 +99,7 @@ class Ladders:
         assert self._rate is not None
         assert queue.rating is not None
         found = aged(
-            self._house.tables.ratings.get(ladder, {}).get(player), now, queue.rating_period
+            self._scheduler.tables.ratings.get(ladder, {}).get(player), now, queue.rating_period
         )
         if found.rating is None:
             if ladder not in self._newcomers:

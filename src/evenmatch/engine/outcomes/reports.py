@@ -20,7 +20,7 @@ from itertools import islice
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.outcomes.match_history import Lineup, lineup_of
 from evenmatch.engine.outcomes.rating_ladders import Rate
 from evenmatch.engine.outcomes.results import result_of
@@ -54,19 +54,19 @@ class Outcomes:
     """The part of the engine that hears of outcomes.
 
     Args:
-        house: Where the engine works.
+        scheduler: Where the engine works.
         rate: Computes ratings; None where no queue has them.
     """
 
-    def __init__(self, house: House, rate: Rate | None) -> None:
-        self._house = house
-        self._emit = house.emit
+    def __init__(self, scheduler: Scheduler, rate: Rate | None) -> None:
+        self._scheduler = scheduler
+        self._emit = scheduler.emit
         self._rate = rate
         self._judged = Deadlines(self._is_reported)
 
     def next(self) -> float:
         """Return the next instant at which reports are judged or ratings are due."""
-        tables = self._house.tables
+        tables = self._scheduler.tables
         at = self._judged.next()
         for period in tables.closing.values():
             at = min(at, period.ends_at)
@@ -84,10 +84,10 @@ class Outcomes:
 
     def advance(self) -> None:
         """Judge reports, end periods and rate slices that are due."""
-        now = self._house.now
+        now = self._scheduler.now
         for entry in self._judged.take_due(now):
-            self._judge(self._house.tables.matches[entry[3]])
-        tables = self._house.tables
+            self._judge(self._scheduler.tables.matches[entry[3]])
+        tables = self._scheduler.tables
         for ladder in [name for name, period in tables.periods.items() if _due_at(period) <= now]:
             if ladder not in tables.closing:
                 self._emit(PeriodEnded(ladder))
@@ -111,7 +111,7 @@ class Outcomes:
                 f"is said of it counts",
                 match=kept.match.id,
             )
-        lineup = lineup_of(self._house.tables, kept)
+        lineup = lineup_of(self._scheduler.tables, kept)
         result = result_of(given, lineup.match, lineup.left)
         told = kept.outcome
         if told is not None and told.state == "counted":
@@ -163,9 +163,9 @@ class Outcomes:
                 match=match.id,
             )
         self._check_room(kept)
-        until = told.until if told.reports else round_up(self._house.now + REPORTS_LAST)
+        until = told.until if told.reports else round_up(self._scheduler.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
-        kept = self._house.tables.matches[match.id]
+        kept = self._scheduler.tables.matches[match.id]
         if not told.reports:
             self.watch(kept)
         self._count_agreed(kept)
@@ -173,7 +173,7 @@ class Outcomes:
     def _count_agreed(self, kept: KeptMatch) -> None:
         """Count the outcome of a match if all who have not left it have said the same."""
         assert kept.outcome is not None
-        lineup = lineup_of(self._house.tables, kept)
+        lineup = lineup_of(self._scheduler.tables, kept)
         heard = lineup.heard(kept.outcome.reports)
         result = _agreed(heard)
         if result is not None and len(heard) == sum(map(len, lineup.staying)):
@@ -182,7 +182,7 @@ class Outcomes:
     def _judge(self, kept: KeptMatch) -> None:
         """Count what the players who reported agree on, or call the match disputed."""
         assert kept.outcome is not None
-        lineup = lineup_of(self._house.tables, kept)
+        lineup = lineup_of(self._scheduler.tables, kept)
         heard, teams = lineup.heard(kept.outcome.reports), lineup.staying
         sides = sum(any(player in heard for player in team) for team in teams)
         result = _agreed(heard)
@@ -211,16 +211,16 @@ class Outcomes:
     def _rate_now(self, queue: Queue, result: Result) -> None:
         assert self._rate is not None
         assert queue.rating is not None
-        rows = self._house.tables.ratings.get(queue.rated_in, {})
+        rows = self._scheduler.tables.ratings.get(queue.rated_in, {})
         players = [player for team in result.teams for player in team]
-        known = {player: aged(rows.get(player), self._house.now, None) for player in players}
+        known = {player: aged(rows.get(player), self._scheduler.now, None) for player in players}
         self._emit(
-            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._house.now)
+            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._scheduler.now)
         )
 
     def _collect(self, queue: Queue, event: Counted) -> None:
         """Let an outcome wait for the end of the rating period."""
-        ladder, tables, now = queue.rated_in, self._house.tables, self._house.now
+        ladder, tables, now = queue.rated_in, self._scheduler.tables, self._scheduler.now
         if ladder not in tables.periods:
             seconds = queue.rating_period or 0.0
             number = period_of(now, seconds)
@@ -231,7 +231,7 @@ class Outcomes:
     def _rate_slice(self, ladder: str, period: Period) -> None:
         """Rate the next players of a period, against the ratings at its start."""
         assert self._rate is not None
-        rows = self._house.tables.ratings.get(ladder, {})
+        rows = self._scheduler.tables.ratings.get(ladder, {})
         players, results = _next_slice(period)
 
         def at_start(player: str) -> StoredRating | None:
@@ -243,21 +243,21 @@ class Outcomes:
         }
         after = self._rate(period.system, known, results)
         ratings = {player: after[player] for player in players}
-        self._emit(Rated(ladder, ratings, period.starts_at, self._house.now + SLICE_EVERY))
+        self._emit(Rated(ladder, ratings, period.starts_at, self._scheduler.now + SLICE_EVERY))
 
     def _check_room(self, kept: KeptMatch) -> None:
-        queue, tables = self._rating_queue(kept), self._house.tables
+        queue, tables = self._rating_queue(kept), self._scheduler.tables
         period = None if queue is None else tables.periods.get(queue.rated_in)
         if period is not None and _is_full(period):
             raise Overloaded("too many outcomes wait to be rated; try again later")
 
     def _rating_queue(self, kept: KeptMatch) -> Queue | None:
         """Return the queue that rates a match; None if it is not there any more, or rates none."""
-        queue = self._house.tables.queues.get(kept.match.queue)
+        queue = self._scheduler.tables.queues.get(kept.match.queue)
         return None if queue is None or queue.rating is None or self._rate is None else queue
 
     def _is_reported(self, entry: Entry) -> bool:
-        kept = self._house.tables.matches.get(entry[3])
+        kept = self._scheduler.tables.matches.get(entry[3])
         return kept is not None and _is_reported(kept)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.matching.deadlines import Entry
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.ready_check.repairs import Repairs
 from evenmatch.engine.state.lookup import find_match, players_of
 from evenmatch.engine.state.retention import KEEP_PENALTIES
@@ -34,11 +34,11 @@ from evenmatch.model.match import Match, OpenMatch
 
 
 class Acceptance:
-    """The proposals of a house: answers, failures, repairs."""
+    """The proposals of a scheduler: answers, failures, repairs."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._repairs = Repairs(house, self._conclude)
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._repairs = Repairs(scheduler, self._conclude)
 
     # Inputs
 
@@ -51,12 +51,12 @@ class Acceptance:
         new = tuple([p for p in self._named(given) if p not in known])
         if not new:
             return
-        self._house.emit(Confirmed(given.match, given.ticket, new))
+        self._scheduler.emit(Confirmed(given.match, given.ticket, new))
         self._conclude(given.match)
 
     def decline(self, given: Decline) -> None:
         """Take a declining ticket out of its proposal, and repair the match."""
-        house = self._house
+        scheduler = self._scheduler
         if self._has_declined(given):
             return
         proposal = self._asked(given)
@@ -64,7 +64,7 @@ class Acceptance:
             raise TooLate(f"match {given.match} is made", ticket=given.ticket, match=given.match)
         named = self._named(given)
         self._lose(proposal, {given.ticket: ("declined", named)})
-        house.decide(list(house.dirty), fired=False)
+        scheduler.decide(list(scheduler.dirty), fired=False)
 
     def withdraw(self, ticket_id: str, reason: str, by: str | None) -> None:
         """Cancel a ticket that is proposed: for who asks for it, this is a decline.
@@ -74,9 +74,9 @@ class Acceptance:
             reason: Only what players do themselves (`player`) counts against them.
             by: The player who asks; None where nobody says, and then all who have not accepted.
         """
-        row = self._house.tables.waiting[ticket_id]
+        row = self._scheduler.tables.waiting[ticket_id]
         assert row.match is not None
-        proposal = self._house.tables.proposals[row.match]
+        proposal = self._scheduler.tables.proposals[row.match]
         blamed: tuple[str, ...] = ()
         if reason == "player":
             known = proposal.accepted.get(ticket_id, ())
@@ -87,8 +87,8 @@ class Acceptance:
 
     def fire(self, now: float) -> None:
         """Fail the checks whose answers are missing, and end the repairs whose time is up."""
-        house = self._house
-        for entry in house.answers.take_due(now):
+        scheduler = self._scheduler
+        for entry in scheduler.answers.take_due(now):
             self._fire(entry, now)
         self._repairs.fire(now)
 
@@ -101,8 +101,8 @@ class Acceptance:
 
         A repair has more time only where everybody has: it need not wait for who may come back.
         """
-        house = self._house
-        for match_id, proposal in list(house.tables.proposals.items()):
+        scheduler = self._scheduler
+        for match_id, proposal in list(scheduler.tables.proposals.items()):
             until = dict(proposal.until)
             named = set(given.tickets or until) & set(until)
             if not named:
@@ -112,13 +112,13 @@ class Acceptance:
             ends = None if proposal.open is None else proposal.open.expires_at
             if ends is not None and not given.tickets:
                 ends = round_up(ends + given.seconds)
-            house.emit(Prolonged(match_id, until, ends))
-            house.watch_proposal(house.tables.proposals[match_id])
+            scheduler.emit(Prolonged(match_id, until, ends))
+            scheduler.watch_proposal(scheduler.tables.proposals[match_id])
 
     def resume(self) -> None:
         """Take the proposals of a journal up again; the next `fire` sees to what is overdue."""
-        for proposal in self._house.tables.proposals.values():
-            self._house.watch_proposal(proposal)
+        for proposal in self._scheduler.tables.proposals.values():
+            self._scheduler.watch_proposal(proposal)
             if proposal.open is not None:
                 self._repairs.resume(proposal)
 
@@ -132,14 +132,14 @@ class Acceptance:
             ProposalOver: It has failed, or the ticket has left it.
             NotInMatch: The ticket was never asked, or has no such player.
         """
-        house = self._house
-        tables = house.tables
+        scheduler = self._scheduler
+        tables = scheduler.tables
         proposal = tables.proposals.get(given.match)
         if proposal is not None:
             if given.ticket in proposal.tickets:
                 return proposal
         else:
-            made = find_match(tables, house.shard, given.match).match
+            made = find_match(tables, scheduler.shard, given.match).match
             if given.ticket in made.tickets:
                 known = tables.knows(given.ticket)
                 everybody = tuple([player for team in made.players for player in team])
@@ -160,40 +160,40 @@ class Acceptance:
         Raises:
             NotInMatch: One of them is not in the ticket.
         """
-        ticket = self._house.tables.waiting[given.ticket].ticket
+        ticket = self._scheduler.tables.waiting[given.ticket].ticket
         ids = tuple([player.id for player in ticket.players])
         _check_named(given, ids)
         return tuple([player for player in ids if player in given.players]) or ids
 
     def _has_declined(self, given: Decline) -> bool:
         """Return whether the ticket has declined this very proposal before."""
-        ended = self._house.tables.ended.get(given.ticket)
+        ended = self._scheduler.tables.ended.get(given.ticket)
         return ended is not None and ended.match == given.match and ended.reason == "declined"
 
     def _conclude(self, match_id: str) -> None:
         """Make the match if everyone has accepted."""
-        house = self._house
-        proposal, waiting = house.tables.proposals[match_id], house.tables.waiting
+        scheduler = self._scheduler
+        proposal, waiting = scheduler.tables.proposals[match_id], scheduler.tables.waiting
         if proposal.open is not None:
             return
         for ticket_id in proposal.match.tickets:
             if len(proposal.accepted.get(ticket_id, ())) < waiting[ticket_id].ticket.size:
                 return
-        pool = house.pools.get(proposal.match.queue)
+        pool = scheduler.pools.get(proposal.match.queue)
         if pool is not None:
-            pool.confirmed(house.now - proposal.proposed_at, house.now)
-        house.settle(_at(proposal, house.now))
+            pool.confirmed(scheduler.now - proposal.proposed_at, scheduler.now)
+        scheduler.settle(_at(proposal, scheduler.now))
 
     # Failures
 
     def _fire(self, entry: Entry, now: float) -> None:
-        proposal = self._house.tables.proposals.get(entry[3])
+        proposal = self._scheduler.tables.proposals.get(entry[3])
         if proposal is None:
             return
         silent = self._silent(proposal, now)
         if silent:
             self._lose(proposal, {ticket_id: ("silent", who) for ticket_id, who in silent})
-            proposal = self._house.tables.proposals.get(entry[3])
+            proposal = self._scheduler.tables.proposals.get(entry[3])
         if proposal is None or proposal.open is None:
             return
         assert proposal.open.expires_at is not None
@@ -207,7 +207,7 @@ class Acceptance:
             if proposal.until[ticket_id] > now:
                 continue
             known = proposal.accepted.get(ticket_id, ())
-            players = self._house.tables.waiting[ticket_id].ticket.players
+            players = self._scheduler.tables.waiting[ticket_id].ticket.players
             missing = tuple([player.id for player in players if player.id not in known])
             if missing:
                 found.append((ticket_id, missing))
@@ -215,40 +215,40 @@ class Acceptance:
 
     def _lose(self, proposal: Proposal, gone: dict[str, tuple[str, tuple[str, ...]]]) -> None:
         """Take tickets out of a proposal: by id, the reason and the players to blame."""
-        house = self._house
-        waiting = house.tables.waiting
+        scheduler = self._scheduler
+        waiting = scheduler.tables.waiting
         left = tuple([waiting[ticket_id].ticket for ticket_id in gone])
         stay = [ticket_id for ticket_id in proposal.tickets if ticket_id not in gone]
         for ticket_id, (reason, blamed) in gone.items():
-            house.emit(Cancelled(ticket_id, reason, proposal.match.id))
+            scheduler.emit(Cancelled(ticket_id, reason, proposal.match.id))
             for player in blamed:
                 self._blame(player, proposal)
         pool = self._repairs.where(proposal, stay)
         if not stay or pool is None:
             self._repairs.dissolve(proposal, stay, next(iter(gone.values()))[0])
             return
-        house.emit(SeatsFreed(self._opened(proposal, stay)))
-        self._repairs.begin(house.tables.proposals[proposal.match.id], pool, left)
+        scheduler.emit(SeatsFreed(self._opened(proposal, stay)))
+        self._repairs.begin(scheduler.tables.proposals[proposal.match.id], pool, left)
 
     def _blame(self, player: str, proposal: Proposal) -> None:
         """Count a player's failure; from the second within a day on it costs a cooldown."""
-        accept, group, now = proposal.queue.accept, proposal.queue.group, self._house.now
+        accept, group, now = proposal.queue.accept, proposal.queue.group, self._scheduler.now
         assert accept is not None
-        before = self._house.tables.penalties.get(group, {}).get(player)
+        before = self._scheduler.tables.penalties.get(group, {}).get(player)
         count = 1 if before is None or before.at + KEEP_PENALTIES < now else before.count + 1
         cooldowns = accept.cooldowns
         wait = cooldowns[min(count - 2, len(cooldowns) - 1)] if count > 1 and cooldowns else 0.0
-        self._house.emit(Penalised(player, group, count, now + wait))
+        self._scheduler.emit(Penalised(player, group, count, now + wait))
 
     def _opened(self, proposal: Proposal, stay: list[str]) -> OpenMatch:
         """Return the free seats of a proposal that only some tickets stay in."""
-        house, match, accept = self._house, proposal.match, proposal.queue.accept
+        scheduler, match, accept = self._scheduler, proposal.match, proposal.queue.accept
         assert accept is not None
-        waiting = house.tables.waiting
+        waiting = scheduler.tables.waiting
         seated = tuple([tuple([t for t in team if t in stay]) for team in match.teams])
         sizes = [sum([waiting[ticket_id].ticket.size for ticket_id in team]) for team in seated]
         free = tuple([len(team) - size for team, size in zip(match.players, sizes, strict=True)])
-        since = house.now if proposal.open is None else proposal.open.enqueued_at
+        since = scheduler.now if proposal.open is None else proposal.open.enqueued_at
         return OpenMatch(
             match.id,
             match.queue,

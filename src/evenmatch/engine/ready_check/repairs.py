@@ -15,7 +15,7 @@ from evenmatch.engine.admission.admission import fits
 from evenmatch.engine.matching.deadlines import Deadlines
 from evenmatch.engine.matching.decision_check import describe
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.engine.matching.scheduler import House
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.matching.waiting_columns import Columns
 from evenmatch.engine.ready_check.replacements import (
     GO_ON,
@@ -45,15 +45,15 @@ OFFERED_MOST = 32
 
 
 class Repairs:
-    """The proposals of a house that have free seats.
+    """The proposals of a scheduler that have free seats.
 
     Args:
-        house: Pools, tables and timers.
+        scheduler: Pools, tables and timers.
         conclude: Makes a match of a proposal if everyone in it has accepted.
     """
 
-    def __init__(self, house: House, conclude: Callable[[str], None]) -> None:
-        self._house = house
+    def __init__(self, scheduler: Scheduler, conclude: Callable[[str], None]) -> None:
+        self._scheduler = scheduler
         self._conclude = conclude
         # The proposals that have free seats, and how often each has looked at all who wait.
         self._open: dict[str, int] = {}
@@ -74,12 +74,12 @@ class Repairs:
         # When each of them looks again, because somebody may fit by then.
         self._look_at: dict[str, float] = {}
         self._looks = Deadlines(lambda entry: self._look_at.get(entry[3]) == entry[0])
-        house.timers.append(self._looks)
-        house.offer = self._offer
+        scheduler.timers.append(self._looks)
+        scheduler.offer = self._offer
 
     def begin(self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...]) -> None:
         """Look for somebody in the place of those who have just left."""
-        self._house.watch_proposal(proposal)
+        self._scheduler.watch_proposal(proposal)
         self._judged_by[proposal.match.id] = pool
         self._open.setdefault(proposal.match.id, 0)
         self._seen.pop(proposal.match.id, None)
@@ -92,17 +92,17 @@ class Repairs:
     def resume(self, proposal: Proposal) -> None:
         """Take a repair of a journal up again."""
         self._open[proposal.match.id] = 0
-        self._look_soon(proposal, self._house.now)
+        self._look_soon(proposal, self._scheduler.now)
 
     def configured(self) -> None:
         """End the repairs that a new configuration leaves no place for."""
         for match_id in list(self._open):
-            proposal = self._house.tables.proposals[match_id]
+            proposal = self._scheduler.tables.proposals[match_id]
             if (pool := self.where(proposal)) is None:
                 self.dissolve(proposal, proposal.tickets, "queue_changed")
             else:
                 self._judged_by[match_id] = pool
-                self._look_soon(proposal, self._house.now)
+                self._look_soon(proposal, self._scheduler.now)
 
     def fire(self, now: float) -> None:
         """Let the repairs look at all who wait whose time it is."""
@@ -112,7 +112,7 @@ class Repairs:
         for entry in due:
             # An answer at this instant may have ended the repair, or begun it anew.
             if self._look_at.get(entry[3]) == entry[0]:
-                proposal = self._house.tables.proposals[entry[3]]
+                proposal = self._scheduler.tables.proposals[entry[3]]
                 if self._may_look():
                     self._look(proposal)
                 else:
@@ -129,8 +129,8 @@ class Repairs:
             proposal: The proposal.
             stay: Those of its tickets that stay; all if left out.
         """
-        tables, name = self._house.tables, proposal.match.queue
-        accept, pool = proposal.queue.accept, self._house.pools.get(name)
+        tables, name = self._scheduler.tables, proposal.match.queue
+        accept, pool = proposal.queue.accept, self._scheduler.pools.get(name)
         if accept is None or not accept.repair or pool is None or pool.fault is not None:
             return None
         if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):
@@ -157,11 +157,11 @@ class Repairs:
 
     def dissolve(self, proposal: Proposal, stay: Iterable[str], reason: str) -> None:
         """End a proposal that came to nothing; whoever stays in it waits on."""
-        house, match_id = self._house, proposal.match.id
+        scheduler, match_id = self._scheduler, proposal.match.id
         innocents = tuple(stay)
         self._forget(match_id)
-        house.emit(Dissolved(match_id, reason, innocents))
-        house.come_back(innocents)
+        scheduler.emit(Dissolved(match_id, reason, innocents))
+        scheduler.come_back(innocents)
 
     def _forget(self, match_id: str) -> None:
         """Forget a repair that is over."""
@@ -175,7 +175,7 @@ class Repairs:
 
     def _offer(self, name: str, fresh: list[str]) -> None:
         """Offer the free seats of a queue's proposals to tickets that were just let in."""
-        tables, now = self._house.tables, self._house.now
+        tables, now = self._scheduler.tables, self._scheduler.now
         mine = [each for each in self._open if tables.proposals[each].match.queue == name]
         first = self._offers % len(mine) if mine else 0
         most = min(OFFERS_MOST * len(fresh), OFFERED_MOST)
@@ -203,7 +203,7 @@ class Repairs:
     def _seek_among_all(self, proposal: Proposal, pool: Pool) -> None:
         """Look for replacements among all who wait, going on where the last look stopped."""
         match_id = proposal.match.id
-        self._looked_at[match_id] = self._house.now
+        self._looked_at[match_id] = self._scheduler.now
         seen = self._seen.pop(match_id, frozenset())
         seen = self._seek(proposal, pool, pool.columns.oldest(pool.tickets), seen)
         if match_id not in self._open:
@@ -219,7 +219,7 @@ class Repairs:
         seen: frozenset[str] = frozenset(),
     ) -> frozenset[str]:
         """Look for replacements among waiting tickets; return whom the next look leaves out."""
-        tables, now = self._house.tables, self._house.now
+        tables, now = self._scheduler.tables, self._scheduler.now
         group = tables.players.get(proposal.queue.group, {})
         # Who has left may have queued again.
         barred = {group[player] for player in proposal.left if player in group}
@@ -243,7 +243,7 @@ class Repairs:
         """Return from when on one of some newcomers may take one of the free seats."""
         try:
             vacancy = self._vacancy(proposal, pool)
-            return helps_at(pool, vacancy, among, self._house.now)
+            return helps_at(pool, vacancy, among, self._scheduler.now)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
             self._give_up_on(proposal, pool, error)
             return math.inf
@@ -251,7 +251,7 @@ class Repairs:
     def _alone(self, proposal: Proposal, pool: Pool) -> Found | None:
         """Return the match that those who stay make alone, if they make one."""
         try:
-            return without_them(pool, self._vacancy(proposal, pool), self._house.now)
+            return without_them(pool, self._vacancy(proposal, pool), self._scheduler.now)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
             pool.fail(f"the repair of match {proposal.match.id}", error)
             return None
@@ -267,7 +267,7 @@ class Repairs:
 
     def _may_look(self) -> bool:
         """Return whether one more repair may look at all who wait now, and count it."""
-        now = self._house.now
+        now = self._scheduler.now
         if self._turn_at > now:
             return False
         self._turn_at = max(self._turn_at, now - (LOOKS_MOST - 1) * LOOK_GAP) + LOOK_GAP
@@ -281,7 +281,7 @@ class Repairs:
         if pool is None:
             return
         self._seek_among_all(proposal, pool)
-        soonest = self._house.now + LOOK_AGAIN
+        soonest = self._scheduler.now + LOOK_AGAIN
         if match_id not in self._open or match_id in self._seen:
             return
         self._open[match_id] += 1
@@ -297,7 +297,7 @@ class Repairs:
             self._looks.add((at, proposal.made, 0, match.id, match.queue))
 
     def _vacancy(self, proposal: Proposal, pool: Pool) -> Vacancy:
-        waiting, seats = self._house.tables.waiting, proposal.open
+        waiting, seats = self._scheduler.tables.waiting, proposal.open
         assert seats is not None
         seated = tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets])
         stayers = None
@@ -321,22 +321,22 @@ class Repairs:
 
     def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
         """Fill the free seats; whoever joins is asked, and leaves the pools he waited in."""
-        house, (tickets, seating) = self._house, found
+        scheduler, (tickets, seating) = self._scheduler, found
         accept, old = proposal.queue.accept, proposal.match
         assert accept is not None
-        match = describe(old.id, pool, tickets, seating, old.bots, house.now)
+        match = describe(old.id, pool, tickets, seating, old.bots, scheduler.now)
         joined = tuple([t.id for t in tickets if t.id not in proposal.tickets])
         until = {
-            ticket.id: accept.answer_by(ticket.enqueued_at, house.now)
+            ticket.id: accept.answer_by(ticket.enqueued_at, scheduler.now)
             for ticket in tickets
             if ticket.id in joined
         }
-        leaves = [(ticket_id, house.tables.waiting[ticket_id].queues) for ticket_id in joined]
-        house.emit(Repaired(match, joined, until))
+        leaves = [(ticket_id, scheduler.tables.waiting[ticket_id].queues) for ticket_id in joined]
+        scheduler.emit(Repaired(match, joined, until))
         self._forget(old.id)
         for ticket_id, queues in leaves:
-            house.leave(ticket_id, queues)
-        house.watch_proposal(house.tables.proposals[old.id])
+            scheduler.leave(ticket_id, queues)
+        scheduler.watch_proposal(scheduler.tables.proposals[old.id])
         self._conclude(old.id)
 
 

@@ -1,6 +1,6 @@
 """The examples of the OpenAPI document: requests to a real server, and what it answered.
 
-`openapi_examples.json` is recorded by `docs/http_examples.py`; a test holds each example against
+`examples.json` is recorded by `docs/http_examples.py`; a test holds each example against
 its schema, and fails for an operation without one.
 """
 
@@ -40,7 +40,7 @@ class Recorded(msgspec.Struct, frozen=True, omit_defaults=True):
 @lru_cache(maxsize=1)
 def recorded() -> tuple[Recorded, ...]:
     """Return all exchanges that were recorded."""
-    text = files("evenmatch.server").joinpath("openapi_examples.json").read_bytes()
+    text = files("evenmatch.server.http.openapi").joinpath("examples.json").read_bytes()
     return msgspec.json.decode(text, type=tuple[Recorded, ...])
 
 
