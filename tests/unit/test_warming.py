@@ -129,7 +129,7 @@ def test_warm_compiles_what_a_queue_uses_and_nothing_twice(tmp_path: Path) -> No
     assert first.returncode == 0, first.stderr
     assert re.match(r"Compiled \d+ kernels in \d+ s; they are kept in ", first.stdout)
     kept = {folder.name.rpartition("-")[0] for folder in (tmp_path / "cache").rglob("*-*/")}
-    assert "orders.lines" in kept
+    assert "service_orders.lines" in kept
     assert not [name for name in kept if name.startswith(("batch.", "bounds.", "steps."))]
     again = run(tmp_path, "warm", path, "--json")
     assert '"compiled":0' in again.stdout

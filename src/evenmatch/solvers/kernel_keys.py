@@ -60,7 +60,7 @@ class Sources:
         Args:
             module: Its name below `evenmatch.solvers`, `batch.anneal` say.
 
-        >>> len(sources().key("batch.anneal"))
+        >>> len(sources().key("teams.anneal"))
         16
         """
         if self.text(module) is None:

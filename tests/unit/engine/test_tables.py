@@ -5,6 +5,7 @@ import pytest
 
 from evenmatch.engine.records import Record, changes_state, decode, encode
 from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state.reducers import apply
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import Forgotten, JournalCorrupt
 from evenmatch.model.events import (
@@ -34,7 +35,7 @@ def configured(*queues: Queue) -> Tables:
 
 def record(into: Tables, given: Input, *events: Event) -> Record:
     made = Record(into.sequence + 1, given, events)
-    into.apply(made)
+    apply(into, made)
     into._check()
     return made
 

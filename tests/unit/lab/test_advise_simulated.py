@@ -9,7 +9,7 @@ from evenmatch.lab.advise import advice, scenario, shifted
 from evenmatch.lab.advise.advice import scenario_of
 from evenmatch.lab.advise.shifted import SharedPools
 from evenmatch.lab.advise.simulated import one_by_one, simulated_pool
-from evenmatch.lab.study.study import study
+from evenmatch.lab.study import study
 
 TWO_ROLES = {"tank": 1, "dps": 1}
 

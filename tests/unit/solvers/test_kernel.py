@@ -94,7 +94,7 @@ def own(compiled: Path, tmp_path: Path) -> Path:
 def test_kernels_of_a_module_are_compiled_once(own: Path) -> None:
     assert run(KERNELS_OF_TREES, own) == ["0", "8"]
     (folder,) = (own / "evenmatch" / "kernels").iterdir()
-    assert folder.name.startswith("forest-")
+    assert folder.name.startswith("matching.forest-")
     assert {path.suffix for path in folder.iterdir()} == {".code", ".parts"}
 
 
@@ -142,8 +142,8 @@ import sys
 sys.path.insert(0, {str(tmp_path)!r})
 import evenmatch.solvers.kernel_keys as keys
 assert keys.__file__.startswith({str(tmp_path)!r})
-keys.sources().key("forest")
-with open({str(package / "solvers" / "forest.py")!r}, "a") as file:
+keys.sources().key("matching.forest")
+with open({str(package / "solvers" / "matching" / "forest.py")!r}, "a") as file:
     file.write("\\n")
 """
         + KERNELS_OF_TREES

@@ -112,7 +112,7 @@ def test_package_in_a_zip_file_has_the_same_keys(tmp_path: Path) -> None:
 def test_imports_of_the_solvers_are_those_that_the_parser_finds() -> None:
     found = sources()
     modules = found.modules()
-    assert "batch.anneal" in modules
+    assert "teams.anneal" in modules
     for module in modules:
         named = found.imports(module)
         assert parsed(module) - DECORATOR - {module} <= named

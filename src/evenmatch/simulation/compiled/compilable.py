@@ -132,7 +132,7 @@ def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Poli
         reason = _why_other_parties(arrivals, queues)
         for queue, policy in zip(queues, policies, strict=True):
             reason = reason or why_no_parties(queue, policy)
-        is_ready = _is_ready("orders.arrivals", "play_parties")
+        is_ready = _is_ready("service_orders.arrivals", "play_parties")
     else:
         reason = "" if len(queues) == 1 else SEVERAL
         reason = reason or _why_other_tickets(arrivals, queues[0])
