@@ -20,6 +20,8 @@ from papers.shared.words import figure, of_row
 
 SIZES = (102, 300)
 """Players of a pool: "100+", and what the blog would like."""
+POOLS = {102: 30, 300: 20}
+"""How many pools: thirty of the larger ones were tried, too, and decide nothing more."""
 EFFORTS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 METHODS = {
     "anneal": "annealing",
@@ -45,9 +47,12 @@ class Climb(msgspec.Struct, frozen=True):
 
 def effort_ladder(effort: Effort) -> Part:
     """Return the part of quality against effort."""
-    chosen = seeds(effort, quick=4, full=30)
     efforts = EFFORTS[:-1] if effort.quick else EFFORTS
-    tasks = [Climb(players, seed, efforts) for players in reversed(SIZES) for seed in chosen]
+    tasks = [
+        Climb(players, seed, efforts)
+        for players in reversed(SIZES)
+        for seed in seeds(effort, quick=3, full=POOLS[players])
+    ]
     ids = tuple(f"galactron.{name}" for name in ("time", "annealing", "forced"))
     return Part(ids, climb, tasks, lambda found: _finish(tasks, found))
 

@@ -34,7 +34,7 @@ class Evening(msgspec.Struct, frozen=True):
 
 def meetings(effort: Effort) -> Part:
     """Return the part of opponent variation."""
-    tasks = [Evening(n, seed) for n in CROWDS for seed in seeds(effort, quick=4, full=40)]
+    tasks = [Evening(n, seed) for n in CROWDS for seed in seeds(effort, quick=3, full=40)]
     return Part(("galactron.variation",), play_evening, tasks, lambda found: _told(tasks, found))
 
 

@@ -31,7 +31,8 @@ from papers.shared.words import figure
 
 SIZES = (30, 60, 102, 150, 204, 300, 450, 600)
 LARGER = (1200, 2400)
-"""Only where there is time for them: what a hit would have."""
+"""Only where there is time for them, and fewer pools: what a hit would have."""
+POOLS, POOLS_LARGER = 40, 10
 EFFORT = 2_000
 """Evaluations for each player."""
 GROUPS = {"Europe": (EUROPE,), **{name: (name,) for name in DISTANT}}
@@ -51,9 +52,12 @@ class Round(msgspec.Struct, frozen=True):
 
 def sizes(effort: Effort) -> Part:
     """Return the part of pools of all sizes."""
-    chosen = seeds(effort, quick=6, full=40)
     asked = SIZES[:-2] if effort.quick else SIZES + LARGER
-    tasks = [Round(players, seed) for players in reversed(asked) for seed in chosen]
+    tasks = [
+        Round(players, seed)
+        for players in reversed(asked)
+        for seed in seeds(effort, quick=6, full=POOLS_LARGER if players in LARGER else POOLS)
+    ]
     ids = ("galactron.pool", "galactron.regions", "galactron.extremes")
     return Part(ids, play_round, tasks, lambda found: _finish(tasks, found))
 
@@ -116,9 +120,10 @@ def _about_size(by_size: dict[int, list[Found]]) -> list[Row]:
         for key in ("quality", "worst tenth"):
             rows.append(told("galactron.pool", key, mean_of(own, key), players=players))
         if before:
+            # Of the largest there are fewer pools: the first seeds of all.
             both = [
                 {"now": now["quality"], "before": then["quality"]}
-                for now, then in zip(own, before, strict=True)
+                for now, then in zip(own, before, strict=False)
             ]
             gain = difference(both, "now", "before")
             verdict = is_above(gain) if players <= WANTED else None

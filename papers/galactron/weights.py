@@ -29,7 +29,7 @@ FIGURES = ("mean", "worst tenth", "median", "worst")
 def weights(effort: Effort) -> Part:
     """Return the part of weights."""
     ids = tuple(f"galactron.{name}" for name in ("teammates", "weights", "shares", "hosts"))
-    chosen = seeds(effort, quick=4, full=60)
+    chosen = seeds(effort, quick=3, full=60)
     return Part(ids, weigh, chosen, _told_of_weights)
 
 
@@ -197,7 +197,7 @@ def _table_of_shares(results: Sequence[Found]) -> Table:
 
 def objectives(effort: Effort) -> Part:
     """Return the part of what is maximised."""
-    chosen = seeds(effort, quick=4, full=60)
+    chosen = seeds(effort, quick=3, full=60)
     return Part(("galactron.objective",), try_objectives, chosen, _told_of_objectives)
 
 

@@ -150,7 +150,7 @@ class AdaptiveSidesMatcher(GreedyMatcher):
     """`greedy` among tickets that insist on open sides only."""
 
     def __init__(self, queue: Queue, wishes: Wishes) -> None:
-        super().__init__(queue, EVALUATIONS_MAX)
+        super().__init__(queue, EVALUATIONS_MAX, closes=True)
         self._wishes = wishes
         if not queue.format.solo_only:
             # Where parties do not fit otherwise, the best division may break any wish. So each

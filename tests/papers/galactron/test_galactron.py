@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from papers.galactron import descents, meetings, scoring, streams
+from papers.galactron import descents, meetings, scoring, sizes, streams
 from papers.galactron.pools import (
     encounters,
     means_of,
@@ -170,3 +170,26 @@ def test_retries_become_fewer_with_the_pool(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(each[descents.DESCENTS] for each in found)
     rows = descents._told_of_speed([*found, found[-1]]).rows
     assert {row.params.get("players") for row in rows} == {*descents.SIZES, None}
+
+
+def test_larger_rounds_with_fewer_pools_are_compared_with_the_same_seeds() -> None:
+    part = sizes.sizes(Effort(quick=False, seed=0))
+    example = sizes.play_round(sizes.Round(30, 0))
+
+    # Half a point for each doubling, beside what is each seed's own: the difference has no chance.
+    found = [
+        {**example, "quality": 70.0 + 3.0 * task.seed + 0.5 * np.log2(task.players)}
+        for task in part.tasks
+    ]
+    rows = part.finish(found).rows
+    gains = [
+        (row.params["players"], row.simulated, row.half_width)
+        for row in rows
+        if row.params["what"].startswith("better than")
+    ]
+
+    pools = {n: [t.seed for t in part.tasks if t.players == n] for n in (600, 1200)}
+    assert pools[1200] == pools[600][: len(pools[1200])]
+    assert len(pools[1200]) < len(pools[600])
+    known = {n: (gain, width) for n, gain, width in gains}
+    assert known[1200] == pytest.approx((0.5, 0.0), abs=1e-6)

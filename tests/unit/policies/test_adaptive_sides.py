@@ -10,6 +10,7 @@ from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.adaptive_sides import AdaptiveSides, AdaptiveSidesMatcher, Wishes
 from evenmatch.policies.base import Memory
+from evenmatch.policies.shared.first_groups import GreedyMatcher
 from evenmatch.testing import ticket
 
 SIDES = ("A", "B")
@@ -253,3 +254,26 @@ def test_queue_whose_tickets_insist_is_refused() -> None:
         matcher(queue(choice="insist"))
     with pytest.raises(ConfigError, match="give queue plain sides"):
         AdaptiveSides().matcher(Queue("plain"), seed=0)
+
+
+@pytest.mark.parametrize(("players", "sizes"), [((1, 1), ()), ((3, 3), (1, 2)), ((20, 20), ())])
+def test_all_who_wait_get_the_kinds_of_the_open_sides(
+    players: tuple[int, ...], sizes: tuple[int, ...]
+) -> None:
+    rng, at_work = np.random.default_rng(3), matcher(queue(*players, sizes=sizes))
+    waiting: dict[int, Ticket] = {}
+    for number in range(1, 400):
+        if waiting and rng.random() < 0.45:
+            gone = waiting.pop(int(rng.choice(list(waiting))))
+            at_work.leave(gone.id, 0.0)
+        size = int(rng.choice(sizes or (1,)))
+        came = waiting[number] = numbered(number, str(rng.choice(["A", "B", ""])), size)
+        # The measure, which closes sides by itself, is left out.
+        GreedyMatcher.enter(at_work, came, 0.0)
+        at_work.close(frozenset(str(side) for side in SIDES if rng.random() < 0.5))
+        now = {sequence: at_work._seats.kind_of(each) for sequence, each in waiting.items()}
+        assert at_work._kinds == now
+        if number % 97 == 0:
+            for each in waiting.values():
+                at_work.leave(each.id, 0.0)
+            waiting.clear()

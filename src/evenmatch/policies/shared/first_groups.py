@@ -11,7 +11,7 @@ from itertools import islice
 from evenmatch.criteria.columns.sets import JointTable
 from evenmatch.criteria.divisions import MASKED_MAX
 from evenmatch.criteria.objective import Objective
-from evenmatch.criteria.seat_completion import seats_of
+from evenmatch.criteria.seat_completion import Seats, seats_of
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -41,15 +41,17 @@ class GreedyMatcher(NoJobs):
     Args:
         queue: With all its rules.
         evaluations_max: Of one call.
+        closes: Whether sides may be closed and opened while tickets wait.
     """
 
-    def __init__(self, queue: Queue, evaluations_max: int) -> None:
+    def __init__(self, queue: Queue, evaluations_max: int, *, closes: bool = False) -> None:
         self._queue = queue
         self._objective = Objective(queue)
         form, rules = queue.format, self._objective.rules
         self._k = form.k
         self._closed = frozenset(form.sides).difference(form.insisted)
         self._seats = seats_of(queue, self._closed)
+        self._alike = Alike(queue) if closes else None
         self._has_rules = bool(queue.rules)
         # Whether seats may be told wrongly, so that a group needs a division before it will do.
         self._is_divided = bool(form.roles) and not (
@@ -160,14 +162,16 @@ class GreedyMatcher(NoJobs):
         self._lines.clear()
         self._groups.clear()
         self._first.clear()
-        kind_of = self._seats.kind_of
-        self._kinds = {sequence: kind_of(ticket) for sequence, ticket in self._pool.items()}
+        assert self._alike is not None
+        self._kinds = self._alike.kinds(self._seats)
         if self._has_rules:
             self._table.set_kinds(self._kinds)
         else:
             for sequence, ticket in self._pool.items():
                 kind = self._kinds[sequence] if self._has_lines else 0
-                insort(self._lines.setdefault(kind, []), ticket.age_key)
+                self._lines.setdefault(kind, []).append(ticket.age_key)
+            for line in self._lines.values():
+                line.sort()
         self._timers.put_all_at_birth(self._pool.values())
         self._turns.spend(len(self._pool))
         self._turns.restart()
@@ -425,6 +429,8 @@ class GreedyMatcher(NoJobs):
     def _put_in_line(self, ticket: Ticket) -> None:
         before = self._table.steps
         kind = self._kinds[ticket.sequence] = self._seats.kind_of(ticket)
+        if self._alike is not None:
+            self._alike.add(ticket)
         if self._has_rules:
             self._table.add(ticket, kind)
         else:
@@ -436,6 +442,8 @@ class GreedyMatcher(NoJobs):
         before = self._table.steps
         ticket, kind = self._pool.pop(sequence), self._kinds.pop(sequence)
         del self._sequences[ticket.id]
+        if self._alike is not None:
+            self._alike.remove(sequence)
         if self._has_rules:
             self._table.remove(ticket)
         else:
@@ -460,6 +468,39 @@ class GreedyMatcher(NoJobs):
         self._leavers += 1
         self._turns.restart()
         self._turns.spend(1 + self._table.steps - before)
+
+
+class Alike:
+    """Which of the waiting tickets are of one kind, whatever sides are closed.
+
+    So where a side closes or opens, one of each kind says which kind all like it are of now.
+
+    Args:
+        queue: Where they wait.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self._seats = seats_of(queue, frozenset())
+        self._kinds: dict[int, int] = {}
+        self._one: dict[int, Ticket] = {}
+
+    def add(self, ticket: Ticket) -> None:
+        """Take a ticket in."""
+        kind = self._kinds[ticket.sequence] = self._seats.kind_of(ticket)
+        if kind not in self._one:
+            self._one[kind] = ticket
+
+    def remove(self, sequence: int) -> None:
+        """Forget a ticket."""
+        del self._kinds[sequence]
+        if not self._kinds:
+            self._seats.forget()
+            self._one.clear()
+
+    def kinds(self, seats: Seats) -> dict[int, int]:
+        """Return the kinds that other seats give all tickets, by sequence."""
+        now = {kind: seats.kind_of(ticket) for kind, ticket in self._one.items()}
+        return {sequence: now[kind] for sequence, kind in self._kinds.items()}
 
 
 def _age(ticket: Ticket) -> Key:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 from evenmatch.errors import Overloaded
 
-TURN_MOST = 0.05
+TURN_MOST = 0.02
 """Seconds that creates may take of one round of the loop."""
 WAIT_MOST = 1.0
 """Seconds after which whoever stands in line should have an answer."""
