@@ -23,8 +23,9 @@ PROOF = 2e6
 LONG = {300: 0.4, 102: 10.0, 60: 10.0, 30: 10.0}
 """How many times that there is where nobody is in a hurry. Pools of 300
 are not proved with all of `PROOF` either, which takes 270 s; the bound is the looser for less."""
-POOLS = {300: 3, 102: 3, 60: 6, 30: 10}
-"""How many pools: one of 102 players takes 50 s."""
+POOLS = {300: 3, 102: 3, 60: 4, 30: 24}
+"""How many pools: one of 102 players takes 50 s; ten of 30 would not decide whether descents miss
+the best of most."""
 
 
 class Doubt(msgspec.Struct, frozen=True):
