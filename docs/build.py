@@ -704,7 +704,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
-    ("accept = {...} of a queue", shapes.AcceptShape, accept_model.Accept),
+    ("accept = {...} of a queue", shapes.AcceptShape, accept_model.ReadyCheck),
     (
         "switchback = {...} of a queue",
         shapes.SwitchbackShape,

@@ -18,7 +18,7 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from evenmatch.model.accept import Accept  # noqa: E402
+from evenmatch.model.accept import ReadyCheck  # noqa: E402
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale  # noqa: E402
 from evenmatch.model.scenario import Allocation, Limits  # noqa: E402
 from evenmatch.server.http.openapi.examples import Recorded  # noqa: E402
@@ -34,7 +34,7 @@ WIDENING = Rule("spread", "rating", 100.0, expand=Expansion(rate=1.0, max=400.0)
 QUEUES = (
     Queue(name="duel", policy="window", criteria=(RATING,), rules=(WIDENING,), wait_max=300.0,
           rating="glicko2", silent_after=30.0),
-    Queue(name="ranked", policy="greedy", criteria=(RATING,), accept=Accept(seconds=15.0),
+    Queue(name="ranked", policy="greedy", criteria=(RATING,), accept=ReadyCheck(seconds=15.0),
           group="ranked"),
     Queue(name="coop", format=Format(players=(4,)), policy="greedy", backfill="manual",
           group="coop"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenmatch.lab.solve.arrays import ALIASES, WEIGHTS
 from evenmatch.lab.solve.factors import Factor, factors_of
-from evenmatch.lab.solve.search import Budget, parse_method, parse_objective, search
+from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective, search
 from evenmatch.lab.solve.solution import POINTS, cost_of
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
@@ -104,7 +104,11 @@ def solved(
         objective: What it raises.
     """
     return search(
-        batch, parse_method(method), parse_objective(objective), Budget(evaluations=effort), seed
+        batch,
+        parse_method(method),
+        parse_objective(objective),
+        SolveBudget(evaluations=effort),
+        seed,
     )
 
 

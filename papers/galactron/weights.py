@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.lab.solve.arrays import ALIASES
 from evenmatch.lab.solve.factors import Factor, factors_of, figures_of, reweighed
-from evenmatch.lab.solve.search import Budget, parse_method, parse_objective, search
+from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective, search
 from evenmatch.lab.solve.solution import POINTS, cost_of
 from evenmatch.solvers.teams.batch import Batch, Places
 from papers.galactron.pools import FACTORS, means_of, named_factors, pool_of, solved, started
@@ -206,7 +206,7 @@ def try_objectives(seed: int) -> Found:
     batch = pool_of(PLAYERS, seed).batch
     found: dict[str, float | None] = {}
     for name in OBJECTIVES:
-        budget = Budget(evaluations=STARTS * EFFORT // 2, parts=STARTS)
+        budget = SolveBudget(evaluations=STARTS * EFFORT // 2, parts=STARTS)
         plan = search(batch, parse_method("anneal"), parse_objective(name), budget, seed)
         quality = POINTS * plan.quality
         found[f"{name} mean"] = float(quality.mean())

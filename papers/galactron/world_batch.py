@@ -14,7 +14,7 @@ from evenmatch.lab.solve.arrays import six_factors
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
 from evenmatch.simulation.seeds import generator
-from evenmatch.simulation.world.parties import Crowd, Geography, WorldDraws
+from evenmatch.simulation.world.parties import Geography, PartyColumns, WorldDraws
 from evenmatch.solvers.teams.batch import Batch
 
 PLAYERS_MAX = 1_000_000
@@ -103,7 +103,7 @@ def _exactly(players: int, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     raise ConfigError(f"parties of the given sizes do not make up {players} players")
 
 
-def _some(crowd: Crowd, parties: NDArray[np.int64]) -> Crowd:
+def _some(crowd: PartyColumns, parties: NDArray[np.int64]) -> PartyColumns:
     """Return some of the parties."""
     keep = np.zeros(len(crowd.sizes), dtype=bool)
     keep[parties] = True
@@ -113,7 +113,7 @@ def _some(crowd: Crowd, parties: NDArray[np.int64]) -> Crowd:
         for name, column in msgspec.structs.asdict(crowd).items()
         if column is not None
     }
-    return Crowd(**columns)
+    return PartyColumns(**columns)
 
 
 def _previous(

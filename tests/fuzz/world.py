@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Scale
 from evenmatch.model.queue import Format as Seats
 from evenmatch.server.auth.principal import LOCAL
@@ -33,7 +33,7 @@ QUEUES = (
     Queue(
         name="checked",
         policy="greedy",
-        accept=Accept(seconds=3600.0),
+        accept=ReadyCheck(seconds=3600.0),
         criteria=(RATING,),
         group="checked",
         rating="glicko2",

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from evenmatch.client.client import AsyncClient, ServerRefused
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.queue import Accept, Queue
+from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import Player
@@ -23,7 +23,7 @@ from evenmatch.wire.matches import ReportOutcome
 from evenmatch.wire.tickets import CreateTicket
 
 DUEL = Queue(name="duel", policy="greedy")
-CHECKED = Queue(name="checked", policy="greedy", accept=Accept(seconds=20.0))
+CHECKED = Queue(name="checked", policy="greedy", accept=ReadyCheck(seconds=20.0))
 CALM = Queue(name="calm", policy="periodic:rounds_of=1000")
 
 

@@ -24,7 +24,7 @@ from evenmatch.engine.state.snapshot import (
     take,
 )
 from evenmatch.errors import Refusal, StaleRoster
-from evenmatch.model.accept import Accept as ReadyCheck
+from evenmatch.model.accept import ReadyCheck as ReadyCheck
 from evenmatch.model.events import Accepted, Closed, Finished, Matched, Opened, Voided
 from evenmatch.model.inputs import (
     Accept,

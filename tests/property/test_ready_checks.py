@@ -14,7 +14,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import Refusal
-from evenmatch.model.accept import Accept as Check
+from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.events import (
     Cancelled,
     Confirmed,

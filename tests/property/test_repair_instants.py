@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Proposed, Repaired
-from evenmatch.model.inputs import Accept as Yes
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input
+from evenmatch.model.inputs import ReadyCheck as Yes
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket
@@ -29,7 +29,7 @@ pytestmark = more
 
 RUNS = extent(20, 60)
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))
-CHECK = Accept(seconds=6.5, repair=12.0, loss_max=0.3)
+CHECK = ReadyCheck(seconds=6.5, repair=12.0, loss_max=0.3)
 FAILED_AT = 7.5
 ANY = replace(CHECK, loss_max=1.0)
 RULES = {

@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.lab.report.plots import COLORS, draw_svg
 from evenmatch.model.world import World
 from evenmatch.simulation.world.model import HOURS, Floats, WorldModel
-from evenmatch.simulation.world.parties import Crowd, Geography, WorldDraws
+from evenmatch.simulation.world.parties import Geography, PartyColumns, WorldDraws
 from tools.fit_world.fit import Measured, pairs_of
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def plot_homes(model: WorldModel) -> str:
     return draw_svg("homes", draw, height=3.8)
 
 
-def _crowd(model: WorldModel) -> Crowd:
+def _crowd(model: WorldModel) -> PartyColumns:
     """Return players of all regions, as many of each: small ones are seen as well as large ones."""
     geography = Geography(World(1.0), model)
     geography.shares = np.full_like(geography.shares, 1.0 / len(model.names))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenmatch.lab.advise.answer import Advice
-    from evenmatch.lab.advise.cells import Cell
+    from evenmatch.lab.advise.cells import SplitPool
     from evenmatch.lab.advise.hours import Day
     from evenmatch.lab.advise.simulated import Interval
     from evenmatch.lab.advise.splits import SplitEffect
@@ -204,7 +204,7 @@ def _print_cells(out: Console, advice: Advice) -> None:
         out.print(f"{hidden:,} sizes in between are left out; --json has them all", style="dim")
 
 
-def grouped(cells: Sequence[Cell]) -> list[tuple[str, Cell]]:
+def grouped(cells: Sequence[SplitPool]) -> list[tuple[str, SplitPool]]:
     """Return pools of one size as one line, the largest first."""
     lines = []
     ordered = sorted(cells, key=lambda cell: -cell.share)

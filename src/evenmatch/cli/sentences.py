@@ -10,7 +10,7 @@ from evenmatch.cli.timing import timing_warnings
 from evenmatch.criteria.expansion import inverse, last_change
 from evenmatch.criteria.relation import pairs_of
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule, default_choice
 from evenmatch.model.scenario import Scenario
 
@@ -356,7 +356,7 @@ def _handicap(handicap: Handicap) -> str:
     return f"{text}."
 
 
-def _asked(accept: Accept) -> Iterator[str]:
+def _asked(accept: ReadyCheck) -> Iterator[str]:
     """Yield what a ready-check asks of players, and what becomes of one that fails."""
     yield f"Every player has {_seconds(accept.seconds)} to accept a match before it is made."
     if accept.repair:

@@ -15,7 +15,7 @@ RESUME_SECONDS = 1.0
 RESUME_MOST = 60.0
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpResponse(msgspec.Struct, frozen=True):
     """A whole response."""
 
     status: int

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evenmatch.client.connection import RESUME_SECONDS, Answer, Connection, retry_after
+from evenmatch.client.connection import RESUME_SECONDS, Connection, HttpResponse, retry_after
 from evenmatch.errors import ConfigError, MatchmakingError, Paused
 from evenmatch.wire.tickets import Problem
 
@@ -167,7 +167,7 @@ class Exchange:
             raise refused(answer)
         return msgspec.json.decode(answer.body, type=shape)
 
-    async def answer(self, request: Request) -> Answer:
+    async def answer(self, request: Request) -> HttpResponse:
         """Return the answer to a request, after as many tries as it may have."""
         tries, tried = self.retry.tries, 0
         while True:
@@ -184,7 +184,7 @@ class Exchange:
                 asked = retry_after(answer.headers)
             await asyncio.sleep(self.retry.pause(tried, asked, self.chance))
 
-    async def once(self, request: Request) -> Answer:
+    async def once(self, request: Request) -> HttpResponse:
         """Return the answer to a request that is tried once."""
         raw = self.encoded(request)
         async with self._turn:
@@ -229,7 +229,7 @@ class Exchange:
         )
         return Connection(reader, writer)
 
-    async def _send(self, raw: bytes, may_repeat: bool) -> Answer:
+    async def _send(self, raw: bytes, may_repeat: bool) -> HttpResponse:
         connection = await self._connection()
         was_used = connection.is_used
         try:
@@ -240,7 +240,7 @@ class Exchange:
                 raise
         return await self._answer(await self.connect(), raw)
 
-    async def _answer(self, connection: Connection, raw: bytes) -> Answer:
+    async def _answer(self, connection: Connection, raw: bytes) -> HttpResponse:
         try:
             connection.writer.write(raw)
             status, headers = await connection.head()
@@ -253,7 +253,7 @@ class Exchange:
         else:
             connection.is_used = True
             self._idle.append(connection)
-        return Answer(status, headers, body)
+        return HttpResponse(status, headers, body)
 
     async def _connection(self) -> Connection:
         while self._idle:
@@ -264,14 +264,14 @@ class Exchange:
         return await self.connect()
 
 
-def _is_repeated(request: Request, answer: Answer) -> bool:
+def _is_repeated(request: Request, answer: HttpResponse) -> bool:
     """Return whether a request may be tried again right after this answer."""
     # A server that has too much to do has done nothing.
     may_repeat = request.may_repeat or answer.status == 429
     return answer.status in PASSING and may_repeat and refused(answer).code != Paused.code
 
 
-def refused(answer: Answer) -> ServerRefused:
+def refused(answer: HttpResponse) -> ServerRefused:
     """Return the error that an answer stands for."""
     try:
         problem = msgspec.json.decode(answer.body, type=Problem)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evenmatch.client.connection import RESUME_SECONDS, Answer, Connection
+from evenmatch.client.connection import RESUME_SECONDS, Connection, HttpResponse
 from evenmatch.client.exchange import PASSING, Exchange, Request, ServerRefused, refused
 from evenmatch.errors import ConfigError
 from evenmatch.wire.live import StreamEvent, StreamProblem
@@ -172,7 +172,7 @@ async def _stream(
     connection.writer.write(exchange.encoded(Request("GET", path), more))
     status, headers = await connection.head()
     if status >= 400:
-        raise refused(Answer(status, headers, await connection.body(headers)))
+        raise refused(HttpResponse(status, headers, await connection.body(headers)))
     if status == 204:
         raise _Ended
     text = b""
@@ -208,7 +208,7 @@ def _asked(error: Exception) -> float:
     if response is None:
         return 0.0
     headers = {key.lower().encode(): value.encode() for key, value in response.headers.raw_items()}
-    refusal = refused(Answer(response.status_code, headers, bytes(response.body or b"")))
+    refusal = refused(HttpResponse(response.status_code, headers, bytes(response.body or b"")))
     if response.status_code not in PASSING and response.status_code < 500:
         raise refusal from None
     return refusal.retry_after

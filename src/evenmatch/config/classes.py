@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evenmatch.config.decode import RATES, WAITS, Bounds, Place, suggestion
+from evenmatch.config.decode import RATES, WAITS, Place, suggestion
 from evenmatch.config.distributions import build_fact
 from evenmatch.config.shapes import ArrivalsShape, ClassShape
+from evenmatch.criteria.validation.values import Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ArrivalClass
 
 CLASSES_MAX = 100
 DRIFT_MAX = 1_000
 SHARES_SLACK = 1e-6
-RAMP_RATES = Bounds(0.0, RATES.high, RATES.unit)
+RAMP_RATES = Bounds(0.0, RATES.high, unit=RATES.unit)
 SHARES = Bounds(1e-9, 1.0)
 DRIFT_SHARES = Bounds(0.0, 1.0)
 RATED = ("poisson", "hourly")

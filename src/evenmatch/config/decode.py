@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
+from evenmatch.criteria.validation.values import Bounds
 from evenmatch.errors import ConfigError, nearest_name
 
 LATER = "comes with a later version"
@@ -22,20 +23,9 @@ WHOLE_MAX = 2**63 - 1
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
-class Bounds(msgspec.Struct, frozen=True, gc=False):
-    """The range of a number; wide enough for any use, narrow enough to calculate with."""
-
-    low: float
-    high: float
-    unit: str = ""
-
-    def __str__(self) -> str:
-        return f"between {self.low:g} and {self.high:g}{self.unit and ' ' + self.unit}"
-
-
-SECONDS = Bounds(1e-6, 1e9, "s")
-WAITS = Bounds(0.0, 1e9, "s")
-RATES = Bounds(1e-9, 1e9, "tickets per second")
+SECONDS = Bounds(1e-6, 1e9, unit="s")
+WAITS = Bounds(0.0, 1e9, unit="s")
+RATES = Bounds(1e-9, 1e9, unit="tickets per second")
 VALUES = Bounds(-1e15, 1e15)
 GAPS = Bounds(1e-9, 1e15)
 
@@ -84,7 +74,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     def within(self, value: float, bounds: Bounds) -> float:
         """Return the number if it is in its range."""
         if not bounds.low <= value <= bounds.high:
-            self.refuse_value(str(bounds), value)
+            self.refuse_value(bounds.text, value)
         return value
 
     def between(self, value: int, low: int, high: int) -> int:

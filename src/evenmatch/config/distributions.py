@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 from typing import cast, get_args
 
-from evenmatch.config.decode import GAPS, VALUES, WAITS, Bounds, Place
+from evenmatch.config.decode import GAPS, VALUES, WAITS, Place
 from evenmatch.config.shapes import DistributionShape
+from evenmatch.criteria.validation.values import Bounds
 from evenmatch.model.scenario import SHIPPED, Distribution, DistributionKind
 from evenmatch.model.ticket import Value
 

@@ -17,13 +17,14 @@ import msgspec
 
 from evenmatch.config.arrivals import build_arrivals
 from evenmatch.config.constraints import ReadTable
-from evenmatch.config.decode import SECONDS, WAITS, Bounds, Place, decode
+from evenmatch.config.decode import SECONDS, WAITS, Place, decode
 from evenmatch.config.distributions import locate_file
 from evenmatch.config.queues import build_queues, queue_place
 from evenmatch.config.server import build_settings, build_tenants
 from evenmatch.config.shapes import AnswersShape, OutcomesShape, ScenarioShape
 from evenmatch.criteria.percentile import quantiles_of
 from evenmatch.criteria.validation.queue import check_queue
+from evenmatch.criteria.validation.values import Bounds
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Answers, Outcomes, Scenario, ServerSettings, Tenant

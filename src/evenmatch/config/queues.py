@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from evenmatch.config.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.config.decode import Place, seconds_of
 from evenmatch.config.shapes import HandicapShape, QueueShape, SwitchbackShape
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import (
     Backfill,
     Format,
@@ -99,7 +99,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         backfill=cast(Backfill | None, shape.backfill),
         allocation=shape.allocation,
         silent_after=_read(shape.silent_after, at.at("silent_after")),
-        accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
+        accept=None if shape.accept is None else ReadyCheck(**asdict(shape.accept)),
         shadow=shape.shadow,
         switchback=switchback,
         rating=shape.rating,

@@ -9,7 +9,7 @@ from typing import cast, get_args
 
 import msgspec
 
-from evenmatch.config.decode import WAITS, Bounds, Place
+from evenmatch.config.decode import WAITS, Place
 from evenmatch.config.distributions import locate_file
 from evenmatch.config.shapes import (
     AllocationShape,
@@ -18,6 +18,7 @@ from evenmatch.config.shapes import (
     TenantShape,
     TokensShape,
 )
+from evenmatch.criteria.validation.values import Bounds
 from evenmatch.model.scenario import (
     Algorithm,
     Allocation,
@@ -31,8 +32,8 @@ from evenmatch.model.scenario import (
 
 SPEEDS = Bounds(1e-6, 1e6)
 DAYS = Bounds(1e-6, 3650.0)
-LIFETIMES = Bounds(1.0, 31_536_000.0, "s")
-LEEWAYS = Bounds(0.0, 300.0, "s")
+LIFETIMES = Bounds(1.0, 31_536_000.0, unit="s")
+LEEWAYS = Bounds(0.0, 300.0, unit="s")
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
 COLLECTOR = re.compile(r"https?://[^\s?#]+")
@@ -45,7 +46,7 @@ HOOK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 HOOK_URL = re.compile(r"https?://[A-Za-z0-9._:\[\]-]+(/[!-~]*)?")
 URL_LENGTH_MAX = 2_000
 SELECTORS_MAX = 16
-TIMEOUTS = Bounds(0.05, 300.0, "s")
+TIMEOUTS = Bounds(0.05, 300.0, unit="s")
 
 
 def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> ServerSettings:

@@ -9,9 +9,10 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from evenmatch.config.decode import Bounds, Place, suggestion
+from evenmatch.config.decode import Place, suggestion
 from evenmatch.config.distributions import locate_file
 from evenmatch.config.shapes import ConnectShape, LastMileShape, SkillShape, WorldShape
+from evenmatch.criteria.validation.values import Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.world import (
     Connect,
@@ -23,10 +24,10 @@ from evenmatch.model.world import (
     default_party_shares,
 )
 
-PLAYER_RATES = Bounds(1e-9, 1e9, "players per second")
+PLAYER_RATES = Bounds(1e-9, 1e9, unit="players per second")
 SHARES = Bounds(0.0, 1.0)
 SPREADS = Bounds(0.0, 3.0)
-MILLISECONDS = Bounds(0.0, 10_000.0, "ms")
+MILLISECONDS = Bounds(0.0, 10_000.0, unit="ms")
 POINTS = Bounds(1.0, 1e9)
 SHARES_SLACK = 1e-6
 REGIONS_MAX = 100

@@ -29,7 +29,7 @@ from evenmatch.engine.matching.recounts import Recounts
 from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
 from evenmatch.engine.outcomes.reports import Outcomes
-from evenmatch.engine.ready_check.acceptance import Acceptance
+from evenmatch.engine.ready_check.acceptance import Proposals
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.state.lookup import find_match, find_ticket, too_late
 from evenmatch.engine.state.reducers import apply, seal
@@ -93,7 +93,7 @@ class Engine:
         self.shard = shard
         self.limits = limits or Limits()
         self._scheduler = Scheduler(resolve, shard, watch)
-        self._acceptance = Acceptance(self._scheduler)
+        self._acceptance = Proposals(self._scheduler)
         self._backfill = Backfill(self._scheduler)
         self.ladders = Ladders(self._scheduler, rate)
         self._outcomes = Outcomes(self._scheduler, rate)

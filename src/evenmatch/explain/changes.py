@@ -11,7 +11,7 @@ from evenmatch.criteria.kinds.latency import worst_of
 from evenmatch.explain.pairwise import Obstacle, Sight, when_table
 from evenmatch.explain.snapshot import Scene
 from evenmatch.explain.tolerances import limit_now
-from evenmatch.explain.waiting_table import Crowd, Mask
+from evenmatch.explain.waiting_table import Mask, TraitTable
 from evenmatch.explain.words import (
     at_least,
     count,
@@ -32,7 +32,7 @@ Gain = tuple[int, str]
 YES_OR_NO = ("same", "overlap", "avoid", "rematch")
 
 
-def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[str, ...]:
+def changes_of(scene: Scene, crowd: TraitTable, sight: Sight, seats: Seats) -> tuple[str, ...]:
     """Return what would have to change, in clauses: one for each party, rule and shortage."""
     found = []
     if scene.is_paused:
@@ -51,7 +51,7 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
     return (*found, *[text for _, text in gains])
 
 
-def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
+def _of_seats(crowd: TraitTable, sight: Sight, seats: Seats) -> list[str]:
     if seats.fills:
         return []
     roles, players = seats.roles_missing, seats.players_missing
@@ -70,7 +70,7 @@ def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
     return found
 
 
-def of_pings(crowd: Crowd, sight: Sight) -> list[str]:
+def of_pings(crowd: TraitTable, sight: Sight) -> list[str]:
     """Return that a ticket's own latencies leave it no region, whoever else comes, if they do."""
     ticket = crowd.tickets[sight.row]
     for rule in crowd.queue.rules:
@@ -94,7 +94,7 @@ def of_pings(crowd: Crowd, sight: Sight) -> list[str]:
     return []
 
 
-def of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
+def of_party(obstacle: Obstacle, crowd: TraitTable, sight: Sight) -> list[str]:
     """Return that a party breaks a rule by itself for ever, if it does."""
     rule, row = obstacle.rule, sight.row
     is_told = rule.kind in ("spread", "same")
@@ -106,7 +106,7 @@ def of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
     return [f"the players of this party need {rule_name(rule)} of {need}, which it never reaches"]
 
 
-def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> list[Gain]:
+def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: TraitTable, sight: Sight) -> list[Gain]:
     """Return how many more a wider limit would let in, and the sentence that says so.
 
     Where both have to accept, those whom the ticket's own limit has reached wait for theirs.

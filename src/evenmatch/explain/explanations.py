@@ -20,7 +20,7 @@ from evenmatch.explain.seats import seats_of
 from evenmatch.explain.sentences import summary_of, summary_of_all
 from evenmatch.explain.snapshot import Scene, Subject
 from evenmatch.explain.tolerances import tolerances
-from evenmatch.explain.waiting_table import Crowd
+from evenmatch.explain.waiting_table import TraitTable
 from evenmatch.model.explanation import (
     Acceptance,
     Explanation,
@@ -96,7 +96,7 @@ class Explainer:
         name = scene.queue.name
         watcher = self._watchers.get(name)
         if watcher is None or watcher.crowd.objective is not scene.objective:
-            watcher = self._watchers[name] = Watcher(Crowd(scene.queue, scene.objective))
+            watcher = self._watchers[name] = Watcher(TraitTable(scene.queue, scene.objective))
         watcher.crowd.refresh(scene.tickets)
         return watcher
 
@@ -136,7 +136,7 @@ def _part(
     return msgspec.structs.replace(part, summary=summary)
 
 
-def _instead(part: QueuePart, crowd: Crowd, sight: Sight) -> str:
+def _instead(part: QueuePart, crowd: TraitTable, sight: Sight) -> str:
     """Return what a match would take that comes too late or never; "" if nothing is known."""
     if beyond := of_pings(crowd, sight):
         return beyond[0]

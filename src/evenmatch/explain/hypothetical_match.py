@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from evenmatch.explain.waiting_table import Crowd
+from evenmatch.explain.waiting_table import TraitTable
 from evenmatch.model.explanation import Prospect
 
 
 def prospect_of(
-    crowd: Crowd, rows: Iterable[int], now: float, *, is_exact: bool
+    crowd: TraitTable, rows: Iterable[int], now: float, *, is_exact: bool
 ) -> Prospect | None:
     """Return the match that tickets make, divided as the engine would; None if they make none.
 

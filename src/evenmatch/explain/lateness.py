@@ -7,7 +7,7 @@ import numpy as np
 from evenmatch.explain.changes import nice_above
 from evenmatch.explain.pairwise import Obstacle, Sight
 from evenmatch.explain.tolerances import limit_now
-from evenmatch.explain.waiting_table import Crowd
+from evenmatch.explain.waiting_table import TraitTable
 from evenmatch.explain.words import joined, limit_text, rule_name
 from evenmatch.model.explanation import Prospect
 from evenmatch.model.queue import NUMERIC
@@ -15,7 +15,7 @@ from evenmatch.model.queue import NUMERIC
 SOONER = "to play sooner it would take others who fit better, or limits that widen faster"
 
 
-def in_time(crowd: Crowd, sight: Sight, later: Prospect, deadline: float) -> str:
+def in_time(crowd: TraitTable, sight: Sight, later: Prospect, deadline: float) -> str:
     """Return what the first match would take to be legal in time, as a clause.
 
     Args:
@@ -41,7 +41,7 @@ def in_time(crowd: Crowd, sight: Sight, later: Prospect, deadline: float) -> str
     return f"to play{who} in time it would take {joined(wanted)}" if wanted else SOONER
 
 
-def _wanted(obstacle: Obstacle, crowd: Crowd, pair: tuple[int, int], deadline: float) -> str:
+def _wanted(obstacle: Obstacle, crowd: TraitTable, pair: tuple[int, int], deadline: float) -> str:
     """Return what one rule would have to allow two tickets by a deadline."""
     rule = obstacle.rule
     if rule.kind not in (*NUMERIC, "latency"):

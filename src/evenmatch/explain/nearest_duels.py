@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.criteria.scales import Floats
 from evenmatch.explain.hypothetical_match import prospect_of
 from evenmatch.explain.pairwise import Sight
-from evenmatch.explain.waiting_table import ENQUEUED, SEQUENCE, Crowd, Rows
+from evenmatch.explain.waiting_table import ENQUEUED, SEQUENCE, Rows, TraitTable
 from evenmatch.model.explanation import Prospect
 
 CLOSE = 1e-9
@@ -18,7 +18,7 @@ TOLD_APART = 8
 """Candidates at most for whom that is done."""
 
 
-def best_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
+def best_duel(crowd: TraitTable, sight: Sight) -> Prospect | None:
     """Return the legal duel with the least cost of the criteria, then the longest waiting one."""
     rows = np.flatnonzero(sight.allowed)
     if not len(rows):
@@ -33,7 +33,7 @@ def best_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
     return min(found, key=lambda each: each.criteria_cost)
 
 
-def first_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
+def first_duel(crowd: TraitTable, sight: Sight) -> Prospect | None:
     """Return the duel that becomes legal first, of those that are not yet."""
     is_ahead = sight.others & sight.fits & (sight.ready_at > sight.now)
     ready_at = np.where(is_ahead, sight.ready_at, math.inf)
@@ -44,7 +44,7 @@ def first_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
     return prospect_of(crowd, (sight.row, row), sight.now, is_exact=_sees_all(sight))
 
 
-def nearness(crowd: Crowd, sight: Sight, rows: Rows) -> Floats:
+def nearness(crowd: TraitTable, sight: Sight, rows: Rows) -> Floats:
     """Return what the criteria cost in a match of two with some; inf where that is not known."""
     total: Floats = np.zeros(len(rows))
     for trait, weight in zip(crowd.criteria, crowd.objective.weights, strict=True):
@@ -56,7 +56,7 @@ def _sees_all(sight: Sight) -> bool:
     return int(np.count_nonzero(sight.others)) == len(sight.others) - 1
 
 
-def _by_age(crowd: Crowd, rows: Rows) -> list[int]:
+def _by_age(crowd: TraitTable, rows: Rows) -> list[int]:
     """Return rows, longest waiting first."""
     if len(rows) == 1:
         return [int(rows[0])]

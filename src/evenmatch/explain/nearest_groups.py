@@ -12,9 +12,9 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.explain.hypothetical_match import prospect_of
 from evenmatch.explain.nearest_duels import nearness
 from evenmatch.explain.pairwise import Sight, Watcher
-from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, Crowd, Rows
+from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, Rows, TraitTable
 from evenmatch.model.explanation import Prospect
-from evenmatch.solvers.fill import Budget, Problem, complete
+from evenmatch.solvers.fill import CompletionBudget, CompletionProblem, complete
 
 LOOK_AT = 48
 """Candidates of a search, those of a rare kind included."""
@@ -37,7 +37,7 @@ def best_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | Non
     crowd = watcher.crowd
     allowed = np.flatnonzero(sight.allowed)
     rows = _shortlist(crowd, allowed, nearness(crowd, sight, allowed))
-    budget = Budget(effort.seatings, effort.steps)
+    budget = CompletionBudget(effort.seatings, effort.steps)
     circle = _Circle(watcher, sight.row, rows, sight.now)
     found = circle.search((sight.now, sight.now), budget)
     if found is None and crowd.queue.format.is_variable:
@@ -54,7 +54,7 @@ def first_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | No
     ever = np.flatnonzero(may_ever)
     rows = _shortlist(watcher.crowd, ever, np.maximum(sight.ready_at, sight.now)[ever])
     circle = _Circle(watcher, sight.row, rows, sight.now)
-    budget = Budget(effort.seatings, effort.steps)
+    budget = CompletionBudget(effort.seatings, effort.steps)
     best: Prospect | None = None
     until = math.inf
     while budget.seatings > 0 and not budget.gave_up:
@@ -66,7 +66,7 @@ def first_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | No
     return best
 
 
-def _shortlist(crowd: Crowd, rows: Rows, keys: Floats) -> list[int]:
+def _shortlist(crowd: TraitTable, rows: Rows, keys: Floats) -> list[int]:
     """Return the candidates with the least keys, of every kind as many as a match can take."""
     order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows], keys))
     ordered = rows[order]
@@ -89,7 +89,7 @@ class _Circle:
         crowd = self._watcher.crowd
         self._kinds = [crowd.kind(place) for place in range(len(crowd))]
 
-    def search(self, bounds: tuple[float, float], budget: Budget) -> Prospect | None:
+    def search(self, bounds: tuple[float, float], budget: CompletionBudget) -> Prospect | None:
         """Return a match with the ticket, preferring early candidates.
 
         Args:
@@ -110,7 +110,9 @@ class _Circle:
             found.append(prospect)
             return True
 
-        problem = Problem(self._kinds, crowd.queue.format.k, crowd.may_fill, fits, accepts)
+        problem = CompletionProblem(
+            self._kinds, crowd.queue.format.k, crowd.may_fill, fits, accepts
+        )
         complete(problem, budget)
         return found[-1] if found else None
 
@@ -122,7 +124,7 @@ class _Circle:
         return known
 
 
-def _grown(crowd: Crowd, rows: Sequence[int], now: float) -> Prospect | None:
+def _grown(crowd: TraitTable, rows: Sequence[int], now: float) -> Prospect | None:
     """Return a legal match that is not full: tickets join as long as it stays legal."""
     form, ready_at = crowd.queue.format, crowd.objective.rules.pair_ready_at
     chosen = [rows[0]]

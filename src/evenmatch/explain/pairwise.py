@@ -18,7 +18,7 @@ from evenmatch.criteria.columns.expansions import inverse_table
 from evenmatch.criteria.rules import PERCENTILE_DIGITS
 from evenmatch.criteria.scales import Floats
 from evenmatch.explain.pair_columns import Trait
-from evenmatch.explain.waiting_table import ENQUEUED, KIND, Crowd, Mask
+from evenmatch.explain.waiting_table import ENQUEUED, KIND, Mask, TraitTable
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Player, Ticket
 
@@ -78,7 +78,7 @@ class Watcher:
         crowd: The table.
     """
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: TraitTable) -> None:
         self.crowd = crowd
         self._whens = [when_table(trait.given) for trait in crowd.rules]
         form = crowd.queue.format

@@ -12,7 +12,7 @@ import numpy as np
 from evenmatch.criteria.set_completion import Labels
 from evenmatch.criteria.team_packing import Kind
 from evenmatch.explain.pairwise import Sight
-from evenmatch.explain.waiting_table import Crowd
+from evenmatch.explain.waiting_table import TraitTable
 from evenmatch.model.explanation import Seats
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Player, Ticket
@@ -21,7 +21,7 @@ LAYOUTS_MAX = 64
 """Sizes of teams that are tried for a match that may start before it is full."""
 
 
-def seats_of(crowd: Crowd, sight: Sight) -> Seats:
+def seats_of(crowd: TraitTable, sight: Sight) -> Seats:
     """Return whether one ticket and its candidates can fill a match, and what is missing if not."""
     misfits = int(np.count_nonzero(sight.others & ~sight.fits))
     own = crowd.kind(sight.row)
@@ -41,14 +41,14 @@ def seats_of(crowd: Crowd, sight: Sight) -> Seats:
     )
 
 
-def _fills(crowd: Crowd, own: Kind, left: dict[Kind, int]) -> bool:
+def _fills(crowd: TraitTable, own: Kind, left: dict[Kind, int]) -> bool:
     size, k = own[0], crowd.queue.format.k
     if sum([each[0] * count for each, count in left.items()]) + size < k:
         return False
     return crowd.may_fill({own: 1}, left)
 
 
-def _sizes_missing(crowd: Crowd, own: Kind, left: dict[Kind, int]) -> tuple[int, ...]:
+def _sizes_missing(crowd: TraitTable, own: Kind, left: dict[Kind, int]) -> tuple[int, ...]:
     """Return the sizes of parties each of which alone would complete a match."""
     form = crowd.queue.format
     found = []
@@ -78,7 +78,7 @@ class _Shortage:
         left: Those who may play with it now, by kind.
     """
 
-    def __init__(self, crowd: Crowd, own: Kind, left: dict[Kind, int]) -> None:
+    def __init__(self, crowd: TraitTable, own: Kind, left: dict[Kind, int]) -> None:
         self._crowd, self._own, self._left = crowd, own, left
         self._anybody = _flexible(crowd.labels, 1)
         self._layouts = _smallest(crowd.queue.format)

@@ -9,12 +9,12 @@ import numpy as np
 
 from evenmatch.criteria.expansion import curve_points, limit_at, round_up
 from evenmatch.explain.pairwise import Obstacle, Sight
-from evenmatch.explain.waiting_table import Crowd, Mask
+from evenmatch.explain.waiting_table import Mask, TraitTable
 from evenmatch.model.explanation import Tolerance
 from evenmatch.model.queue import Expansion, Rule
 
 
-def tolerances(crowd: Crowd, sight: Sight) -> tuple[Tolerance, ...]:
+def tolerances(crowd: TraitTable, sight: Sight) -> tuple[Tolerance, ...]:
     """Return what each rule of the queue accepts, and whom it blocks."""
     born = crowd.tickets[sight.row].enqueued_at
     alone = sight.others & sight.fits & (sight.blockers() == 1)

@@ -59,7 +59,7 @@ def trait_of(given: Criterion | Rule, queue: Queue) -> Trait:
     return TRAITS.get(given.kind, Unknown)(comparison_of(given, queue))
 
 
-class Crowd:
+class TraitTable:
     """A table with a column for each waiting ticket; whoever leaves makes room for the last one.
 
     Args:
@@ -120,7 +120,7 @@ class Crowd:
                     self._table[place, self._row[ticket_id]] = row
                 trait.grown.clear()
 
-    def among(self, rows: Sequence[int]) -> Crowd:
+    def among(self, rows: Sequence[int]) -> TraitTable:
         """Return a table of some of the tickets, in this order, that is not kept up to date."""
         some = copy(self)
         some.tickets = [self.tickets[row] for row in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A ready-check: players confirm a match before it is made; see `engine.acceptance`.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.switchback import Switchback
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
@@ -292,7 +292,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     exclusive_match: bool = False
     match_max: float = 7200.0
     silent_after: float | None = None
-    accept: Accept | None = None
+    accept: ReadyCheck | None = None
     attributes: tuple[str, ...] = ()
     handicap: Handicap | None = None
     backfill: Backfill | None = None

@@ -8,7 +8,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
 from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.policies.shared.rated import check_number
-from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.steps import gap_value, kinds, line, price
 
 BOUNDED = ("linear", "percentile")
@@ -90,7 +90,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
         check_solo(queue, "gap_value", is_duel=True)
         if self.rate is not None:
             check_number("gap_value: rate", self.rate, RATES)
-        terms = Columns(queue, "gap_value").table[0]
+        terms = StepColumns(queue, "gap_value").table[0]
         if len(terms) != 1 or not terms[0, 0] > 0.0:
             raise ConfigError(
                 f"gap_value is for one criterion with a weight above 0; queue {queue.name} has "

@@ -8,7 +8,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
 from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.policies.shared.rated import check_number
-from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.steps import group_price, kinds, price
 
 GROW = 0.2
@@ -88,7 +88,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
         """
         check_solo(queue, "group_price", is_duel=False)
         self._check(queue)
-        terms = Columns(queue, "group_price").table[0]
+        terms = StepColumns(queue, "group_price").table[0]
         counted = terms[terms[:, 0] > 0.0]
         c, factor = group_price.factors(queue.format.k, len(counted))
         return {

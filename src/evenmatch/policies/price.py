@@ -7,7 +7,7 @@ from evenmatch.criteria.validation.values import FACTORS, LIMITS, RATES, WEIGHTS
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.policies.shared.rated import check_number
-from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.matching.pairs import CAPPED
 from evenmatch.solvers.steps import kinds, price
 
@@ -91,7 +91,7 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
             check_number("price: theta", self.theta, LIMITS)
         if self.rate is not None:
             check_number("price: rate", self.rate, RATES)
-        terms = Columns(queue, "price").table[0]
+        terms = StepColumns(queue, "price").table[0]
         counted = terms[terms[:, 0] > 0.0]
         return {
             price.C: self.c,

@@ -18,7 +18,7 @@ Accepts = Callable[[list[int]], bool]
 
 
 @dataclass
-class Budget:
+class CompletionBudget:
     """What a search may still spend; it lives as long as one question is asked.
 
     Args:
@@ -33,7 +33,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CompletionProblem:
     """Items in the order in which they are preferred, and what a set of them must do.
 
     Args:
@@ -51,7 +51,7 @@ class Problem:
     accepts: Accepts | None = None
 
 
-def complete(problem: Problem, budget: Budget) -> list[int] | None:
+def complete(problem: CompletionProblem, budget: CompletionBudget) -> list[int] | None:
     """Return the first set that contains item 0 and fills the target exactly.
 
     Items are tried in their order, depth first: the set that prefers early items wins. Where
@@ -64,8 +64,8 @@ def complete(problem: Problem, budget: Budget) -> list[int] | None:
         Linear where nothing has to be undone, with at most one question to `may_fill` per item
         chosen and kind passed over. After that at most `budget.steps` pairs.
 
-    >>> fill = Problem([(1, 0), (2, 0), (1, 0)], 3, lambda chosen, left: True)
-    >>> complete(fill, Budget(seatings=9))
+    >>> fill = CompletionProblem([(1, 0), (2, 0), (1, 0)], 3, lambda chosen, left: True)
+    >>> complete(fill, CompletionBudget(seatings=9))
     [0, 1]
     """
     anchor, *others = problem.kinds
@@ -77,7 +77,7 @@ def complete(problem: Problem, budget: Budget) -> list[int] | None:
     return found if found and _is_accepted(problem, budget, found) else _go_back(problem, budget)
 
 
-def _is_accepted(problem: Problem, budget: Budget, found: list[int]) -> bool:
+def _is_accepted(problem: CompletionProblem, budget: CompletionBudget, found: list[int]) -> bool:
     """Return whether a full set will do; a search without seatings left gives up."""
     if problem.accepts is None:
         return True
@@ -88,7 +88,7 @@ def _is_accepted(problem: Problem, budget: Budget, found: list[int]) -> bool:
     return problem.accepts(found)
 
 
-def _dive(problem: Problem) -> list[int] | None:
+def _dive(problem: CompletionProblem) -> list[int] | None:
     """Return the set found without ever going back, or None."""
     kinds, fits = problem.kinds, problem.fits
     chosen, room = [0], problem.target - kinds[0][0]
@@ -114,7 +114,7 @@ def _dive(problem: Problem) -> list[int] | None:
     return None if room else chosen
 
 
-def _go_back(problem: Problem, budget: Budget) -> list[int] | None:
+def _go_back(problem: CompletionProblem, budget: CompletionBudget) -> list[int] | None:
     """Return the first set found depth first, each choice narrowing what is left to choose."""
     kinds, fits = problem.kinds, _remembered(problem.fits)
     chosen, room = [0], problem.target - kinds[0][0]
@@ -149,7 +149,7 @@ def _go_back(problem: Problem, budget: Budget) -> list[int] | None:
     return None
 
 
-def _narrowed(item: int, rest: Sequence[int], fits: Pair, budget: Budget) -> list[int]:
+def _narrowed(item: int, rest: Sequence[int], fits: Pair, budget: CompletionBudget) -> list[int]:
     """Return those of the rest that fit an item; a search without steps left gives up."""
     budget.steps -= 1 + len(rest)
     budget.gave_up |= budget.steps < 0

@@ -21,8 +21,8 @@ from evenmatch.model.inputs import (
     Outcome,
     Void,
 )
-from evenmatch.model.queue import Accept as ReadyCheck
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import ReadyCheck as ReadyCheck
 from evenmatch.testing import new_ticket
 from tests.unit.lab.journals import Played, delete_before, rewrite
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evenmatch.criteria.validation.queue import check_queue
 from evenmatch.errors import ConfigError
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import Criterion, Expansion, Format, Handicap, Queue, Rule, Sample, Scale
 from evenmatch.model.redraw import redraw_rule
 
@@ -44,7 +44,7 @@ GOOD = [
         criteria=(Criterion("rematch", "recent", matches=20),), handicap=Handicap(0.01, 5.0, 5.0)
     ),
     Queue(rules=(redraw_rule(3, every=1.99),), wait_max=6.0),
-    Queue(accept=Accept(), silent_after=30.0),
+    Queue(accept=ReadyCheck(), silent_after=30.0),
     scaled(min=-1e15, max=1e15),
     scaled(kind="log", knee=1e-9, max=1e15, cap=0.0),
     ruled(Expansion(rate=1e-9, max=10.0)),
@@ -66,9 +66,15 @@ BAD = [
     (unchecked(wait_price=1e308), "wait_price must be between 0 and 1e12 per player-second, got"),
     (unchecked(match_max=math.inf), "match_max must be between 1e-6 and 1e9 s, got inf"),
     (unchecked(silent_after=0.0), "silent_after must be between 1e-6 and 1e9 s, got 0.0"),
-    (unchecked(accept=Accept(seconds=-1.0)), "accept.seconds must be between 1e-6 and 1e9 s"),
-    (unchecked(accept=Accept(loss_max=2.0)), "accept.loss_max must be between 0 and 1, got 2.0"),
-    (unchecked(accept=Accept(cooldowns=(1.0, -1.0))), "accept.cooldowns[1] must be between 0 and"),
+    (unchecked(accept=ReadyCheck(seconds=-1.0)), "accept.seconds must be between 1e-6 and 1e9 s"),
+    (
+        unchecked(accept=ReadyCheck(loss_max=2.0)),
+        "accept.loss_max must be between 0 and 1, got 2.0",
+    ),
+    (
+        unchecked(accept=ReadyCheck(cooldowns=(1.0, -1.0))),
+        "accept.cooldowns[1] must be between 0 and",
+    ),
     (
         unchecked(format=Format((2, 2), roles=(("a", 1), ("a", 1)))),
         'roles[1] repeats "a"; names must be different',

@@ -56,11 +56,11 @@ from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 
-CHECK = accept_model.Accept(seconds=15.0, repair=10.0, again=30.0)
+CHECK = accept_model.ReadyCheck(seconds=15.0, repair=10.0, again=30.0)
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))
 
 
-def checked(*players: int, accept: accept_model.Accept = CHECK, **keys: object) -> Queue:
+def checked(*players: int, accept: accept_model.ReadyCheck = CHECK, **keys: object) -> Queue:
     """Return a queue whose matches are proposed first."""
     return replace(queue("main", *players, **keys), accept=accept)  # type: ignore[arg-type]
 

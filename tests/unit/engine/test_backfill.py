@@ -25,7 +25,7 @@ from evenmatch.errors import (
     TooLate,
     UnknownMatch,
 )
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -408,8 +408,8 @@ class TestFill:
         assert match.quality == pytest.approx(0.95)
 
     def test_asks_nobody_in_a_queue_with_a_ready_check(self) -> None:
-        house = House(replace(filled(1, 1), accept=Accept()))
-        from evenmatch.model.inputs import Accept as Yes
+        house = House(replace(filled(1, 1), accept=ReadyCheck()))
+        from evenmatch.model.inputs import ReadyCheck as Yes
 
         house.enter(1.0, "a", "b")
         house.hand(Yes(2.0, "s0-m1", "s0-1"))

@@ -23,8 +23,8 @@ from evenmatch.model.inputs import (
     Enqueue,
     Input,
 )
-from evenmatch.model.queue import Accept as Check
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, rule

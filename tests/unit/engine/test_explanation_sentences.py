@@ -12,7 +12,7 @@ from evenmatch.explain.explanations import Explainer
 from evenmatch.explain.snapshot import scene_of
 from evenmatch.explain.ticket import explain
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
-from evenmatch.model.queue import Accept, Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import new_ticket, rule
@@ -256,7 +256,7 @@ def test_parties_that_fill_no_team_are_told_so() -> None:
 
 
 def test_ready_checks_are_told_with_their_count() -> None:
-    engine = engine_of(Queue("ranked", Format((2, 2)), accept=Accept(seconds=15.0, repair=9.0)))
+    engine = engine_of(Queue("ranked", Format((2, 2)), accept=ReadyCheck(seconds=15.0, repair=9.0)))
     hand_in(engine, Enqueue(0.0, tuple(new_ticket(f"p{n}", 1500) for n in range(4))))
     match = engine.tables.waiting["s0-1"].match
     assert match is not None

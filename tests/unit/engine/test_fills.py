@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.engine.matching.pool import FunctionPolicy
-from evenmatch.model.accept import Accept as Check
+from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.inputs import Accept, Cancel, Configure, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player

@@ -26,7 +26,7 @@ from evenmatch.errors import (
     TooLate,
     UnknownMatch,
 )
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Counted, Disputed, Event, Finished, PeriodEnded, Rated, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Outcome, Void
 from evenmatch.model.outcome import Aged
@@ -173,7 +173,7 @@ class TestServiceReports:
         assert world.engine.tables.ratings == {}
 
     def test_unknown_and_proposed_matches_have_no_outcome(self) -> None:
-        world = World(rated(accept=Accept()))
+        world = World(rated(accept=ReadyCheck()))
         world.enter(0.0, "a", "b")
 
         with pytest.raises(NotMade):

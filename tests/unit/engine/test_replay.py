@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from evenmatch.engine.replay import Replay
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Expired, Refused
 from evenmatch.model.inputs import Configure, Decline, Enqueue
 from evenmatch.model.queue import Queue
@@ -12,7 +12,7 @@ from tests.unit.lab.journals import Played, new_engine
 
 
 def test_a_journal_that_tells_no_seconds_of_a_cooldown_is_decided_the_same() -> None:
-    queue = Queue("duel", policy="greedy", accept=Accept(4.0, cooldowns=(500.0,)))
+    queue = Queue("duel", policy="greedy", accept=ReadyCheck(4.0, cooldowns=(500.0,)))
     world = Played().hand_in(Configure(0.0, (queue,), 1))
     for n, now in enumerate((1.0, 21.0)):
         world.hand_in(Enqueue(now, (new_ticket("ada", 1500.0), new_ticket(f"b{n}", 1500.0))))

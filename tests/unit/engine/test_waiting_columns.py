@@ -11,7 +11,12 @@ from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.matching import waiting_columns
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.engine.matching.waiting_columns import FEW, LOOK_AT_MOST, Columns, WaitingColumns
+from evenmatch.engine.matching.waiting_columns import (
+    FEW,
+    LOOK_AT_MOST,
+    TicketColumns,
+    WaitingColumns,
+)
 from evenmatch.engine.ready_check.replacements import Stayers
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
@@ -41,7 +46,7 @@ def new(chance: random.Random, number: int) -> Ticket:
     return Ticket(f"t{number}", number, float(number), players, ("main",))
 
 
-def check(found: Columns, tickets: list[Ticket], pairs: PairTable, least: LeastCost) -> None:
+def check(found: TicketColumns, tickets: list[Ticket], pairs: PairTable, least: LeastCost) -> None:
     assert list(found.tickets) == tickets
     assert np.array_equal(found.pairs.T, [pairs.row(each) for each in tickets])
     assert np.array_equal(found.extents.T, [least.row(each) for each in tickets])

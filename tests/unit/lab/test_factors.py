@@ -23,9 +23,9 @@ def test_factors_add_up_to_the_cost_of_a_match() -> None:
 
 
 def test_shares_of_the_variance_sum_to_one() -> None:
-    from evenmatch.lab.solve.search import Budget, Method, Objective, search
+    from evenmatch.lab.solve.search import Method, SolveBudget, SolveObjective, search
 
-    plan = search(SIX, Method(), Objective(), Budget(evaluations=100), 1)
+    plan = search(SIX, Method(), SolveObjective(), SolveBudget(evaluations=100), 1)
     figures = figures_of(factors_of(SIX, ("skill",)), plan.seated, cost_of)
     assert len(figures) == 6
     assert sum(each.share or 0.0 for each in figures) == pytest.approx(1.0)

@@ -32,8 +32,8 @@ from evenmatch.model.inputs import (
     Update,
     Void,
 )
-from evenmatch.model.queue import Accept as ReadyCheck
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Sample, Scale
+from evenmatch.model.queue import ReadyCheck as ReadyCheck
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import new_ticket

@@ -14,7 +14,7 @@ from evenmatch.lab.replay import source as replay_source
 from evenmatch.lab.replay.redecide import Redecided, redecide
 from evenmatch.lab.replay.source import opened
 from evenmatch.lab.replay.start_point import beginning
-from evenmatch.model.accept import Accept as ReadyCheck
+from evenmatch.model.accept import ReadyCheck as ReadyCheck
 from evenmatch.model.events import Repaired
 from evenmatch.model.inputs import Accept, Configure, Decline, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale

@@ -7,11 +7,11 @@ import msgspec
 from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.source import opened
 from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.queue import Accept, Criterion, Queue, Scale
+from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Scale
 from evenmatch.testing import new_ticket
 from tests.unit.lab.journals import Played, delete_before
 
-DUEL = Queue("duel", policy="greedy", accept=Accept(4.0))
+DUEL = Queue("duel", policy="greedy", accept=ReadyCheck(4.0))
 
 
 def test_who_has_no_place_in_the_other_world_is_not_counted_in_it(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.lab.solve.arrays import batch_of
 from evenmatch.lab.solve.search import (
-    Budget,
     Method,
-    Objective,
+    SolveBudget,
+    SolveObjective,
     parse_method,
     parse_objective,
     search,
@@ -22,14 +22,14 @@ BATCH = batch_of(arrays(36, 3, seed=2))
 METHODS = ["anneal", "descent", "descent:escape=forced,start=random"]
 
 
-def found(spec: str, budget: Budget, objective: str = "mean", seed: int = 1) -> Plan:
+def found(spec: str, budget: SolveBudget, objective: str = "mean", seed: int = 1) -> Plan:
     return search(BATCH, parse_method(spec), parse_objective(objective), budget, seed)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("spec", METHODS)
 def test_effort_and_seed_decide_the_result(spec: str, parts: int) -> None:
-    budget = Budget(evaluations=6_000, parts=parts)
+    budget = SolveBudget(evaluations=6_000, parts=parts)
     one, two = found(spec, budget), found(spec, budget)
     assert np.array_equal(one.seated, two.seated)
     assert one.evaluations == two.evaluations
@@ -37,13 +37,15 @@ def test_effort_and_seed_decide_the_result(spec: str, parts: int) -> None:
 
 @pytest.mark.parametrize("spec", METHODS)
 def test_another_seed_searches_elsewhere(spec: str) -> None:
-    budget = Budget(evaluations=6_000)
+    budget = SolveBudget(evaluations=6_000)
     assert not np.array_equal(found(spec, budget).seated, found(spec, budget, seed=2).seated)
 
 
 @pytest.mark.parametrize("spec", METHODS)
-@pytest.mark.parametrize("budget", [Budget(0.0), Budget(evaluations=1), Budget(0.0, parts=2)])
-def test_smallest_budget_gives_a_legal_start(spec: str, budget: Budget) -> None:
+@pytest.mark.parametrize(
+    "budget", [SolveBudget(0.0), SolveBudget(evaluations=1), SolveBudget(0.0, parts=2)]
+)
+def test_smallest_budget_gives_a_legal_start(spec: str, budget: SolveBudget) -> None:
     plan = found(spec, budget)
     assert len(plan.seated) > 0
     assert plan.legal.all()
@@ -51,9 +53,9 @@ def test_smallest_budget_gives_a_legal_start(spec: str, budget: Budget) -> None:
 
 @pytest.mark.parametrize("spec", METHODS)
 def test_budget_of_time_is_kept(spec: str) -> None:
-    found(spec, Budget(0.0))
+    found(spec, SolveBudget(0.0))
     began, worked = time.perf_counter(), time.process_time()
-    found(spec, Budget(0.2))
+    found(spec, SolveBudget(0.2))
     took = time.perf_counter() - began
     # A slice or a look at two matches is finished; a busy machine may take a core away meanwhile,
     # so that the most is told in processor time.
@@ -62,13 +64,13 @@ def test_budget_of_time_is_kept(spec: str) -> None:
 
 
 def test_parts_find_at_least_what_the_first_finds() -> None:
-    one = found("anneal", Budget(evaluations=3_000)).quality.mean()
-    four = found("anneal", Budget(evaluations=12_000, parts=4)).quality.mean()
+    one = found("anneal", SolveBudget(evaluations=3_000)).quality.mean()
+    four = found("anneal", SolveBudget(evaluations=12_000, parts=4)).quality.mean()
     assert four >= one
 
 
 def test_lowest_tenth_is_higher_where_it_chooses_among_restarts() -> None:
-    budget = Budget(evaluations=40_000)
+    budget = SolveBudget(evaluations=40_000)
     mean, p10 = found("anneal", budget), found("anneal", budget, "p10")
     assert np.percentile(p10.quality, 10) >= np.percentile(mean.quality, 10) - 0.02
     # The same effort in four starts or more.
@@ -76,9 +78,11 @@ def test_lowest_tenth_is_higher_where_it_chooses_among_restarts() -> None:
 
 
 def test_rms_raises_the_worst_and_pays_with_the_mean() -> None:
-    budget = Budget(evaluations=1_000_000)
+    budget = SolveBudget(evaluations=1_000_000)
     mean, rms = found("anneal", budget), found("anneal", budget, "rms")
-    assert Objective("rms", 0.0).value(rms.quality) >= Objective("rms", 0.0).value(mean.quality)
+    assert SolveObjective("rms", 0.0).value(rms.quality) >= SolveObjective("rms", 0.0).value(
+        mean.quality
+    )
     assert rms.quality.mean() <= mean.quality.mean() + 1e-9
 
 

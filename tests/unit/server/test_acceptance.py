@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.model.accept import Accept as Check
+from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.events import Dissolved, Proposed
 from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Format, Queue

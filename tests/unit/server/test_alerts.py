@@ -19,9 +19,9 @@ from evenmatch.cli.main import COMMANDS
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable, PolicyError
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
-from evenmatch.model.queue import Accept, Format, Queue, Rule
+from evenmatch.model.inputs import ReadyCheck as Confirm
+from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
 from evenmatch.model.scenario import Limits, ServerSettings
 from evenmatch.server.http.app import App
 from evenmatch.server.http.openapi.document import openapi_document
@@ -277,7 +277,7 @@ async def answer_all(world: World, declining: float, rng: np.random.Generator) -
 
 
 def team_plan() -> Plan:
-    accept = Accept(seconds=600.0, repair=600.0, cooldowns=())
+    accept = ReadyCheck(seconds=600.0, repair=600.0, cooldowns=())
     return Plan((Queue("duel", format=Format((5, 5)), policy="greedy", accept=accept),))
 
 

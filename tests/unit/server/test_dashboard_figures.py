@@ -22,11 +22,11 @@ from evenmatch.model.inputs import (
     Update,
     Void,
 )
-from evenmatch.model.queue import Accept, Criterion, Format, Queue, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, ReadyCheck, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
-from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
+from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, WaitingCounts, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
 from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown, names_of
@@ -214,7 +214,7 @@ def test_heat_shows_regions_and_skills() -> None:
 
 def test_crowd_agrees_with_a_naive_count_after_any_moves() -> None:
     rng = random.Random(5)
-    crowd = Crowd(SLOW)
+    crowd = WaitingCounts(SLOW)
     present: dict[str, float] = {}
     for move in range(4_000):
         now = move * 0.05
@@ -242,7 +242,7 @@ def test_crowd_agrees_with_a_naive_count_after_any_moves() -> None:
 
 
 def test_regions_have_a_limit() -> None:
-    crowd = Crowd(SLOW)
+    crowd = WaitingCounts(SLOW)
     for number in range(3 * REGIONS_MOST):
         crowd.enter(builders.ticket(f"t{number}", 1500, region=f"region{number:03}" * 9))
     heat = crowd.heat()
@@ -304,7 +304,7 @@ def test_a_restart_shows_those_who_wait() -> None:
 
 
 def test_proposals_are_counted_by_what_became_of_them() -> None:
-    checked = msgspec.structs.replace(QUICK, accept=Accept(seconds=10.0))
+    checked = msgspec.structs.replace(QUICK, accept=ReadyCheck(seconds=10.0))
     world = World(checked)
     world.enqueue(1.0, rated("a", 1500), rated("b", 1500))
     (first,) = world.engine.tables.proposals
@@ -329,7 +329,7 @@ def test_proposals_are_counted_by_what_became_of_them() -> None:
 
 
 def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:
-    checked = msgspec.structs.replace(QUICK, accept=Accept(seconds=10.0))
+    checked = msgspec.structs.replace(QUICK, accept=ReadyCheck(seconds=10.0))
     squad = msgspec.structs.replace(SLOW, name="squad")
     world, statistics = World(checked, squad), Statistics()
     statistics.reset(world.engine)

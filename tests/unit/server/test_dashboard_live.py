@@ -9,9 +9,9 @@ import pytest
 
 from evenmatch.errors import UnknownQueue
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.accept import Accept
-from evenmatch.model.inputs import Accept as Answer
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.inputs import ReadyCheck as Answer
 from evenmatch.model.queue import Criterion, Queue, Sample, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.dashboard import live
@@ -195,7 +195,7 @@ def test_a_match_that_was_proposed_before_a_criterion_came_is_shown_without_its_
     added: Criterion,
 ) -> None:
     async def scene(parts: Parts) -> None:
-        checked = msgspec.structs.replace(DUEL, accept=Accept(seconds=60.0))
+        checked = msgspec.structs.replace(DUEL, accept=ReadyCheck(seconds=60.0))
         runtime = parts.runtime
         await runtime.ask(Configure(runtime.now(), (checked, SLOW), version=2))
         await enqueue(parts, "a", "b")

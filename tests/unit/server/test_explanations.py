@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from evenmatch.explain import explanations as told
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.explanation import Explanation, LongestWaiting
-from evenmatch.model.inputs import Accept as Accepting
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
+from evenmatch.model.inputs import ReadyCheck as Accepting
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
@@ -125,7 +125,7 @@ def test_rules_against_sniping_are_named_where_they_block() -> None:
 
 def test_a_proposed_ticket_is_told_whom_its_match_waits_for() -> None:
     async def scene() -> None:
-        parts = await started(msgspec.structs.replace(DUEL, accept=Accept()))
+        parts = await started(msgspec.structs.replace(DUEL, accept=ReadyCheck()))
         runtime = parts.runtime
         one, two = await enter(parts, 1500, 1510)
         found = await explained(parts, one)

@@ -8,8 +8,8 @@ import pytest
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept, Enqueue, Prolong
-from evenmatch.model.queue import Accept as Check
 from evenmatch.model.queue import Queue
+from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.clock import Clock

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.accept import Accept as Check
+from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.inputs import Accept, Configure, Enqueue
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.scenario import ServerSettings

@@ -14,7 +14,7 @@ from evenmatch.engine.shadow import extract
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Accept, Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
@@ -80,7 +80,7 @@ def test_ticket_that_the_live_policy_matched_waits_on_in_the_shadow() -> None:
 
 
 def test_shadow_begins_without_proposed_tickets_whose_queue_is_gone_or_another() -> None:
-    checked = msgspec.structs.replace(DUEL, accept=Accept(seconds=15.0))
+    checked = msgspec.structs.replace(DUEL, accept=ReadyCheck(seconds=15.0))
     gone, other = (msgspec.structs.replace(checked, name=name) for name in ("gone", "other"))
     live = Live()
     live.step(Configure(1.0, (checked, gone, other), version=2))
@@ -155,7 +155,7 @@ def test_ticket_without_a_rating_has_the_one_that_the_live_server_knew() -> None
 
 
 def test_matches_of_the_shadow_need_no_acceptance() -> None:
-    live = Live(msgspec.structs.replace(DUEL, accept=Accept(), shadow="greedy"))
+    live = Live(msgspec.structs.replace(DUEL, accept=ReadyCheck(), shadow="greedy"))
     live.begin()
     live.step(Enqueue(1.0, (new("ada", 1500.0), new("bob", 1700.0))))
     real, shadow = live.figures()

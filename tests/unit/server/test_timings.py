@@ -8,8 +8,8 @@ import msgspec
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept, Advance, Assign, Cancel, Enqueue, Settle
-from evenmatch.model.queue import Accept as Check
 from evenmatch.model.queue import Queue
+from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, JobResult
 from evenmatch.server.runtime.recovery import Plan

@@ -9,8 +9,8 @@ from evenmatch.config.files import parse_server
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.inputs import Accept, Advance, Assign, Cancel, Configure, Enqueue, Input
-from evenmatch.model.queue import Accept as ReadyCheck
 from evenmatch.model.queue import Queue
+from evenmatch.model.queue import ReadyCheck as ReadyCheck
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime import tracing

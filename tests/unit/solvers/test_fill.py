@@ -2,7 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from evenmatch.solvers.fill import Accepts, Budget, Kind, MayFill, Pair, Problem, complete
+from evenmatch.solvers.fill import (
+    Accepts,
+    CompletionBudget,
+    CompletionProblem,
+    Kind,
+    MayFill,
+    Pair,
+    complete,
+)
 
 
 def problem(
@@ -10,8 +18,8 @@ def problem(
     target: int,
     fits: Pair | None = None,
     accepts: Accepts | None = None,
-) -> Problem:
-    return Problem([(size, 0) for size in sizes], target, adds_up(target), fits, accepts)
+) -> CompletionProblem:
+    return CompletionProblem([(size, 0) for size in sizes], target, adds_up(target), fits, accepts)
 
 
 def adds_up(target: int) -> MayFill:
@@ -26,8 +34,8 @@ def adds_up(target: int) -> MayFill:
     return may_fill
 
 
-def found(given: Problem, seatings: int = 1000) -> list[int] | None:
-    return complete(given, Budget(seatings))
+def found(given: CompletionProblem, seatings: int = 1000) -> list[int] | None:
+    return complete(given, CompletionBudget(seatings))
 
 
 def test_early_items_are_preferred() -> None:
@@ -85,7 +93,7 @@ def test_search_gives_up_after_its_seatings_and_says_so() -> None:
         return False
 
     seen: list[list[int]] = []
-    budget = Budget(seatings=50)
+    budget = CompletionBudget(seatings=50)
 
     assert complete(problem([1] * 30, 3, accepts=refuses), budget) is None
     assert len(seen) == 50
@@ -99,7 +107,7 @@ def test_search_gives_up_after_its_steps_and_says_so() -> None:
         looked_at.append((one, two))
         return one // 20 != two // 20
 
-    budget = Budget(seatings=9, steps=500)
+    budget = CompletionBudget(seatings=9, steps=500)
 
     assert complete(problem([1] * 100, 9, fits), budget) is None
     assert budget.gave_up
@@ -107,7 +115,7 @@ def test_search_gives_up_after_its_steps_and_says_so() -> None:
 
 
 def test_search_that_looked_at_everything_did_not_give_up() -> None:
-    budget = Budget(seatings=50)
+    budget = CompletionBudget(seatings=50)
 
     assert complete(problem([1] * 6, 3, accepts=lambda found: False), budget) is None
     assert not budget.gave_up
@@ -122,11 +130,11 @@ def test_kinds_that_are_hopeless_are_asked_about_once() -> None:
 
     kinds = [(1, 1)] * 1000 + [(1, 2)] * 2
 
-    assert complete(Problem(kinds, 3, may_fill), Budget()) == [0, 1000, 1001]
+    assert complete(CompletionProblem(kinds, 3, may_fill), CompletionBudget()) == [0, 1000, 1001]
     assert len(asked) == 4
 
 
 def test_thousand_items_do_not_recurse() -> None:
     given = problem([1] * 1002, 1000, accepts=lambda found: found[-1] == 1001)
 
-    assert complete(given, Budget(seatings=9, steps=10**6)) == [*range(999), 1001]
+    assert complete(given, CompletionBudget(seatings=9, steps=10**6)) == [*range(999), 1001]

@@ -11,7 +11,7 @@ from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.price import STEPS
 from evenmatch.policies.shared.compiled_steps import make_pool
-from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, pair_cost
 from evenmatch.solvers.steps.waiting import (
     FREE_TOP,
@@ -88,7 +88,7 @@ def test_slots_stay_in_order_of_age_through_entries_leaves_returns_and_growth() 
 def test_instants_of_rules_are_those_of_the_engine_bit_for_bit(rules: tuple[Rule, ...]) -> None:
     rng = random.Random(5)
     queue = Queue(format=Format(sides=("A", "B")), rules=rules)
-    columns, reference = Columns(queue, "price"), Rules(queue)
+    columns, reference = StepColumns(queue, "price"), Rules(queue)
     waiting = make_pool(queue, columns, STEPS, {})
     tickets, slots = [], []
     for sequence in range(1, 33):

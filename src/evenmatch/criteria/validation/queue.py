@@ -43,7 +43,7 @@ from evenmatch.criteria.validation.values import (
     text,
     word,
 )
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import (
     NUMERIC,
     Criterion,
@@ -170,7 +170,7 @@ def _check_times(queue: Queue, at: str) -> None:
         _check_accept(queue.accept, f"{at}accept.")
 
 
-def _check_accept(accept: Accept, at: str) -> None:
+def _check_accept(accept: ReadyCheck, at: str) -> None:
     check_number(accept.seconds, SECONDS, f"{at}seconds")
     check_number(accept.loss_max, SHARES, f"{at}loss_max")
     for index, seconds in enumerate(accept.cooldowns):

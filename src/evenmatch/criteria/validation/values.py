@@ -15,12 +15,26 @@ from evenmatch.criteria.validation.kinds import Fault
 from evenmatch.errors import ConfigError
 
 
-class Bounds(msgspec.Struct, frozen=True):
-    """The range of a number, and how to say it."""
+class Bounds(msgspec.Struct, frozen=True, gc=False):
+    """The range of a number, wide enough for any use and narrow enough to calculate with.
+
+    Args:
+        low: The least number.
+        high: The greatest one.
+        words: What a sentence says of them; by default the two numbers and the unit.
+        unit: Of the numbers.
+    """
 
     low: float
     high: float
-    text: str
+    words: str = ""
+    unit: str = ""
+
+    @property
+    def text(self) -> str:
+        """How a sentence says it."""
+        unit = f" {self.unit}" if self.unit else ""
+        return self.words or f"between {self.low:g} and {self.high:g}{unit}"
 
     def hold(self, value: object) -> bool:
         """Return whether the value is a number of the range; NaN never is."""

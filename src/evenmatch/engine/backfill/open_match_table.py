@@ -23,7 +23,7 @@ from evenmatch.engine.backfill.candidates import (
     most_at_once,
 )
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.engine.matching.waiting_columns import Columns
+from evenmatch.engine.matching.waiting_columns import TicketColumns
 from evenmatch.model.match import Priority
 from evenmatch.model.ticket import Ticket
 
@@ -224,7 +224,7 @@ class Screen:
         told = [at for _, at in might] if self.pairs.is_exact else None
         return find_newcomers(self.pool, opening, [ticket for ticket, _ in might], now, told)
 
-    def _ready_to_join(self, row: int, opening: Opening, waiting: Columns) -> Floats:
+    def _ready_to_join(self, row: int, opening: Opening, waiting: TicketColumns) -> Floats:
         at: Floats = self.pairs.ready_at(waiting.pairs[:, :, None], self._seated[:, row, None])
         at = at.max(axis=1)
         at[waiting.sizes > max(opening.free)] = math.inf

@@ -51,7 +51,7 @@ BUDGET = 32
 LOOK_AGAIN = 1.0
 """Seconds between two such looks for the same match.
 
-Repairs look twice as often (`replacements.LOOK_AGAIN`): they have `Accept.repair` seconds and
+Repairs look twice as often (`replacements.LOOK_AGAIN`): they have `ReadyCheck.repair` seconds and
 nobody in them plays yet, while a running match is played on with free seats.
 """
 

@@ -32,7 +32,7 @@ KINDS_MOST = 4_096
 """Kinds that are remembered when rows move together; beyond it they are numbered anew."""
 
 
-class Columns(msgspec.Struct, frozen=True, gc=False):
+class TicketColumns(msgspec.Struct, frozen=True, gc=False):
     """Some tickets as columns; the last axis of each is that of the tickets.
 
     Args:
@@ -80,14 +80,14 @@ class WaitingColumns:
         self._parts = tuple(int(end) for end in ends)
         self._numbers: Floats = np.empty((0, self._parts[-1]))
         self._places: Floats = np.empty((0, 0))
-        self._last: Columns | None = None
+        self._last: TicketColumns | None = None
 
     @property
     def are_exact(self) -> bool:
         """Return whether they tell all that rules say of two tickets."""
         return self._pairs.is_exact_beside(self.regions.told)
 
-    def oldest(self, waiting: Mapping[str, Ticket]) -> Columns:
+    def oldest(self, waiting: Mapping[str, Ticket]) -> TicketColumns:
         """Return those who have waited longest, `LOOK_AT_MOST` at most.
 
         Args:
@@ -114,14 +114,14 @@ class WaitingColumns:
             self._row(ticket)
             self._compact(waiting)
 
-    def of(self, tickets: Iterable[Ticket]) -> Columns:
+    def of(self, tickets: Iterable[Ticket]) -> TicketColumns:
         """Return some tickets that wait."""
         tickets = list(tickets)
         rows = [self._row(ticket) for ticket in tickets]
         found = self._numbers[rows].T
         places = self._places[rows].T
         first, second, third, fourth, fifth, _ = self._parts
-        return Columns(
+        return TicketColumns(
             tickets,
             found[:first],
             found[first:second],
@@ -133,7 +133,7 @@ class WaitingColumns:
         )
 
     def means(self, tickets: Collection[Ticket]) -> list[float]:
-        """Return the mean over some tickets of each of the numbers in `Columns.values`."""
+        """Return the mean over some tickets of each of the numbers in `TicketColumns.values`."""
         count = len(tickets)
         return [sum([_mean(each, name) for each in tickets]) / count for name in self.compared]
 

@@ -33,7 +33,7 @@ from evenmatch.model.inputs import Accept, Decline, Prolong
 from evenmatch.model.match import Match, OpenMatch
 
 
-class Acceptance:
+class Proposals:
     """The proposals of a scheduler: answers, failures, repairs."""
 
     def __init__(self, scheduler: Scheduler) -> None:

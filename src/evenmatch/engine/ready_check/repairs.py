@@ -2,8 +2,8 @@
 
 Replacements are sought at once for the free seats only, as they are when a running match asks for
 players, then again whenever somebody enters the queue, and at the very instant at which waiting
-alone allows one, until `Accept.repair` seconds are over. They may cost `Accept.loss_max` of the
-quality that was proposed first.
+alone allows one, until `ReadyCheck.repair` seconds are over. They may cost `ReadyCheck.loss_max` of
+the quality that was proposed first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evenmatch.engine.matching.deadlines import Deadlines
 from evenmatch.engine.matching.decision_check import describe
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.engine.matching.waiting_columns import Columns
+from evenmatch.engine.matching.waiting_columns import TicketColumns
 from evenmatch.engine.ready_check.replacements import (
     GO_ON,
     LOOK_AGAIN,
@@ -215,7 +215,7 @@ class Repairs:
         self,
         proposal: Proposal,
         pool: Pool,
-        among: Columns,
+        among: TicketColumns,
         seen: frozenset[str] = frozenset(),
     ) -> frozenset[str]:
         """Look for replacements among waiting tickets; return whom the next look leaves out."""
@@ -239,7 +239,7 @@ class Repairs:
         self._look_soon(proposal, again_at)
         return sought.seen
 
-    def _helps_at(self, proposal: Proposal, pool: Pool, among: Columns) -> float:
+    def _helps_at(self, proposal: Proposal, pool: Pool, among: TicketColumns) -> float:
         """Return from when on one of some newcomers may take one of the free seats."""
         try:
             vacancy = self._vacancy(proposal, pool)

@@ -20,7 +20,7 @@ from evenmatch.criteria.objective import Seating
 from evenmatch.criteria.roles import mask_of
 from evenmatch.criteria.scales import Floats
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.engine.matching.waiting_columns import Columns
+from evenmatch.engine.matching.waiting_columns import TicketColumns
 from evenmatch.model.ticket import Ticket
 
 SEATINGS_MOST = 4
@@ -116,7 +116,7 @@ class Sought(msgspec.Struct):
 def find_replacements(
     pool: Pool,
     vacancy: Vacancy,
-    among: Columns,
+    among: TicketColumns,
     now: float,
     barred: Collection[str] = (),
     seen: frozenset[str] = frozenset(),
@@ -173,7 +173,7 @@ def _unseen(
             yield ticket
 
 
-def _early(pool: Pool, vacancy: Vacancy, among: Columns, barred: Collection[str]) -> Floats:
+def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collection[str]) -> Floats:
     """Return from when on each ticket may be in a match with all who stay; inf if it never may.
 
     It is never later than the truth, and inf where the match would be worth less than it may be.
@@ -247,7 +247,7 @@ def _evaluate(
     return len(fitting)
 
 
-def helps_at(pool: Pool, vacancy: Vacancy, among: Columns, now: float) -> float:
+def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> float:
     """Return from when on one of some tickets may take a seat, with others or alone; inf: never."""
     early = _early(pool, vacancy, among, ())
     ready = np.flatnonzero(early <= now).tolist()
@@ -292,7 +292,9 @@ def _good_at(pool: Pool, seating: Seating | None, vacancy: Vacancy, now: float) 
     return now + LOOK_AGAIN if pool.objective.rules.depend_on_teams else math.inf
 
 
-def _ready_next(pool: Pool, vacancy: Vacancy, among: Columns, early: Floats, now: float) -> float:
+def _ready_next(
+    pool: Pool, vacancy: Vacancy, among: TicketColumns, early: Floats, now: float
+) -> float:
     """Return when the next candidate may be in a match with each of those who stay."""
     if pool.columns.are_exact:
         return float(np.min(early, where=early > now, initial=math.inf))
@@ -339,7 +341,7 @@ def _filled(
 
 
 def _by_likeness(
-    pool: Pool, vacancy: Vacancy, among: Columns, possible: NDArray[np.intp]
+    pool: Pool, vacancy: Vacancy, among: TicketColumns, possible: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Return the order in which possible candidates are looked at.
 

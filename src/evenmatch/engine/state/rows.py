@@ -108,7 +108,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         match: The match as it is now.
         queue: Its queue as it was then: a proposal ends under the settings it began with.
         proposed_at: When it was proposed first, seconds.
-        quality: What it was worth then; a repair may cost `Accept.loss_max` of it.
+        quality: What it was worth then; a repair may cost `ReadyCheck.loss_max` of it.
         until: Until when each ticket has to answer.
         accepted: The players of each ticket who have accepted.
         version: How often its players have changed.

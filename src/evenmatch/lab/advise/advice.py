@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.advise.answer import Advice, ClassWait
+from evenmatch.lab.advise.answer import Advice, ClassFigures
 from evenmatch.lab.advise.base import SECONDS_MAX, PlayerBase
 from evenmatch.lab.advise.cells import (
     NOTHING,
     QUANTILES,
-    Figures,
+    WaitFigures,
     cells_of,
     names_of,
     pooled_figures,
@@ -140,7 +140,7 @@ def _seen_instead(simulated: Simulated, advice: Advice) -> Advice:
     pool = advice.known.pool
     if not isinstance(pool, PatientPool) or pool.of_quantiles != "estimate":
         return advice
-    figures = Figures(**{name: each.value for name, each in simulated.figures.items()})
+    figures = WaitFigures(**{name: each.value for name, each in simulated.figures.items()})
     smallest = key_of(min(cell.share for cell in advice.cells))
     cells = tuple(
         replace(cell, figures=figures) if key_of(cell.share) == smallest else cell
@@ -242,7 +242,7 @@ def _goal(
 
 def _classes(
     market: Market, known: Known, rate: float | None, percentile: float
-) -> tuple[ClassWait, ...]:
+) -> tuple[ClassFigures, ...]:
     if rate is None:
         return ()
     found = []
@@ -250,8 +250,8 @@ def _classes(
         own = rate * market.smallest
         waits = Waits(each.mean / own, each.mean / own, 1.0, each.law, own)
         quantiles = {name: waits.quantile(part) for name, part in QUANTILES.items()}
-        figures = Figures(waits.mean, **quantiles, wait=waits.quantile(percentile), matched=1.0)
-        found.append(ClassWait(each.name, each.share, figures))
+        figures = WaitFigures(waits.mean, **quantiles, wait=waits.quantile(percentile), matched=1.0)
+        found.append(ClassFigures(each.name, each.share, figures))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenmatch.lab.advise.base import PlayerBase
-from evenmatch.lab.advise.cells import Cell, Figures, finite
+from evenmatch.lab.advise.cells import SplitPool, WaitFigures, finite
 from evenmatch.lab.advise.cuts import ZonePlan
 from evenmatch.lab.advise.flexible import Flexible
 from evenmatch.lab.advise.hours import Day
@@ -16,12 +16,12 @@ from evenmatch.lab.advise.splits import SplitEffect
 
 
 @dataclass(frozen=True)
-class ClassWait:
+class ClassFigures:
     """Players of one kind in the smallest pool: their share of all, and their waits in seconds."""
 
     name: str
     share: float
-    figures: Figures
+    figures: WaitFigures
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Advice:
     known: Known
     players_online: float | None
     rate: float | None
-    pooled: Figures
+    pooled: WaitFigures
     pooled_players: float | None
     pooled_rate: float | None
-    cells: tuple[Cell, ...] = ()
-    classes: tuple[ClassWait, ...] = ()
+    cells: tuple[SplitPool, ...] = ()
+    classes: tuple[ClassFigures, ...] = ()
     splits: tuple[SplitEffect, ...] = ()
     flexible: tuple[Flexible, ...] = ()
     cuts: tuple[ZonePlan, ...] = ()
@@ -70,7 +70,7 @@ class Advice:
     simulated: Simulated | None = None
 
     @property
-    def worst(self) -> Cell | None:
+    def worst(self) -> SplitPool | None:
         """Return the pool whose players wait longest: the smallest one."""
         return min(self.cells, key=lambda cell: cell.share, default=None)
 

@@ -16,7 +16,7 @@ WHOLE = "everybody"
 
 
 @dataclass(frozen=True)
-class Figures:
+class WaitFigures:
     """Waits in seconds; None where nobody is ever matched, or too few are.
 
     Args:
@@ -34,11 +34,11 @@ class Figures:
     matched: float | None
 
 
-NOTHING = Figures(None, None, None, None, None, None)
+NOTHING = WaitFigures(None, None, None, None, None, None)
 
 
 @dataclass(frozen=True)
-class Cell:
+class SplitPool:
     """One pool.
 
     Args:
@@ -55,7 +55,7 @@ class Cell:
     share: float
     rate: float | None
     players_online: float
-    figures: Figures
+    figures: WaitFigures
     needs: float | None
 
     def as_json(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def names_of(market: Market) -> list[tuple[str, float]]:
     ]
 
 
-def figures_at(market: Market, share: float, rate: float | None, percentile: float) -> Figures:
+def figures_at(market: Market, share: float, rate: float | None, percentile: float) -> WaitFigures:
     """Return the waits of the pool with this share of all searches.
 
     Args:
@@ -107,24 +107,24 @@ def figures_at(market: Market, share: float, rate: float | None, percentile: flo
         return NOTHING
     waits = market.pool.waits(share * rate)
     found = {name: waits.quantile(part) for name, part in QUANTILES.items()}
-    return Figures(waits.mean, **found, wait=waits.quantile(percentile), matched=waits.matched)
+    return WaitFigures(waits.mean, **found, wait=waits.quantile(percentile), matched=waits.matched)
 
 
-def pooled_figures(market: Market, rate: float | None, percentile: float) -> Figures:
+def pooled_figures(market: Market, rate: float | None, percentile: float) -> WaitFigures:
     """Return the waits of a random player of any pool."""
     if rate is None:
         return NOTHING
     matched = market.pooled(lambda waits: waits.matched, rate)
     mean = market.pooled(lambda waits: waits.matched * waits.mean, rate) / matched
     found = {name: market.quantile(rate, part) for name, part in QUANTILES.items()}
-    return Figures(mean, **found, wait=market.quantile(rate, percentile), matched=matched)
+    return WaitFigures(mean, **found, wait=market.quantile(rate, percentile), matched=matched)
 
 
 def cells_of(
     market: Market, rate: float | None, percentile: float, target_wait: float | None
-) -> list[Cell]:
+) -> list[SplitPool]:
     """Return all pools at a rate of searches of the whole game, as their splits list them."""
-    known: dict[float, tuple[float | None, Figures, float, float | None]] = {}
+    known: dict[float, tuple[float | None, WaitFigures, float, float | None]] = {}
     cells = []
     for name, share in names_of(market):
         key = key_of(share)
@@ -137,7 +137,7 @@ def cells_of(
                 _needs(market, share, percentile, target_wait),
             )
         own_rate, figures, online, needs = known[key]
-        cells.append(Cell(name, share, own_rate, online, figures, needs))
+        cells.append(SplitPool(name, share, own_rate, online, figures, needs))
     return cells
 
 

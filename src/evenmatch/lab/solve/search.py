@@ -48,7 +48,7 @@ class Method(NamedTuple):
     start: str = "skill"
 
 
-class Objective(NamedTuple):
+class SolveObjective(NamedTuple):
     """What is maximised.
 
     Args:
@@ -73,7 +73,7 @@ class Objective(NamedTuple):
         return float(np.mean(np.maximum(quality, 0.0) ** self.power) ** (1.0 / self.power))
 
 
-class Budget(NamedTuple):
+class SolveBudget(NamedTuple):
     """How long to search: seconds, or evaluations in all, which can be repeated exactly."""
 
     seconds: float | None = None
@@ -105,18 +105,18 @@ def parse_method(spec: str) -> Method:
     return Method(name, **chosen)
 
 
-def parse_objective(text: str) -> Objective:
+def parse_objective(text: str) -> SolveObjective:
     """Return the objective of a text: mean, sqrt, power:P, rms, median or p10.
 
     Raises:
         ConfigError: It is none of these, or the power is not in (0, 10].
     """
     known = {
-        "mean": Objective(),
-        "sqrt": Objective("sqrt", 0.5),
-        "rms": Objective("rms", 0.0),
-        "median": Objective("median", percentile=50.0),
-        "p10": Objective("p10", percentile=10.0),
+        "mean": SolveObjective(),
+        "sqrt": SolveObjective("sqrt", 0.5),
+        "rms": SolveObjective("rms", 0.0),
+        "median": SolveObjective("median", percentile=50.0),
+        "p10": SolveObjective("p10", percentile=10.0),
     }
     if text in known:
         return known[text]
@@ -128,14 +128,14 @@ def parse_objective(text: str) -> Objective:
     if not 0.0 < power <= 10.0:
         allowed = ", ".join([*known, "power:P with P in (0, 10]"])
         raise ConfigError(f"the objective must be one of {allowed}, got {text[:64]!r}")
-    return Objective(text, power)
+    return SolveObjective(text, power)
 
 
 def search(
     batch: Batch,
     method: Method,
-    objective: Objective,
-    budget: Budget,
+    objective: SolveObjective,
+    budget: SolveBudget,
     seed: int,
     on_part: Callable[[], None] = lambda: None,
 ) -> Plan:
@@ -200,7 +200,7 @@ class Work(NamedTuple):
     scene: Scene
     candidates: Places
     method: Method
-    objective: Objective
+    objective: SolveObjective
 
     def by_effort(self, effort: int, seed: int) -> Plan:
         """Return what so many evaluations find; the same on every machine."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from evenmatch.lab.solve.arrays import Given
 from evenmatch.lab.solve.factors import Factor
-from evenmatch.lab.solve.search import Budget, Method, Objective
+from evenmatch.lab.solve.search import Method, SolveBudget, SolveObjective
 from evenmatch.solvers.teams.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
@@ -32,8 +32,8 @@ class Settings(NamedTuple):
     """
 
     method: Method = Method()
-    objective: Objective = Objective()
-    budget: Budget = Budget(1.0)
+    objective: SolveObjective = SolveObjective()
+    budget: SolveBudget = SolveBudget(1.0)
     seed: int = 1
     bound_seconds: float | None = None
 

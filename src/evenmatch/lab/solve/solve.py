@@ -14,7 +14,7 @@ from evenmatch.lab.solve.arrays import Given
 from evenmatch.lab.solve.explain_batch import explained
 from evenmatch.lab.solve.files import read_batch
 from evenmatch.lab.solve.json_batch import batch_of_tickets
-from evenmatch.lab.solve.search import Budget, parse_method, parse_objective
+from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective
 from evenmatch.lab.solve.solution import Settings, Solution
 from evenmatch.lab.solve.solved import solved
 from evenmatch.solvers.kernel import COMPILING, on_compile
@@ -92,7 +92,7 @@ def solve(
 
 
 def settings_of(
-    *, policy: str, objective: str, budget: Budget, seed: int, bound_seconds: int | None
+    *, policy: str, objective: str, budget: SolveBudget, seed: int, bound_seconds: int | None
 ) -> Settings:
     """Return settings that are known to be in range.
 
@@ -111,7 +111,7 @@ def settings_of(
     return Settings(parse_method(policy), parse_objective(objective), budget, seed, seconds)
 
 
-def budget_of(budget_ms: int | None, effort: int | None, parts: int) -> Budget:
+def budget_of(budget_ms: int | None, effort: int | None, parts: int) -> SolveBudget:
     """Return how long to search.
 
     Raises:
@@ -122,10 +122,10 @@ def budget_of(budget_ms: int | None, effort: int | None, parts: int) -> Budget:
         if budget_ms is not None:
             raise ConfigError("give a budget of milliseconds or an effort, not both")
         _check_range("effort", effort, 1, EFFORT_MAX)
-        return Budget(evaluations=effort, parts=parts)
+        return SolveBudget(evaluations=effort, parts=parts)
     chosen = BUDGET_MS if budget_ms is None else budget_ms
     _check_range("budget_ms", chosen, 0, BUDGET_MS_MAX)
-    return Budget(chosen / 1000.0, parts=parts)
+    return SolveBudget(chosen / 1000.0, parts=parts)
 
 
 def _check_range(what: str, value: int, low: int, high: int) -> None:

@@ -18,7 +18,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME
 from evenmatch.solvers.steps.lanes import AXIS, NO_AXIS, REACH, link
 from evenmatch.solvers.steps.waiting import (
@@ -82,7 +82,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 
 def make_pool(
-    queue: Queue, columns: Columns, steps: Steps, numbers: Mapping[int, float]
+    queue: Queue, columns: StepColumns, steps: Steps, numbers: Mapping[int, float]
 ) -> Waiting:
     """Return an empty pool with a policy's parameters.
 
@@ -103,7 +103,7 @@ def make_pool(
     return waiting
 
 
-def _axis(columns: Columns, steps: Steps) -> tuple[float, float]:
+def _axis(columns: StepColumns, steps: Steps) -> tuple[float, float]:
     """Return the row in whose order slots are kept, and how far apart two may be there."""
     terms, gates = columns.table[:2]
     if steps.axis == "term":
@@ -200,7 +200,7 @@ class StepMatcher(NoJobs):
         numbers: Mapping[int, float],
         memory: Memory | None = None,
     ) -> None:
-        self._columns = Columns(queue, policy)
+        self._columns = StepColumns(queue, policy)
         self._steps = steps
         self._waiting = make_pool(queue, self._columns, steps, numbers)
         self._seats = queue.format.k

@@ -12,7 +12,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.values import scaled_numbers
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.step_columns import Columns
+from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.matching.dense import NO_DELAYS, pair_few
 from evenmatch.solvers.matching.matching import Field, pair_up
 from evenmatch.solvers.matching.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, pair_costs
@@ -52,7 +52,7 @@ class Planning:
         self._queue = queue
         self._wait_max = wait_max
         self._rules = Rules(queue)
-        self._columns = Columns(queue, policy)
+        self._columns = StepColumns(queue, policy)
         self._terms = self._columns.table[0]
         self._gates: Floats = np.zeros(0)
         self._count = 0

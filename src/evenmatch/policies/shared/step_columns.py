@@ -21,7 +21,7 @@ Table = tuple[Floats, Floats, Floats, Floats]
 """(terms, gates, rules, steps), see `solvers.steps.waiting`."""
 
 
-class Columns:
+class StepColumns:
     """The rows of a queue's tickets: scaled values, then what gates compare, then what rules do.
 
     Args:

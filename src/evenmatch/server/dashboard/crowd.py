@@ -56,7 +56,7 @@ class Heat(msgspec.Struct, frozen=True, gc=False):
     unknown: tuple[int, ...]
 
 
-class Crowd:
+class WaitingCounts:
     """The tickets that wait in a queue.
 
     Complexity:

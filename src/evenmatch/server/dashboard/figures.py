@@ -26,7 +26,7 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.server.dashboard.queue_figures import Made, QueueFigures
+from evenmatch.server.dashboard.queue_figures import QueueFigures, RecordedMatch
 
 MADE_MOST = 500
 """Matches of which it is kept who made them."""
@@ -46,7 +46,7 @@ class Figures:
     def __init__(self, step: float) -> None:
         self.step = step
         self.queues: dict[str, QueueFigures] = {}
-        self.made: dict[str, Made] = {}
+        self.made: dict[str, RecordedMatch] = {}
         self.version = 0
         self.paused: frozenset[str] = frozenset()
         self._engine: Engine | None = None
@@ -144,7 +144,7 @@ class Figures:
         figures = self._at(match.queue, record)
         if figures is None:
             return
-        made = Made(match, tickets, record.sequence, figures.queue)
+        made = RecordedMatch(match, tickets, record.sequence, figures.queue)
         figures.match(made)
         self.made[match.id] = made
         if len(self.made) > MADE_MOST:

@@ -15,7 +15,7 @@ from evenmatch.model.events import Assigned, Finished, Voided
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.server.dashboard.crowd import Crowd
+from evenmatch.server.dashboard.crowd import WaitingCounts
 from evenmatch.server.dashboard.history import COUNTS, History
 
 WINDOW = 60
@@ -31,7 +31,7 @@ MEASURED = 50
 PERCENTILES = (50, 90, 99)
 
 
-class Made(msgspec.Struct, frozen=True, gc=False):
+class RecordedMatch(msgspec.Struct, frozen=True, gc=False):
     """A match, the tickets that made it, and the record that holds it.
 
     Args:
@@ -51,7 +51,7 @@ class Made(msgspec.Struct, frozen=True, gc=False):
         return tuple(tuple(known[name] for name in team) for team in self.match.teams)
 
 
-class Counted(msgspec.Struct, frozen=True, gc=False):
+class MatchFigures(msgspec.Struct, frozen=True, gc=False):
     """What a match added to the figures of its queue.
 
     Args:
@@ -77,9 +77,9 @@ class QueueFigures:
 
     def __init__(self, queue: Queue, tick: int, step: float) -> None:
         self.queue = queue
-        self.crowd = Crowd(queue)
+        self.crowd = WaitingCounts(queue)
         self.history = History()
-        self.recent: deque[Made] = deque(maxlen=RECENT)
+        self.recent: deque[RecordedMatch] = deque(maxlen=RECENT)
         self.qualities = [0] * QUALITY_BARS
         self.totals = dict.fromkeys(COUNTS, 0)
         self.has_ready_check = queue.accept is not None
@@ -92,14 +92,14 @@ class QueueFigures:
         self._bars: deque[int] = deque()
         self._objective: Objective | None = None
         self._gaps = Gaps(queue)
-        self._unmeasured: deque[Made] = deque(maxlen=MEASURED)
-        self._recall: Recall[Counted] = Recall([queue])
+        self._unmeasured: deque[RecordedMatch] = deque(maxlen=MEASURED)
+        self._recall: Recall[MatchFigures] = Recall([queue])
         self._measured: deque[tuple[str, tuple[float, ...]]] = deque(maxlen=MEASURED)
 
     def configure(self, queue: Queue) -> None:
         """Take a new version of the queue; who waits is entered anew by the caller."""
         self.queue = queue
-        self.crowd = Crowd(queue)
+        self.crowd = WaitingCounts(queue)
         self.has_ready_check = queue.accept is not None
         self._recall.configure([queue])
         self._objective = None
@@ -123,7 +123,7 @@ class QueueFigures:
         self._counts[name] += by
         self.totals[name] += by
 
-    def match(self, made: Made) -> None:
+    def match(self, made: RecordedMatch) -> None:
         """Note a match; its tickets have left the crowd already."""
         match = made.match
         self.count("matches")
@@ -143,7 +143,7 @@ class QueueFigures:
             self.qualities[bar] += 1
             if len(self._bars) > QUALITIES_MOST:
                 self.qualities[self._bars.popleft()] -= 1
-        self._recall.keep(match, Counted(match.id, self._tick, tuple(waits), bar))
+        self._recall.keep(match, MatchFigures(match.id, self._tick, tuple(waits), bar))
 
     def settle(self, event: Assigned | Finished) -> None:
         """Let a match count for good that can't be void any more."""
@@ -154,7 +154,7 @@ class QueueFigures:
         for counted in self._recall.take_back(event):
             self._take_back(counted)
 
-    def _take_back(self, counted: Counted) -> None:
+    def _take_back(self, counted: MatchFigures) -> None:
         for name, by in (("matches", 1), ("players", len(counted.waits))):
             self.totals[name] -= by
             if counted.tick == self._tick:
@@ -172,7 +172,7 @@ class QueueFigures:
         for found in [found for found in self._measured if found[0] == counted.match]:
             self._measured.remove(found)
 
-    def factors(self, made: Made) -> tuple[tuple[float, float], ...] | None:
+    def factors(self, made: RecordedMatch) -> tuple[tuple[float, float], ...] | None:
         """Return what each criterion cost in a match, and its weight.
 
         Returns:
@@ -188,7 +188,7 @@ class QueueFigures:
         costs = objective.factors(teams, made.match.bots, region=made.match.region)
         return tuple(zip(costs, objective.weights, strict=True))
 
-    def gaps(self, made: Made) -> dict[str, float]:
+    def gaps(self, made: RecordedMatch) -> dict[str, float]:
         """Return what a match is like in the units of what its queue compares, by name.
 
         Returns:

@@ -13,7 +13,7 @@ from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import Heat
 from evenmatch.server.dashboard.history import Table
-from evenmatch.server.dashboard.queue_figures import Made, QueueFigures
+from evenmatch.server.dashboard.queue_figures import QueueFigures, RecordedMatch
 from evenmatch.server.views.standstill import Standstill
 
 ValueT = TypeVar("ValueT")
@@ -205,7 +205,7 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
     region: str | None = None
 
 
-def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
+def match_shown(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
     """Return how a match came about."""
     match, queue = made.match, made.queue
     known = {ticket.id: ticket for ticket in made.tickets if ticket is not None}

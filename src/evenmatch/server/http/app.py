@@ -50,7 +50,7 @@ from evenmatch.server.http.responses import (
     send_body,
 )
 from evenmatch.server.http.routes import Routes, later
-from evenmatch.server.http.sockets import TicketStream, denying
+from evenmatch.server.http.sockets import StreamRoute, denying
 from evenmatch.server.http.streams import QueueMatches, TicketEvents
 from evenmatch.server.runtime.services import Parts
 from evenmatch.wire.tickets import Problem
@@ -229,7 +229,7 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
         Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
         Route("/v1/tickets/{ticket}", live.update, methods=["PATCH"]),
         Route("/v1/tickets/{ticket}/heartbeat", live.heartbeat, methods=["POST"]),
-        WebSocketRoute(STREAM_PATH, TicketStream(parts)),
+        WebSocketRoute(STREAM_PATH, StreamRoute(parts)),
         Route(STREAM_PATH, live.stream_by_http, methods=["GET"]),
         Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
         Route("/v1/tickets/{ticket}/explain", explain.explain_ticket, methods=["GET"]),

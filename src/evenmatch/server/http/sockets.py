@@ -51,7 +51,7 @@ PROBLEM = "problem"
 COMMAND = 'an object such as {"follow": ["s0-1"], "after": 0} or {"unfollow": ["s0-1"]}'
 
 
-class TicketStream:
+class StreamRoute:
     """The route."""
 
     def __init__(self, parts: Parts) -> None:

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import TicketView
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
@@ -196,8 +196,8 @@ class TicketFeed:
         self._topics: dict[str, _Topic] = {}
         self._engine: Engine | None = None
         # The ready-checks by queue, and by proposal: one goes on as it began.
-        self._configured: dict[str, Accept | None] = {}
-        self._checks: dict[str, Accept | None] = {}
+        self._configured: dict[str, ReadyCheck | None] = {}
+        self._checks: dict[str, ReadyCheck | None] = {}
 
     def reset(self, engine: Engine) -> None:
         """Begin anew; those who follow come back and get the present state."""

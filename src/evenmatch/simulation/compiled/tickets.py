@@ -19,7 +19,7 @@ from evenmatch.errors import NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Policy
 from evenmatch.policies.shared.compiled_steps import make_pool
-from evenmatch.policies.shared.step_columns import Columns, term
+from evenmatch.policies.shared.step_columns import StepColumns, term
 from evenmatch.simulation.compiled.compilable import Stepped, why_not
 from evenmatch.solvers.steps import play as kernels
 from evenmatch.solvers.steps.waiting import CLOCK, FREE_TOP, grow
@@ -85,7 +85,7 @@ def play(
     assert isinstance(policy, Stepped)
     count, seats = len(times), queue.format.k
     steps = policy.steps(queue)
-    waiting = make_pool(queue, Columns(queue, queue.policy), steps, policy.numbers(queue))
+    waiting = make_pool(queue, StepColumns(queue, queue.policy), steps, policy.numbers(queue))
     scaled = _scaled(queue, values, count)
     slots: Ints = np.zeros((waiting[0].shape[1], seats), dtype=np.int64)
     tickets: Ints = np.full((count // 2 + 1 if seats == 2 else count + 1, seats), -1, np.int64)

@@ -16,7 +16,7 @@ from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.arrivals.times import HOUR, instants
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.world.model import HOURS, Floats
-from evenmatch.simulation.world.parties import CONNECT, Crowd, Geography, WorldDraws
+from evenmatch.simulation.world.parties import CONNECT, Geography, PartyColumns, WorldDraws
 
 CHUNK = 4096
 
@@ -77,7 +77,7 @@ def hours_at(world: World, at: Floats) -> Floats:
 
 
 def parties_of(
-    crowd: Crowd,
+    crowd: PartyColumns,
     names: tuple[str, ...],
     nearest: int | None = None,
     first: int = 0,
@@ -116,7 +116,7 @@ def parties_of(
 
 
 def _latencies(
-    crowd: Crowd, names: tuple[str, ...], nearest: int | None
+    crowd: PartyColumns, names: tuple[str, ...], nearest: int | None
 ) -> Iterator[dict[str, float]]:
     """Yield each player's map from region to milliseconds, to a tenth."""
     latency = np.round(crowd.latency, 1)

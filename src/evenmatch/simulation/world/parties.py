@@ -39,7 +39,7 @@ CONNECT = ("open", "moderate", "strict")
 NORTH_MAX = 85.0
 
 
-class Crowd(msgspec.Struct, frozen=True):
+class PartyColumns(msgspec.Struct, frozen=True):
     """Players as columns, those of a party beside one another.
 
     Args:
@@ -146,7 +146,7 @@ class WorldDraws:
         self._region_bounds = bounds
         self._roles = None if world.roles is None else RoleDraws(world.roles)
 
-    def crowd(self, hours: Floats) -> Crowd:
+    def crowd(self, hours: Floats) -> PartyColumns:
         """Return one party for each hour of arrival.
 
         Args:
@@ -167,7 +167,7 @@ class WorldDraws:
         latency = self._geography.round_trips(spots, detour) + self._last_miles(len(party))[:, None]
         nat = _places(self._chance["connect"].random(len(party)), self._connect_bounds)
         rating = self._ratings(sizes, party)
-        return Crowd(sizes, region, rating, nat, latency, self._role_lists(sizes))
+        return PartyColumns(sizes, region, rating, nat, latency, self._role_lists(sizes))
 
     def _regions(self, hours: Floats, sizes: Whole, party: Whole) -> Whole:
         """Return each player's region: the party's, unless a member is of another."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from evenmatch.model.queue import Accept, Queue
+from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.model.ticket import Player
 from evenmatch.server.auth import trusted_latency as measured_module
 from evenmatch.server.auth.trusted_latency import Measured
@@ -61,7 +61,7 @@ def test_player_changes_himself_and_nothing_that_matters(tmp_path: Path) -> None
 
 
 def test_players_answer_a_ready_check_each_for_himself(tmp_path: Path) -> None:
-    queue = Queue(name="duel", policy="greedy", accept=Accept(15.0))
+    queue = Queue(name="duel", policy="greedy", accept=ReadyCheck(15.0))
 
     async def scene(site: Site) -> None:
         made = {}

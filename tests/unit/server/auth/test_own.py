@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evenmatch.model.accept import Accept
+from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import Queue
 from evenmatch.server.auth.ownership import speaks_for
 from evenmatch.server.auth.principal import Principal
@@ -281,7 +281,7 @@ def test_player_answers_for_himself_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fate", ["repaired", "made", "failed"])
 def test_player_who_left_a_match_may_decline_it_again(tmp_path: Path, fate: str) -> None:
     repair = 0.0 if fate == "failed" else 10.0
-    queues = (Queue(name="duel", policy="greedy", accept=Accept(seconds=15.0, repair=repair)),)
+    queues = (Queue(name="duel", policy="greedy", accept=ReadyCheck(seconds=15.0, repair=repair)),)
     cleo, path = token("cleo"), "/v1/matches/s0-m1/decline"
 
     async def scene(site: Site) -> None:
