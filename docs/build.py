@@ -719,12 +719,12 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[answers]", shapes.AnswersShape, scenario_model.Answers),
-    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
+    ("[outcomes]", shapes.OutcomesShape, scenario_model.OutcomeModel),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
     ("[server.allocation.NAME]", shapes.AllocationShape, scenario_model.Allocation),
     ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
-    ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
+    ("[server.limits]", shapes.LimitsShape, scenario_model.ServerLimits),
 ]
 _REQUIRED = {"CriterionShape": ("attribute",), "RuleShape": ("attribute", "limit")}
 """Keys that the shape may lack, and the meaning may not."""

@@ -13,7 +13,7 @@ import numpy as np
 from results import FILE
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.report.plots import Line, Plot, as_file, plot_lines
+from evenmatch.lab.report.plots import Plot, PlotLine, as_file, plot_lines
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import student_t
 from evenmatch.theory.sides import sides
@@ -41,9 +41,9 @@ def waits_by_share() -> Plot:
     lines = []
     for name, figure in CLASSES.items():
         exact = [getattr(sides(a=a, b=DEFEND, flexible=1 - a - DEFEND), figure) for a in shares]
-        lines.append(Line(f"{name}, formula", tuple(shares), tuple(exact), is_theory=True))
+        lines.append(PlotLine(f"{name}, formula", tuple(shares), tuple(exact), is_theory=True))
         means, widths = zip(*(found[share][name] for share in simulated), strict=True)
-        lines.append(Line(name, tuple(simulated), means, widths))
+        lines.append(PlotLine(name, tuple(simulated), means, widths))
     return Plot(
         name="choose-sides-shares",
         title="",
@@ -90,7 +90,7 @@ def waits_over_drift() -> Plot:
         part = (begun // MINUTES).astype(int)
         middle = (np.arange(part.max() + 1) + 0.5) * MINUTES
         means = np.bincount(part, waits) / np.bincount(part)
-        lines.append(Line(name, tuple(middle.tolist()), tuple(means.tolist())))
+        lines.append(PlotLine(name, tuple(middle.tolist()), tuple(means.tolist())))
     return Plot(
         name="choose-sides-drift",
         title="",

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from evenmatch.model.accept import ReadyCheck  # noqa: E402
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale  # noqa: E402
-from evenmatch.model.scenario import Allocation, Limits  # noqa: E402
+from evenmatch.model.scenario import Allocation, ServerLimits  # noqa: E402
 from evenmatch.server.http.openapi.examples import Recorded  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
@@ -261,7 +261,7 @@ def main() -> None:
         key = add_key(Path(folder))
         with_site(
             Path(folder), scene, queues=QUEUES, guests=True, allocation=(nowhere,),
-            limits=Limits(body_bytes_max=2_000),
+            limits=ServerLimits(body_bytes_max=2_000),
         )  # fmt: skip
     TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
 

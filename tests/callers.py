@@ -13,13 +13,13 @@ import msgspec
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Limits, ServerSettings, Tokens
+from evenmatch.model.scenario import ServerLimits, ServerSettings, Tokens
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authenticate import Entrance, Gate
 from evenmatch.server.auth.keys import new_key, read_keys, write_keys
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 
 SECRET = b"a secret of a test, 32 bytes long"
@@ -44,7 +44,7 @@ class Site:
         folder: Path,
         *,
         queues: tuple[Queue, ...] = QUEUES,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         tenant: str = "",
         audience: str = AUDIENCE,
         **settings: Any,
@@ -56,9 +56,9 @@ class Site:
             secret.write_bytes(SECRET)
         tokens = Tokens("HS256", (str(secret),), audience)
         self.settings = ServerSettings(
-            **{"tokens": tokens, "limits": limits or Limits(), **settings}
+            **{"tokens": tokens, "limits": limits or ServerLimits(), **settings}
         )
-        self.parts: Parts = assemble(Plan(queues, settings=self.settings), MemoryJournal())
+        self.parts: Parts = assemble(ShardPlan(queues, settings=self.settings), MemoryJournal())
         self.accounts = Accounts(self.settings, folder, tenant)
         self.entrance = Entrance(
             self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all,

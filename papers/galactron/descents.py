@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.solve.solution import POINTS
 from evenmatch.solvers.teams.batch import Floats
 from evenmatch.solvers.teams.descent import Search
@@ -229,7 +229,7 @@ def _told_of_retries(count: int, results: Sequence[Found]) -> Findings:
     what = f"annealing with the effort of {COUPLE} descents better than {tried[-1]:,} by, points"
     rows.append(told("galactron.retries", what, beyond))
     curve = rows[: len(tried)]
-    line = Line(
+    line = PlotLine(
         "best of so many descents",
         tuple(float(r) for r in tried),
         tuple(row.simulated or 0.0 for row in curve),
@@ -237,7 +237,7 @@ def _told_of_retries(count: int, results: Sequence[Found]) -> Findings:
     )
     level = mean_of(results, "annealed").value
     ends = (float(tried[0]), float(tried[-1]))
-    other = Line(f"annealing, effort of {COUPLE}", ends, (level, level), is_theory=True)
+    other = PlotLine(f"annealing, effort of {COUPLE}", ends, (level, level), is_theory=True)
     text = (
         f"{PLAYERS} players. The expected best of so many descents from different starts, drawn "
         f"from {count:,} of each pool."

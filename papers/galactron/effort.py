@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.solve.solution import POINTS
 from papers.galactron.pools import pool_of, solved
 from papers.shared.estimates import Estimate, Found, difference, is_above, mean_of, told
@@ -135,7 +135,7 @@ def _not_significant(gain: Estimate) -> Verdict:
 
 def _plot(players: int, rows: Sequence[Row]) -> Plot:
     lines = tuple(
-        Line(
+        PlotLine(
             name,
             tuple(
                 float(row.params["evaluations"]) for row in rows if row.params["method"] == method

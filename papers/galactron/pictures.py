@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.solve.search import parse_objective
 from papers.shared.findings import RowsByID
 
@@ -15,9 +15,9 @@ def _roots(by_id: RowsByID) -> Plot | None:
     gains = tuple(100.0 * (_mean(0.55, 0.8, p) - _mean(0.5, 0.9, p)) for p in powers)
     gain = 100.0 * (_root(0.55, 0.8) - _root(0.5, 0.9))
     lines = (
-        Line("mean of powers, formula", powers, gains, is_theory=True),
-        Line("square root", (0.5,), (gain,)),
-        Line("no gain, formula", (powers[0], powers[-1]), (0.0, 0.0), is_theory=True),
+        PlotLine("mean of powers, formula", powers, gains, is_theory=True),
+        PlotLine("square root", (0.5,), (gain,)),
+        PlotLine("no gain, formula", (powers[0], powers[-1]), (0.0, 0.0), is_theory=True),
     )
     return Plot(
         "roots", "Who prefers 55 and 80 % to 50 and 90 %",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.lab.solve.arrays import ALIASES, WEIGHTS
-from evenmatch.lab.solve.factors import Factor, factors_of
+from evenmatch.lab.solve.factors import BatchFactor, factors_of
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective, search
 from evenmatch.lab.solve.solution import POINTS, cost_of
 from evenmatch.model.queue import Format
@@ -122,12 +122,12 @@ def quality_of(batch: Batch, seated: Places) -> float:
     return POINTS * float(1.0 - cost_of(batch, seated).mean())
 
 
-def named_factors(batch: Batch) -> dict[str, Factor]:
+def named_factors(batch: Batch) -> dict[str, BatchFactor]:
     """Return the factors by the names that reports use."""
     return {ALIASES.get(each.name, each.name): each for each in factors_of(batch, ("skill",))}
 
 
-def means_of(factors: Mapping[str, Factor], seated: Places) -> dict[str, float]:
+def means_of(factors: Mapping[str, BatchFactor], seated: Places) -> dict[str, float]:
     """Return the mean of each factor over matches, points."""
     return {name: quality_of(factor.alone, seated) for name, factor in factors.items()}
 

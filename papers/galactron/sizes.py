@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.solve.solution import POINTS, cost_of
 from evenmatch.simulation.world.parties import Geography
 from papers.galactron.pools import (
@@ -211,7 +211,7 @@ def _plot(by_size: dict[int, list[Found]]) -> Plot:
     )  # fmt: skip
 
 
-def _line(name: str, key: str, by_size: dict[int, list[Found]]) -> Line:
+def _line(name: str, key: str, by_size: dict[int, list[Found]]) -> PlotLine:
     """Return a figure by the size of the pool, where enough pools say something."""
     known = {
         float(players): mean_of(own, key)
@@ -219,7 +219,7 @@ def _line(name: str, key: str, by_size: dict[int, list[Found]]) -> Line:
         if sum(each[key] is not None for each in own) >= POOLS_LEAST
     }
     ys = tuple(each.value for each in known.values())
-    return Line(name, tuple(known), ys, tuple(each.half_width for each in known.values()))
+    return PlotLine(name, tuple(known), ys, tuple(each.half_width for each in known.values()))
 
 
 def _plot_of_pings(by_size: dict[int, list[Found]]) -> Plot:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.solve.solution import POINTS
 from papers.galactron.pools import DISTANT
@@ -246,11 +246,11 @@ def _plot(rate: int, by_policy: dict[str, list[Found]]) -> Plot:
     )  # fmt: skip
 
 
-def _line(name: str, key: str, points: Sequence[Sequence[Found]]) -> Line:
+def _line(name: str, key: str, points: Sequence[Sequence[Found]]) -> PlotLine:
     known = sorted((mean_of(own, "wait").value, mean_of(own, key).value) for own in points)
     xs, ys = zip(*known, strict=True)
     # How streams differ by the hour says nothing about policies, which all meet the same ones.
-    return Line(name, xs, ys)
+    return PlotLine(name, xs, ys)
 
 
 def countdown(effort: Effort) -> Part:

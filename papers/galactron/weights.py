@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenmatch.lab.solve.arrays import ALIASES
-from evenmatch.lab.solve.factors import Factor, factors_of, figures_of, reweighed
+from evenmatch.lab.solve.factors import BatchFactor, factors_of, figures_of, reweighed
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective, search
 from evenmatch.lab.solve.solution import POINTS, cost_of
 from evenmatch.solvers.teams.batch import Batch, Places
@@ -62,7 +62,7 @@ def _with_mates(batch: Batch) -> Batch:
     return batch._replace(facts=batch.facts._replace(ping_weights=own))
 
 
-def _hosts(factors: dict[str, Factor], seated: Places) -> Found:
+def _hosts(factors: dict[str, BatchFactor], seated: Places) -> Found:
     """Return the percentage of matches with at least one and two possible hosts."""
     quality = 1.0 - cost_of(factors["host"].alone, seated)
     return {
@@ -71,7 +71,7 @@ def _hosts(factors: dict[str, Factor], seated: Places) -> Found:
     }
 
 
-def _shares(name: str, factors: dict[str, Factor], seated: Places) -> Found:
+def _shares(name: str, factors: dict[str, BatchFactor], seated: Places) -> Found:
     found: dict[str, float | None] = {}
     figures = figures_of(tuple(factors.values()), seated, cost_of)
     for factor, own in zip(factors, figures, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from papers.shared.findings import Row, RowsByID
 
 SHOWN = {
@@ -59,9 +59,9 @@ def _of_policy(by_id: RowsByID, policy: str, key: str) -> dict[str, Row]:
     }
 
 
-def _line(name: str, xs: tuple[float, ...], rows: Sequence[Row]) -> Line:
+def _line(name: str, xs: tuple[float, ...], rows: Sequence[Row]) -> PlotLine:
     ys = tuple(row.simulated or 0.0 for row in rows)
-    return Line(name, xs, ys, tuple(row.half_width or 0.0 for row in rows))
+    return PlotLine(name, xs, ys, tuple(row.half_width or 0.0 for row in rows))
 
 
 def _chance(by_id: RowsByID) -> Plot | None:
@@ -70,9 +70,9 @@ def _chance(by_id: RowsByID) -> Plot | None:
         return None
     curve = tuple(100.0 / (1.0 + 10.0 ** (gap / 400.0)) for gap in POINTS)
     lines = (
-        Line("Glicko and Elo, formula", POINTS, curve, is_theory=True),
-        Line("the thread", (500.0,), (3.0,)),
-        Line("3 % is here", (603.86,), (3.0,)),
+        PlotLine("Glicko and Elo, formula", POINTS, curve, is_theory=True),
+        PlotLine("the thread", (500.0,), (3.0,)),
+        PlotLine("3 % is here", (603.86,), (3.0,)),
     )
     return Plot(
         "chance", "What 500 points mean",

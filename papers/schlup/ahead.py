@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from papers.shared.estimates import mean_of_ratios
 from papers.shared.findings import Effort, Findings, Part, Row, Table
 from papers.shared.sequences import Measured, Task, measure, optima, seeds
@@ -140,7 +140,7 @@ class Series(msgspec.Struct, frozen=True):
     def plot(self, rows: Sequence[Row]) -> Plot:
         """Return the same as lines."""
         lines = tuple(
-            Line(
+            PlotLine(
                 name,
                 self.shares,
                 tuple(row.simulated or 0.0 for row in own),

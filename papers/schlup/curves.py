@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory import schlup
 from papers.shared.estimates import Estimate, ratio
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
@@ -164,14 +164,14 @@ def _plot(rate: float, runs: Sequence[Measured], rows: Sequence[Row]) -> Plot:
         xs = tuple(float(row.params["parameter"]) for row in own)
         ys = tuple(row.simulated or 0.0 for row in own)
         widths = tuple(row.half_width or 0.0 for row in own)
-        lines.append(Line(name, xs, ys, widths))
+        lines.append(PlotLine(name, xs, ys, widths))
         theory = tuple(row.printed for row in own if row.printed is not None)
         if theory:
-            lines.append(Line(f"{name}, formula", xs, theory, is_theory=True))
+            lines.append(PlotLine(f"{name}, formula", xs, theory, is_theory=True))
     best = optima(runs)
     opt = ratio(best, [World(rate=rate).count / 2] * len(best)).value
     ends = tuple(map(float, CHOICES["A_G"]))
-    lines.append(Line("OPT", ends, (opt, opt), is_theory=True))
+    lines.append(PlotLine("OPT", ends, (opt, opt), is_theory=True))
     return Plot(
         f"{_figure(rate)}-a{rate:g}",
         _title(rate),
@@ -189,7 +189,9 @@ def _plot_of_parts(rate: float, rows: Sequence[Row]) -> Plot:
             own = list(_of(name, rate, rows, part))
             xs = tuple(float(row.params["parameter"]) for row in own)
             ys = tuple(row.simulated or 0.0 for row in own)
-            lines.append(Line(f"{name}, {part}", xs, ys, tuple(r.half_width or 0.0 for r in own)))
+            lines.append(
+                PlotLine(f"{name}, {part}", xs, ys, tuple(r.half_width or 0.0 for r in own))
+            )
     title = f"{_title(rate)}, criteria and time"
     name = f"{_figure(rate)}-a{rate:g}-parts"
     return Plot(name, title, PARTS_TEXT, "parameter", "cost per match", tuple(lines))

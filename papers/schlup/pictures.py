@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory import schlup
 from papers.shared.findings import RowsByID
 
@@ -31,13 +31,13 @@ def _bots(by_id: RowsByID) -> Plot | None:
             if row.params["k"] == k
         )
         xs, ys, widths = zip(*own, strict=True)
-        lines.append(Line(f"k = {k}", xs, ys, widths))
+        lines.append(PlotLine(f"k = {k}", xs, ys, widths))
         for word, is_printed in (("formula", False), ("printed", True)):
             curve = tuple(
                 schlup.bot_probability(k=k, rate=rate, wait_max=WAIT_MAX, printed=is_printed)
                 for rate in rates
             )
-            lines.append(Line(f"k = {k}, {word}", rates, curve, is_theory=True))
+            lines.append(PlotLine(f"k = {k}, {word}", rates, curve, is_theory=True))
     return Plot(
         "bots", "How many matches have computer players",
         "Marks are simulated. The printed sum (3), dashed, starts and ends one too late; the "
@@ -60,7 +60,7 @@ def _policies(by_id: RowsByID) -> Plot | None:
             rows = [found[setting] for setting in SETTINGS]
             ys = tuple(row.simulated or 0.0 for row in rows)
             widths = tuple(row.half_width or 0.0 for row in rows)
-            lines.append(Line(name.partition(",")[0], tuple(SETTINGS.values()), ys, widths))
+            lines.append(PlotLine(name.partition(",")[0], tuple(SETTINGS.values()), ys, widths))
     if not lines:
         return None
     return Plot(

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 from typing import Any
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.skill_mdp import skill_mdp
 from evenmatch.theory.wu import odd_share, patient_law, wu
 from papers.shared.estimates import Estimate
@@ -167,14 +167,14 @@ def _plots() -> Iterator[Plot]:
     lines = []
     for n in (1, 2, 5):
         greedy = tuple(wu(n=n, q=q, alpha=alpha).greedy_cost - n for alpha in ALPHAS)
-        lines.append(Line(f"n = {n}, greedy", ALPHAS, greedy, is_theory=True))
-    lines.append(Line("patient, every n", ALPHAS, (0.0,) * len(ALPHAS), is_theory=True))
+        lines.append(PlotLine(f"n = {n}, greedy", ALPHAS, greedy, is_theory=True))
+    lines.append(PlotLine("patient, every n", ALPHAS, (0.0,) * len(ALPHAS), is_theory=True))
     few = ALPHAS[::5]
     best = tuple(
         skill_mdp(types=(0.0, 1.0), probs=(1.0 - q, q), n=2, alpha=alpha, cap=5).cost - 2.0
         for alpha in few
     )
-    lines.append(Line("n = 2, decision process", few, best))
+    lines.append(PlotLine("n = 2, decision process", few, best))
     yield Plot(
         "cost_by_alpha",
         "Cost above n, per period",
@@ -196,8 +196,8 @@ def _plots() -> Iterator[Plot]:
     )
 
 
-def _threshold(n: int) -> Line:
+def _threshold(n: int) -> PlotLine:
     """Return the threshold over q, where it is at most 5."""
     odd = {q: float(odd_share(n=n, q=q)) for q in SHARES}
     shares = tuple(q for q in SHARES if odd[q] >= 0.1)
-    return Line(f"n = {n}", shares, tuple(0.5 / odd[q] for q in shares), is_theory=True)
+    return PlotLine(f"n = {n}", shares, tuple(0.5 / odd[q] for q in shares), is_theory=True)

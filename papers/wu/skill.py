@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.skill_mdp import SkillPolicies, best_moves, skill_mdp
 from evenmatch.theory.skill_pools import Floats, Ints, Pools, run_long
 from papers.shared.findings import Effort, Findings, Part, Row
@@ -231,8 +231,8 @@ def _plot(best: SkillPolicies) -> Plot:
         "delta",
         "cost per period",
         (
-            Line("threshold", xs, tuple(costs), is_theory=True),
-            Line("best policy", xs, (best.cost,) * len(xs), is_theory=True),
+            PlotLine("threshold", xs, tuple(costs), is_theory=True),
+            PlotLine("best policy", xs, (best.cost,) * len(xs), is_theory=True),
         ),
     )
 
@@ -255,8 +255,8 @@ def _plot_of_pools(best: SkillPolicies) -> Plot:
         "K",
         "cost per period",
         (
-            Line("match while K wait", xs, tuple(costs)),
-            Line("best threshold", xs, (best.static_threshold,) * len(xs), is_theory=True),
-            Line("best policy", xs, (best.cost,) * len(xs), is_theory=True),
+            PlotLine("match while K wait", xs, tuple(costs)),
+            PlotLine("best threshold", xs, (best.static_threshold,) * len(xs), is_theory=True),
+            PlotLine("best policy", xs, (best.cost,) * len(xs), is_theory=True),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.recommend_window import recommend_window
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict
@@ -124,7 +124,7 @@ def _plot(found: Mapping[str, Sequence[Found]], effort: Effort) -> Plot:
         ]
         values = tuple(cost.value for cost in costs)
         widths = tuple(cost.half_width for cost in costs)
-        lines.append(Line(f"alpha = {alpha:g}", WIDTHS, values, widths))
+        lines.append(PlotLine(f"alpha = {alpha:g}", WIDTHS, values, widths))
     return Plot(
         "cost_by_window",
         "The width of a window, whatever alpha is",

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import mean_and_width
 from papers.shared.estimates import Estimate
@@ -153,7 +153,7 @@ def _finish(effort: Effort, tasks: Sequence[Task], results: Sequence[Found]) -> 
             found = Estimate(mean or 0.0, width or 0.0)
             rows.append(tell("drift", what, policy=policy, scenario=NAME, found=found))
         waits = np.mean([each.waits for each in own], axis=0)
-        lines.append(Line(words, tuple(own[0].ends), tuple(np.minimum(waits, CUT).tolist())))
+        lines.append(PlotLine(words, tuple(own[0].ends), tuple(np.minimum(waits, CUT).tolist())))
     text = (
         "One player per second; side A grows from .3 to .6 of the players and back, more than "
         "others can bear from about 12,000 to 28,000 s. The rule closes a side in time and opens "

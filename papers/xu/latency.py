@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.simulate import simulate
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.compiled.parties import serve
@@ -216,7 +216,7 @@ def _plot(tasks: Sequence[Task], results: Sequence[Late]) -> Plot:
         ]
         xs = tuple(jitter for jitter, _, _ in own)
         lines += [
-            Line(f"{rate:g} players/s", xs,
+            PlotLine(f"{rate:g} players/s", xs,
                  tuple(found.value / float(exact) for _, found, exact in own),
                  tuple(found.half_width / float(exact) for _, found, exact in own)),
         ]  # fmt: skip

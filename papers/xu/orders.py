@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.stability import team_stability
 from papers.shared.estimates import Estimate, mean_of_ratios
 from papers.shared.findings import Effort, Findings, Part, Row
@@ -231,8 +231,8 @@ def _plot(seen: dict[Point, Observed]) -> Plot:
         ys = [each.mean if name == "all" else each.means[int(name)] or 0.0 for each in curves]
         mark = found.mean(name)
         lines += [
-            Line(NAMES[name], (9.0,), (mark.value,), (mark.half_width,)),
-            Line(f"{NAMES[name]}, formula", xs, tuple(ys), is_theory=True),
+            PlotLine(NAMES[name], (9.0,), (mark.value,), (mark.half_width,)),
+            PlotLine(f"{NAMES[name]}, formula", xs, tuple(ys), is_theory=True),
         ]
     text = (
         "Three against three near the border of stability, .3 solos, .25 pairs and .067 trios per "

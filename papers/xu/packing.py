@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import student_t
 from papers.shared.estimates import Estimate
@@ -164,10 +164,11 @@ def _panel(letter: str, point: Point, law: PackedArrivals, shares: Floats) -> Pl
     xs = tuple(middles.tolist())
     heights = [_mean((column / WIDTH).tolist()) for column in shares.T]
     lines = (
-        Line("packages", xs, tuple(each.value for each in heights),
+        PlotLine("packages", xs, tuple(each.value for each in heights),
              tuple(each.half_width for each in heights)),
-        Line("packages, formula", xs, tuple(law.density(middles).tolist()), is_theory=True),
-        Line("Poisson, formula", xs, tuple(law.poisson_density(middles).tolist()), is_theory=True),
+        PlotLine("packages, formula", xs, tuple(law.density(middles).tolist()), is_theory=True),
+        PlotLine("Poisson, formula", xs, tuple(law.poisson_density(middles).tolist()),
+             is_theory=True),
     )  # fmt: skip
     text = (
         f"{point.solo:g} individual players and {point.party:g} pairs per second. Marks are "

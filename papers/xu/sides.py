@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import mean_by_formula, sides, stationary_law
 from papers.shared.estimates import Estimate
@@ -157,21 +157,21 @@ def _grid(firsts: Sequence[float], seconds: Sequence[float], name: str) -> list[
     return rows
 
 
-def _line(b: float, highest: float) -> Line:
+def _line(b: float, highest: float) -> PlotLine:
     shares = [float(Fraction(number, 2 * PLOT_STEPS)) for number in range(1, PLOT_STEPS)]
     points = [(a, mean_at(a, b)) for a in shares if a + b < 1.0]
     known = [(a, wait) for a, wait in points if wait is not None and wait <= highest]
     xs, ys = zip(*known, strict=True)
-    return Line(f"b = {b:g}, formula", xs, ys, is_theory=True)
+    return PlotLine(f"b = {b:g}, formula", xs, ys, is_theory=True)
 
 
-def _marks(measured: Sequence[Measured], b: float) -> Line | None:
+def _marks(measured: Sequence[Measured], b: float) -> PlotLine | None:
     own = sorted((a, found) for a, other, found in measured if other == b)
     if not own:
         return None
     values = tuple((found.value, found.half_width) for _, found in own)
     ys, widths = zip(*values, strict=True)
-    return Line(f"b = {b:g}", tuple(a for a, _ in own), ys, widths)
+    return PlotLine(f"b = {b:g}", tuple(a for a, _ in own), ys, widths)
 
 
 def _figure9(measured: Sequence[Measured]) -> Plot:

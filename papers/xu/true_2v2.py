@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.sides import sides
 from evenmatch.theory.zones import zones
 from papers.shared.estimates import Estimate
@@ -181,9 +181,9 @@ def _plot(kind: Kind, seen: dict[Point, Observed]) -> Plot:
         name = " + ".join(f"{rate:g}" for rate in rates)
         duel = Point(kind, number, 0.0).approximation()["all"]
         lines += [
-            Line(name, xs, tuple(mean.value for _, mean in own),
+            PlotLine(name, xs, tuple(mean.value for _, mean in own),
                  tuple(mean.half_width for _, mean in own)),
-            Line(f"{name}, formula", (xs[0], xs[-1]), (duel, duel), is_theory=True),
+            PlotLine(f"{name}, formula", (xs[0], xs[-1]), (duel, duel), is_theory=True),
         ]  # fmt: skip
     ends = "the sides" if kind == "sides" else "the zones"
     text = (

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, cast
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.chain import stationary
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.tagged_chain import TaggedChain, tagged_chain
@@ -330,13 +330,13 @@ def _plot(measured: Sequence[Measured]) -> Plot:
         )
         shown = [each for each in points if xs[0] <= each[0] <= xs[-1]]
         lines += [
-            Line(
+            PlotLine(
                 name,
                 tuple(share for share, _, _ in shown),
                 tuple(scale * found.value for _, scale, found in shown),
                 tuple(scale * found.half_width for _, scale, found in shown),
             ),
-            Line(f"{name}, formula", xs, tuple(float(at_share(order, x)) for x in SHARES),
+            PlotLine(f"{name}, formula", xs, tuple(float(at_share(order, x)) for x in SHARES),
                  is_theory=True),
         ]  # fmt: skip
     text = (
@@ -350,11 +350,13 @@ def _plot(measured: Sequence[Measured]) -> Plot:
 def _plot_of_print() -> Plot:
     xs = tuple(map(float, SHARES))
     lines = [
-        Line(f"{name}, printed", xs, tuple(printed_at_share(order, x) for x in xs), is_theory=True)
+        PlotLine(
+            f"{name}, printed", xs, tuple(printed_at_share(order, x) for x in xs), is_theory=True
+        )
         for order, name in NAMES.items()
     ]
     lines += [
-        Line(f"{name}, formula", xs, tuple(float(at_share(order, x)) for x in SHARES),
+        PlotLine(f"{name}, formula", xs, tuple(float(at_share(order, x)) for x in SHARES),
              is_theory=True)
         for order, name in NAMES.items()
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.chain import stationary, until_exit
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.zones import Zones, stationary_law, zones
@@ -166,7 +166,7 @@ def _figure12() -> Plot:
     for free in FREE:
         xs = tuple(number / STEPS for number in range(1, STEPS) if number / STEPS + free < 1.0)
         ys = tuple(factor(x, free) for x in xs)
-        lines.append(Line(f"choice-free = {free:g}", xs, ys, is_theory=True))
+        lines.append(PlotLine(f"choice-free = {free:g}", xs, ys, is_theory=True))
     text = (
         "Wait of choice-free experts over that of experts who stay, by the share of juniors. The "
         "more juniors, the more there is to save: the text that calls a crowded junior zone no "
@@ -183,7 +183,7 @@ def _figure13(measured: Sequence[Measured]) -> Plot:
         if own:
             xs = tuple(b for b, _ in own)
             ys = tuple(found.value for _, found in own)
-            lines.append(Line(f"juniors = {junior:g}", xs, ys,
+            lines.append(PlotLine(f"juniors = {junior:g}", xs, ys,
                               tuple(found.half_width for _, found in own)))  # fmt: skip
         experts = [number / STEPS for number in range(1, STEPS + 1)]
         shown = [b for b in experts if junior + b <= 1.0]
@@ -191,7 +191,7 @@ def _figure13(measured: Sequence[Measured]) -> Plot:
             zones(junior=junior, expert=b, flexible=round(1.0 - junior - b, 12)).mean for b in shown
         ]
         lines.append(
-            Line(f"juniors = {junior:g}, formula", tuple(shown), tuple(waits), is_theory=True)
+            PlotLine(f"juniors = {junior:g}, formula", tuple(shown), tuple(waits), is_theory=True)
         )
     text = (
         "Mean wait of all, by the share of experts who stay; the rest of the players is "

@@ -26,7 +26,7 @@ from evenmatch.server.operations.versions import changeable
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.games import Games, game
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.time_notes import TimeNotes
 
@@ -106,12 +106,12 @@ async def _leave(folder: Path) -> dict[str, tuple[Path, Truth]]:
     return {"killed": (folder / "killed", truth), "stopped": (data, truth)}
 
 
-def plan_of(data: Path) -> Plan:
+def plan_of(data: Path) -> ShardPlan:
     """Return the plan of a start on a data directory, with the CONFIG file beside it."""
     document = tomllib.loads(CONFIG)
     queues, settings, seed = server_of(document)
     file = data.parent / "config.toml"
-    return Plan(queues, seed, settings, file=file, document=changeable(document), data=data)
+    return ShardPlan(queues, seed, settings, file=file, document=changeable(document), data=data)
 
 
 def _make_keys(data: Path) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import msgspec
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.explain.explanations import Explainer
-from evenmatch.explain.snapshot import Scene, Subject
+from evenmatch.explain.snapshot import QueueSnapshot, Subject
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
@@ -21,7 +21,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.server.runtime.process import calm_collector, share_interpreter
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from tests.bench.report import Row, Setting
 
@@ -79,7 +79,7 @@ def run(setting: Setting) -> Iterator[Row]:
 
 
 def _ones(
-    explainer: Explainer, scene: Scene, tickets: list[Ticket], count: int
+    explainer: Explainer, scene: QueueSnapshot, tickets: list[Ticket], count: int
 ) -> tuple[float, ...]:
     """Return what one explanation takes while one ticket comes and one goes between two."""
     took = []
@@ -87,7 +87,7 @@ def _ones(
     waiting = dict(scene.tickets)
     for ticket, newcomer in zip(random.Random(5).sample(tickets, count), spare, strict=True):
         began = time.thread_time()
-        now = Scene(scene.queue, scene.objective, dict(waiting), *_rest(scene))
+        now = QueueSnapshot(scene.queue, scene.objective, dict(waiting), *_rest(scene))
         explainer.explain(_subject(now, ticket))
         took.append(1e3 * (time.thread_time() - began))
         del waiting[ticket.id]
@@ -101,8 +101,8 @@ async def _loop(lines: int) -> list[Row]:
     calm_collector()
     queue = QUEUES[0]
     idle = "rounds:every=3600"
-    plan = Plan((Queue("duel", criteria=(RATING,), rules=(WIDENS,), policy=idle),))
-    parts: Parts = assemble(Plan(plan.queues, settings=ServerSettings()), MemoryJournal())
+    plan = ShardPlan((Queue("duel", criteria=(RATING,), rules=(WIDENS,), policy=idle),))
+    parts: Parts = assemble(ShardPlan(plan.queues, settings=ServerSettings()), MemoryJournal())
     await parts.runtime.start()
     for ticket in _tickets(queue, WAITING):
         parts.runtime.handle(
@@ -168,19 +168,21 @@ def _pings(rng: random.Random, home: int) -> dict[str, float]:
     }
 
 
-def _scene(queue: Queue, tickets: list[Ticket]) -> Scene:
+def _scene(queue: Queue, tickets: list[Ticket]) -> QueueSnapshot:
     waiting = {ticket.id: ticket for ticket in tickets}
     now = tickets[-1].enqueued_at + 1.0
-    return Scene(queue, Objective(queue), waiting, {}, now, now + 9.0, "", True, False, False, None)
+    return QueueSnapshot(
+        queue, Objective(queue), waiting, {}, now, now + 9.0, "", True, False, False, None
+    )
 
 
-def _rest(scene: Scene) -> tuple[object, ...]:
+def _rest(scene: QueueSnapshot) -> tuple[object, ...]:
     return (
         scene.held, scene.now, scene.wake_at, scene.held_back, scene.in_rounds, scene.is_paused,
         scene.is_solving, scene.fault,
     )  # fmt: skip
 
 
-def _subject(scene: Scene, ticket: Ticket) -> Subject:
+def _subject(scene: QueueSnapshot, ticket: Ticket) -> Subject:
     view = TicketView(ticket.id, "waiting", ticket.queues, ticket.enqueued_at, 1)
     return Subject(view, scene.now, ticket.size, (scene,), None)

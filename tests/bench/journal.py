@@ -17,7 +17,7 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Enqueue
 from evenmatch.model.ticket import NewTicket
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from tests.bench.disk import sync_seconds
 from tests.bench.drives import EngineDrive
@@ -111,7 +111,7 @@ async def _measure(
 
 async def _start(journal: Journal) -> tuple[Runtime, Commits]:
     commits = Commits()
-    runtime = Runtime(Plan((duel(),)), journal, commits=commits)
+    runtime = Runtime(ShardPlan((duel(),)), journal, commits=commits)
     await runtime.start()
     return runtime, commits
 

@@ -19,12 +19,12 @@ from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server.runtime.recovery import Plan, recover
+from evenmatch.server.runtime.recovery import ShardPlan, recover
 from evenmatch.wire.tickets import CreateTicket, decode_create, new_ticket
 from tests.bench.processes import resident_bytes
 from tests.bench.workload import body, duel, player_id, rating
 
-PLAN = Plan((duel(limit=0.0, rate=1e-9, wait_max=7200.0),))
+PLAN = ShardPlan((duel(limit=0.0, rate=1e-9, wait_max=7200.0),))
 """Nobody is matched for hours, but everybody has a timer and a deadline."""
 STEP = 2.0**-10
 """Seconds between two arrivals, on the grid of instants."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import thread_time
 from typing import NamedTuple
 
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.model.inputs import Advance, Configure, Enqueue
@@ -100,7 +100,7 @@ class Idle(NoJobs):
 
 
 def engine() -> Engine:
-    return Engine(lambda queue: parse_policy(queue.policy), limits=Limits(waiting_max=10**6))
+    return Engine(lambda queue: parse_policy(queue.policy), limits=ShardLimits(waiting_max=10**6))
 
 
 def crowd(first: int, count: int, *, party: int = 1, side: bool = False) -> tuple[NewTicket, ...]:
@@ -117,7 +117,7 @@ def crowd(first: int, count: int, *, party: int = 1, side: bool = False) -> tupl
 
 def filled(queue: Queue, count: int) -> bytes:
     """Return the snapshot of a pool that was filled while nobody decided."""
-    made = Engine(lambda _: Idle(), limits=Limits(waiting_max=10**6))
+    made = Engine(lambda _: Idle(), limits=ShardLimits(waiting_max=10**6))
     made.step(Configure(0.0, (queue,)))
     party = 2 if queue.format.party_sizes else 1
     for first in range(0, count, 1_000):

@@ -17,7 +17,7 @@ from evenmatch.model.queue import Format as Seats
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.compiling import warm_up
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from tests.callers import Site, add_key, token
 
 RATING = Criterion("spread", "rating", scale=Scale(max=3000.0))
@@ -81,7 +81,7 @@ class World:
     def __init__(self, folder: Path, *, keyed: bool) -> None:
         self.folder, self.keyed = folder, keyed
         # Compiling takes longer than a request may.
-        warm_up(Plan(tuple([replace(QUEUES[0], policy=spec) for spec in COMPILED])))
+        warm_up(ShardPlan(tuple([replace(QUEUES[0], policy=spec) for spec in COMPILED])))
         self.runner = asyncio.Runner()
         self.credentials = ["", "", "em_000000000000_none", "eyJhbGciOiJub25lIn0.e30."]
         if keyed:

@@ -15,7 +15,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import Player
 from evenmatch.server.http.app import App
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.runtime.serving import listen
 from evenmatch.wire.live import StreamEvent, StreamProblem, UpdateTicket
@@ -30,7 +30,7 @@ CALM = Queue(name="calm", policy="periodic:rounds_of=1000")
 @asynccontextmanager
 async def served(*queues: Queue) -> AsyncIterator[tuple[Parts, AsyncClient]]:
     """Serve on a real socket in this very loop, so that a test can reach behind it."""
-    parts = assemble(Plan(queues, settings=ServerSettings()), MemoryJournal())
+    parts = assemble(ShardPlan(queues, settings=ServerSettings()), MemoryJournal())
     await parts.runtime.start()
     config = uvicorn.Config(
         App(parts), ws="websockets-sansio", lifespan="off", log_config=None, access_log=False

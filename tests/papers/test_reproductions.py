@@ -13,7 +13,7 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.report.plots import Line, Plot
+from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.study.study import mean_and_width
 from evenmatch.policies.registry import parse_policy
 from papers.report.folder import write_folder
@@ -540,8 +540,8 @@ def small() -> Reproduction:
     """Return a reproduction of nothing in particular."""
     world = World(rate=3.0, count=50)
     name = file_name(world.name, "greedy")
-    line = Line("A_G", (1.0, 2.0), (0.5, 0.25), (0.01, 0.02))
-    theory = Line("A_G, formula", (1.0, 2.0), (0.5, 0.25), is_theory=True)
+    line = PlotLine("A_G", (1.0, 2.0), (0.5, 0.25), (0.01, 0.02))
+    theory = PlotLine("A_G, formula", (1.0, 2.0), (0.5, 0.25), is_theory=True)
     row = Row(
         id="schlup.2",
         params={"k": 2, "policy": "<greedy>"},

@@ -20,7 +20,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.policies.shared.batch_places import PLACES_MAX
 from evenmatch.policies.shared.batch_sets import BITS, bits_of
-from evenmatch.policies.shared.batching import Roster
+from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.policies.shared.search_job import SearchJob, effort_of
 from evenmatch.solvers.teams.batch import Batch
 from evenmatch.testing import queue
@@ -60,8 +60,8 @@ def parties(count: int, seed: int) -> list[Ticket]:
     return found
 
 
-def entered(given: Queue, tickets: Sequence[Ticket]) -> Roster:
-    roster = Roster(given)
+def entered(given: Queue, tickets: Sequence[Ticket]) -> WaitingPlayers:
+    roster = WaitingPlayers(given)
     for each in tickets:
         roster.enter(each)
     return roster
@@ -95,7 +95,7 @@ def changed(ticket: Ticket) -> Ticket:
 
 
 def turn_over(
-    roster: Roster, tickets: Sequence[Ticket], change: Callable[[Ticket], Ticket]
+    roster: WaitingPlayers, tickets: Sequence[Ticket], change: Callable[[Ticket], Ticket]
 ) -> None:
     """Let everybody leave, change and come back, and strangers take all rows, and more."""
     for each in tickets:

@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.compiled.compilable import why_not
-from evenmatch.simulation.compiled.tickets import Floats, Outcome, play
+from evenmatch.simulation.compiled.tickets import CompiledResult, Floats, play
 from tests.extent import extent, more
 
 pytestmark = more
@@ -115,7 +115,7 @@ def of_engine(queue: Queue, times: Floats, values: Floats) -> list[tuple[object,
     ]
 
 
-def of_outcome(outcome: Outcome) -> list[tuple[object, ...]]:
+def of_outcome(outcome: CompiledResult) -> list[tuple[object, ...]]:
     return [
         (float(at), sorted(int(t) for t in row if t >= 0), int(bots), float(cost))
         for at, row, bots, cost in zip(

@@ -12,7 +12,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.engine.engine import Engine
 from evenmatch.explain import latency_columns as places
 from evenmatch.explain.explanations import Explainer
-from evenmatch.explain.snapshot import Scene
+from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.events import Matched
 from evenmatch.model.explanation import Prospect, QueuePart
 from evenmatch.model.inputs import Advance, Configure, Enqueue
@@ -145,23 +145,25 @@ by_name = pytest.mark.parametrize("queue", ALL, ids=[queue.name for queue in ALL
 of_duels = pytest.mark.parametrize("queue", DUELS, ids=[queue.name for queue in DUELS])
 
 
-def drawn(queue: Queue, seed: int) -> Scene:
+def drawn(queue: Queue, seed: int) -> QueueSnapshot:
     """Return a pool in the midst of a script, as an explanation sees it."""
     steps = draw_script(queue, queue.rules, seed).steps
     tickets = [ticket for step in steps for ticket in step.enters]
     now = steps[-1].at + (0.0, 0.5, 3.0)[seed % 3]
     waiting = {ticket.id: ticket for ticket in tickets}
-    return Scene(queue, Objective(queue), waiting, {}, now, math.inf, "", False, False, False, None)
+    return QueueSnapshot(
+        queue, Objective(queue), waiting, {}, now, math.inf, "", False, False, False, None
+    )
 
 
-def parts(queue: Queue) -> Iterator[tuple[Scene, Ticket, QueuePart]]:
+def parts(queue: Queue) -> Iterator[tuple[QueueSnapshot, Ticket, QueuePart]]:
     for seed in SEEDS:
         scene, explainer = drawn(queue, seed), Explainer()
         for ticket in list(scene.tickets.values())[seed % 3 :: 3]:
             yield scene, ticket, explainer.part(scene, ticket.id)
 
 
-def others(scene: Scene, ticket: Ticket) -> list[Ticket]:
+def others(scene: QueueSnapshot, ticket: Ticket) -> list[Ticket]:
     return [each for each in scene.tickets.values() if each is not ticket]
 
 
@@ -328,7 +330,7 @@ def aged(*tickets: Ticket) -> list[Ticket]:
     return sorted(tickets, key=lambda ticket: ticket.age_key)
 
 
-def first_match(queue: Queue, scene: Scene, prospect: Prospect) -> float:
+def first_match(queue: Queue, scene: QueueSnapshot, prospect: Prospect) -> float:
     """Return when a greedy engine with just these tickets makes a match of them."""
     engine = Engine(lambda queue: parse_policy("greedy"))
     engine.step(Configure(0.0, (queue,)))

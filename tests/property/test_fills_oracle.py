@@ -15,7 +15,7 @@ import pytest
 from evenmatch.criteria.objective import weights_of
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.engine.backfill import search as fills
-from evenmatch.engine.backfill.candidates import Join, Opening, Search, find_newcomers
+from evenmatch.engine.backfill.candidates import Join, Opening, SearchResult, find_newcomers
 from evenmatch.engine.backfill.open_match_table import Screen
 from evenmatch.engine.backfill.search import Fills
 from evenmatch.engine.engine import Engine
@@ -106,7 +106,7 @@ class Plain(Fills):
                     best = match_id, join
         return best
 
-    def plain(self, pool: Pool, opening: Opening, some: list[Ticket]) -> Search:
+    def plain(self, pool: Pool, opening: Opening, some: list[Ticket]) -> SearchResult:
         some = [ticket for ticket in some if self.worth(pool, opening, ticket)]
         return find_newcomers(pool, opening, some, self._scheduler.now)
 

@@ -17,8 +17,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Proposed, Repaired
+from evenmatch.model.inputs import Accept as Yes
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input
-from evenmatch.model.inputs import ReadyCheck as Yes
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket

@@ -10,7 +10,7 @@ from evenmatch.client.client import AsyncClient, Client, Retry, ServerRefused, S
 from evenmatch.client.exchange import Exchange, Request
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Player
-from evenmatch.server.http.app import Hosts
+from evenmatch.server.http.app import AllowedHosts
 from evenmatch.wire.tickets import CreateTicket
 
 CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
@@ -218,7 +218,7 @@ def test_host_header_says_an_address_as_the_url_does(url: str, host: str) -> Non
     lines = Exchange(url).encoded(Request("GET", "/health")).decode().split("\r\n")
     assert f"Host: {host}" in lines
     is_here = "::1" in url or "127" in url
-    assert Hosts(()).admit(host.encode()) == is_here
+    assert AllowedHosts(()).admit(host.encode()) == is_here
 
 
 @pytest.mark.parametrize("key", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\x00b", "a\x85b"])

@@ -14,7 +14,7 @@ from evenmatch.config.files import (
 )
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Scale
-from evenmatch.model.scenario import Arrivals, Distribution, Limits, ServerSettings
+from evenmatch.model.scenario import Arrivals, Distribution, ServerLimits, ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios"
@@ -673,7 +673,7 @@ class TestServer:
             clock_speed=60.0,
             keep_days=7.0,
             origins=("*",),
-            limits=Limits(pool_max=500, followers_max=5),
+            limits=ServerLimits(pool_max=500, followers_max=5),
         )
 
     def test_ignores_arrivals_and_a_simulation_ignores_the_server(self) -> None:

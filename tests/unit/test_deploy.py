@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ SERVE_OPTIONS = {"--data", "--host", "--port", "--wait"}
 
 def metrics_there_are() -> set[str]:
     async def look() -> str:
-        parts = assemble(Plan((Queue(),)), MemoryJournal())
+        parts = assemble(ShardPlan((Queue(),)), MemoryJournal())
         await parts.runtime.start()
         text = parts.metrics.text().decode()
         await parts.runtime.stop()

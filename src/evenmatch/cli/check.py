@@ -160,14 +160,14 @@ def _foreseen(config: Path, data: Path) -> str:
     needs_server()
     # Imported here because all else needs no server.
     from evenmatch.journals.sqlite import SqliteJournal
-    from evenmatch.server.runtime.recovery import Plan, foresee_against
+    from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
 
     queues, settings, seed = load_server(config)
 
     async def look() -> tuple[Foreseen, int]:
         journal = SqliteJournal.open(data, create=False)
         try:
-            return await foresee_against(journal, Plan(queues, seed, settings))
+            return await foresee_against(journal, ShardPlan(queues, seed, settings))
         finally:
             await journal.close()
 

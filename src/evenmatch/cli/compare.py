@@ -11,13 +11,13 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.cli.runs import Request, averaged, samples_of, save, work
+from evenmatch.cli.runs import RunOptions, averaged, samples_of, save, work
 from evenmatch.cli.sweeping import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.optimum.floor import floor_of
 from evenmatch.lab.report.figures import figure, figures_of, group_tables, with_width
 from evenmatch.lab.study.distinct import best_of, footnote
-from evenmatch.lab.study.study import Result
+from evenmatch.lab.study.study import TaskResult
 from evenmatch.simulation.metrics import Summary
 
 
@@ -76,14 +76,14 @@ def compare(
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
     at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
-    request = Request(*at, columns, skip_bad)
+    request = RunOptions(*at, columns, skip_bad)
     if sweep is not None:
         show_sweep(request, sweep, list(policy), json=json)
     else:
         _compare(request, policy, json=json)
 
 
-def _compare(request: Request, policy: tuple[str, ...], *, json: bool) -> None:
+def _compare(request: RunOptions, policy: tuple[str, ...], *, json: bool) -> None:
     """Make the runs, and show and save what came of them."""
     results = work(request, list(policy))
     save(request, results)
@@ -107,8 +107,8 @@ def _compare(request: Request, policy: tuple[str, ...], *, json: bool) -> None:
 def _print_table(
     policies: Sequence[str],
     summaries: Sequence[Summary],
-    results: Sequence[Sequence[Result]],
-    request: Request,
+    results: Sequence[Sequence[TaskResult]],
+    request: RunOptions,
 ) -> None:
     from rich.table import Table
     from rich.text import Text

@@ -14,7 +14,7 @@ from evenmatch.cli.options import WholeOrNone
 from evenmatch.errors import ConfigError
 
 if TYPE_CHECKING:
-    from evenmatch.server.auth.keys import Key
+    from evenmatch.server.auth.keys import ServiceKey
 
 ACTIONS = ("add", "list", "revoke", "rotate")
 DAY = 86_400.0
@@ -140,13 +140,13 @@ def _revoke(path: Path, name: str, *, is_json: bool) -> None:
             print(f"revoked {key.id} ({key.name})")
 
 
-def _present(path: Path) -> tuple[Key, ...]:
+def _present(path: Path) -> tuple[ServiceKey, ...]:
     from evenmatch.server.auth.keys import read_keys
 
     return read_keys(path) if path.exists() else ()
 
 
-def _write(path: Path, keys: tuple[Key, ...]) -> None:
+def _write(path: Path, keys: tuple[ServiceKey, ...]) -> None:
     from evenmatch.server.auth.keys import KEYS_MAX, write_keys
 
     if len(keys) > KEYS_MAX:
@@ -165,7 +165,7 @@ def _path(data: Path | None, file: Path | None) -> Path:
     return data / FILE_NAME if data is not None else file or Path(FILE_NAME)
 
 
-def _tell(key: Key, text: str, path: Path, *, is_json: bool) -> None:
+def _tell(key: ServiceKey, text: str, path: Path, *, is_json: bool) -> None:
     if is_json:
         print(msgspec.json.encode({"id": key.id, "name": key.name, "key": text}).decode())
         return
@@ -178,7 +178,7 @@ def _tell(key: Key, text: str, path: Path, *, is_json: bool) -> None:
     )
 
 
-def _show(found: tuple[Key, ...], *, is_json: bool) -> None:
+def _show(found: tuple[ServiceKey, ...], *, is_json: bool) -> None:
     now = time.time()
     if is_json:
         rows = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evenmatch.engine.replay import Difference
-from evenmatch.lab.replay.redecide import Found, Redecided, kind_of
+from evenmatch.lab.replay.redecide import FirstDifference, Redecided, kind_of
 from evenmatch.lab.replay.words import Cast, counted, told
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import Advance, Input
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenmatch.lab.replay.counterfactual import Compared, Figures
-    from evenmatch.lab.replay.timeline import Line
+    from evenmatch.lab.replay.timeline import TimelineEntry
 
 EVENTS_SHOWN = 3
 """Events of either side that are shown of a difference; the rest is counted."""
@@ -62,7 +62,7 @@ def _redecided(found: Redecided) -> Iterable[str]:
         )
 
 
-def _difference(found: Found) -> Iterable[str]:
+def _difference(found: FirstDifference) -> Iterable[str]:
     it = found.difference
     record = it.record
     yield (
@@ -142,7 +142,7 @@ def redecided_as_json(found: Redecided) -> dict[str, Any]:
     }
 
 
-def print_story(out: Console, lines: Sequence[Line]) -> None:
+def print_story(out: Console, lines: Sequence[TimelineEntry]) -> None:
     """Print a line for each record of a story: its number, its instants, and what it did."""
     from rich.table import Table
     from rich.text import Text
@@ -162,7 +162,7 @@ def print_story(out: Console, lines: Sequence[Line]) -> None:
     out.print(table)
 
 
-def story_as_json(asked: dict[str, str | None], lines: Sequence[Line]) -> dict[str, Any]:
+def story_as_json(asked: dict[str, str | None], lines: Sequence[TimelineEntry]) -> dict[str, Any]:
     """Return the object of --json; `asked` are the ids by what they are of."""
     return {**asked, "story": msgspec.to_builtins(lines)}
 

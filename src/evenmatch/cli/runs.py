@@ -19,7 +19,7 @@ from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
 from evenmatch.lab.study.distinct import SHARES, Repeated
-from evenmatch.lab.study.study import Result, Task, averages, execute_all
+from evenmatch.lab.study.study import Task, TaskResult, averages, execute_all
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import Summary
@@ -30,7 +30,7 @@ OF_RATINGS = {"mean": "rating", "deviation": "rating_deviation"}
 """Columns that `--columns` takes by the names that a rating's fields have over HTTP."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class RunOptions(msgspec.Struct, frozen=True):
     """The options that both commands take; see the help of `simulate`."""
 
     scenario: Path | None
@@ -46,7 +46,7 @@ class Request(msgspec.Struct, frozen=True):
     skip_bad: bool = False
 
 
-def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]:
+def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskResult]]:
     """Make all runs of a request, several at a time.
 
     Args:
@@ -74,7 +74,7 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
     return [results[start : start + count] for start in range(0, len(results), count)]
 
 
-def check_request(request: Request) -> Path:
+def check_request(request: RunOptions) -> Path:
     """Refuse options that cannot be met, and return the scenario's file.
 
     Raises:
@@ -94,7 +94,7 @@ def check_request(request: Request) -> Path:
     return request.scenario
 
 
-def with_recording(request: Request, scenario: Scenario) -> Scenario:
+def with_recording(request: RunOptions, scenario: Scenario) -> Scenario:
     """Return the scenario with what the options say of its recording.
 
     Raises:
@@ -128,7 +128,7 @@ def _columns(text: str | None) -> dict[str, str]:
     return columns
 
 
-def say_skipped(request: Request, scenario: Scenario, policies: Sequence[str | None]) -> None:
+def say_skipped(request: RunOptions, scenario: Scenario, policies: Sequence[str | None]) -> None:
     """Name on standard error the rows of a recording that are left out.
 
     Raises:
@@ -142,7 +142,7 @@ def say_skipped(request: Request, scenario: Scenario, policies: Sequence[str | N
             print(f"warning: {bad.warning()}", file=sys.stderr)
 
 
-def check_files(request: Request, scenario: Scenario) -> None:
+def check_files(request: RunOptions, scenario: Scenario) -> None:
     """Refuse to write over what is read.
 
     Raises:
@@ -162,7 +162,7 @@ def check_policy_of(path: Path, scenario: Scenario, policy: str | None) -> None:
         Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
 
 
-def _outputs(request: Request) -> dict[str, Path | None]:
+def _outputs(request: RunOptions) -> dict[str, Path | None]:
     return {
         "--matches": request.matches,
         "--tickets": request.tickets,
@@ -180,7 +180,7 @@ def _warn(scenario: Scenario, policies: Sequence[str | None]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def samples_of(groups: Sequence[Sequence[Result]], key: str) -> list[list[float | None]]:
+def samples_of(groups: Sequence[Sequence[TaskResult]], key: str) -> list[list[float | None]]:
     """Return a figure of each policy as often as it was taken: of each run, or of shares of one."""
     found = []
     for group in groups:
@@ -189,14 +189,14 @@ def samples_of(groups: Sequence[Sequence[Result]], key: str) -> list[list[float 
     return found
 
 
-def averaged(request: Request, results: Sequence[Result]) -> Summary:
+def averaged(request: RunOptions, results: Sequence[TaskResult]) -> Summary:
     """Return a policy's figures: those of its run, or means with `ci95` over `--runs`."""
     if request.runs is None:
         return results[0].summary
     return averages([result.summary for result in results])
 
 
-def save(request: Request, groups: Sequence[Sequence[Result]]) -> None:
+def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
     """Write the files that a request asks for.
 
     With several policies a line also has `policy`, with several runs `run`, counted from 0.
@@ -218,7 +218,7 @@ def save(request: Request, groups: Sequence[Sequence[Result]]) -> None:
         write_text(request.report, render(str(request.scenario), names, pairs, repeated))
 
 
-def _inputs(request: Request, scenario: Scenario) -> Iterator[tuple[str, Path]]:
+def _inputs(request: RunOptions, scenario: Scenario) -> Iterator[tuple[str, Path]]:
     """Yield what the run reads: what it is called, and where it is."""
     if request.scenario is not None:
         yield "the scenario", request.scenario
@@ -241,7 +241,7 @@ def _files(node: object) -> Iterator[str]:
             yield from _files(value)
 
 
-def tasks_of(request: Request, scenario: Scenario, policies: Sequence[str | None]) -> list[Task]:
+def tasks_of(request: RunOptions, scenario: Scenario, policies: Sequence[str | None]) -> list[Task]:
     """Return the runs of a scenario under policies, all runs of one after the other."""
     children: Sequence[int | None] = [None] if request.runs is None else range(request.runs)
     wants_lines = request.matches is not None or request.tickets is not None
@@ -263,7 +263,7 @@ def tasks_of(request: Request, scenario: Scenario, policies: Sequence[str | None
     ]
 
 
-def _lines(groups: Sequence[Sequence[Result]], name: str) -> Iterator[dict[str, Any]]:
+def _lines(groups: Sequence[Sequence[TaskResult]], name: str) -> Iterator[dict[str, Any]]:
     for group in groups:
         for result in group:
             extra: dict[str, Any] = {}
@@ -277,6 +277,6 @@ def _lines(groups: Sequence[Sequence[Result]], name: str) -> Iterator[dict[str, 
                 yield {**row, **extra}
 
 
-def _run_of(result: Result) -> Run:
+def _run_of(result: TaskResult) -> Run:
     assert result.run is not None, "a task with files to write keeps its run"
     return result.run

@@ -16,7 +16,7 @@ from evenmatch.errors import ConfigError, JournalError, NotSupported
 if TYPE_CHECKING:
     from evenmatch.server.runtime.games import Game
     from evenmatch.server.runtime.recovery import ConfigFrom
-    from evenmatch.server.runtime.serving import Place
+    from evenmatch.server.runtime.serving import ListenOptions
 
 
 def serve(
@@ -82,7 +82,7 @@ def serve(
     from evenmatch.server.runtime import serving
     from evenmatch.solvers.kernel import defer
 
-    place = serving.Place(host, port, folder, wait, tls_cert, tls_key, health_port)
+    place = serving.ListenOptions(host, port, folder, wait, tls_cert, tls_key, health_port)
     # What has to be compiled is compiled by other processes, while this one says so.
     with defer(load_kept=True):
         options = _Options(drop_queues, config_from, without_keys)
@@ -105,7 +105,7 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     from evenmatch.server.operations.versions import changeable
     from evenmatch.server.runtime.games import game
     from evenmatch.server.runtime.logs import log
-    from evenmatch.server.runtime.recovery import Plan
+    from evenmatch.server.runtime.recovery import ShardPlan
     from evenmatch.warming import policies_of
 
     found = []
@@ -117,7 +117,7 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
                 check_kernels(spec, queue.name)
             for warning in timing_warnings(queue):
                 log.warning("configuration", file=str(path), queue=queue.name, warning=warning)
-        plan = Plan(
+        plan = ShardPlan(
             queues,
             seed,
             settings,
@@ -133,7 +133,7 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     return found
 
 
-def _run(games: list[Game], place: Place) -> None:
+def _run(games: list[Game], place: ListenOptions) -> None:
     """Run the server; a journal that cannot be used at the start is bad input.
 
     A full or failing disk is a failure instead: whoever watches the process starts it again.

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
-from evenmatch.cli.runs import Request, averaged, save, work
+from evenmatch.cli.runs import RunOptions, averaged, save, work
 from evenmatch.cli.sweeping import say_longer, show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figures_of, group_tables, with_width
@@ -66,7 +66,7 @@ def simulate(
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
     at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
-    request = Request(*at, columns, skip_bad)
+    request = RunOptions(*at, columns, skip_bad)
     if sweep is not None:
         show_sweep(request, sweep, [policy], json=json)
         return
@@ -81,7 +81,7 @@ def simulate(
         say_longer(request, policy, summary)
 
 
-def _print_table(summary: Summary, request: Request) -> None:
+def _print_table(summary: Summary, request: RunOptions) -> None:
     from rich.table import Table
 
     out = console()
@@ -95,7 +95,7 @@ def _print_table(summary: Summary, request: Request) -> None:
     print_groups(out, group_tables([""], [summary]))
 
 
-def _title(request: Request) -> str:
+def _title(request: RunOptions) -> str:
     """Return the scenario's name, and how many runs were made of it."""
     runs = request.runs
     return f"{request.scenario}" + ("" if runs is None else f", {runs} run{'s'[: runs != 1]}")

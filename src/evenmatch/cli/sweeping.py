@@ -10,7 +10,7 @@ import msgspec
 from evenmatch.cli.output import console, print_json, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.cli.runs import (
-    Request,
+    RunOptions,
     averaged,
     check_files,
     check_policy_of,
@@ -26,8 +26,8 @@ from evenmatch.lab.study.study import Task, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
     TARGET,
+    ParameterSweep,
     Point,
-    Sweep,
     document_at,
     parse_sweep,
     spark,
@@ -53,7 +53,9 @@ SMALL = 300
 LOST = ("expired", "cancelled", "unfinished")
 
 
-def show_sweep(request: Request, text: str, policies: Sequence[str | None], *, json: bool) -> None:
+def show_sweep(
+    request: RunOptions, text: str, policies: Sequence[str | None], *, json: bool
+) -> None:
     """Make the runs of `--sweep` and show what came of them.
 
     Raises:
@@ -79,7 +81,9 @@ def _line(point: Point, *, named: bool) -> dict[str, object]:
     return {**policy, "value": point.value, **point.summary}
 
 
-def swept(request: Request, sweep: Sweep, policies: Sequence[str | None]) -> list[Point]:
+def swept(
+    request: RunOptions, sweep: ParameterSweep, policies: Sequence[str | None]
+) -> list[Point]:
     """Return what comes of each value under each policy, several runs at a time."""
     path = check_request(request)
     tasks: list[Task] = []
@@ -102,7 +106,7 @@ def swept(request: Request, sweep: Sweep, policies: Sequence[str | None]) -> lis
 
 
 def _variants(
-    path: Path, sweep: Sweep, policy: str | None
+    path: Path, sweep: ParameterSweep, policy: str | None
 ) -> Iterator[tuple[float, Scenario, str | None]]:
     """Yield each value with the scenario and the policy at it."""
     if sweep.is_relative:
@@ -120,7 +124,7 @@ def _variants(
 
 
 def _at(
-    path: Path, document: dict[str, object], sweep: Sweep, value: float, policy: str | None
+    path: Path, document: dict[str, object], sweep: ParameterSweep, value: float, policy: str | None
 ) -> tuple[Scenario, str | None]:
     """Return the scenario and the policy at a value."""
     with naming(path):
@@ -163,7 +167,7 @@ def _lost(point: Point) -> float:
     return sum(figure(point.summary, key) or 0.0 for key in LOST)
 
 
-def say_longer(request: Request, policy: str | None, summary: Summary) -> None:
+def say_longer(request: RunOptions, policy: str | None, summary: Summary) -> None:
     """Say below the figures of a run what waiting longer would have bought, or how to ask.
 
     Args:
@@ -183,8 +187,10 @@ def say_longer(request: Request, policy: str | None, summary: Summary) -> None:
             f"target and twice the target ({target:g} s)."
         )
         return
-    others = Sweep(TARGET, tuple(factor for factor in FACTORS if factor != 1.0), is_relative=True)
-    plain = Request(
+    others = ParameterSweep(
+        TARGET, tuple(factor for factor in FACTORS if factor != 1.0), is_relative=True
+    )
+    plain = RunOptions(
         request.scenario,
         request.arrivals,
         request.seed,

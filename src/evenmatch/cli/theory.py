@@ -18,7 +18,7 @@ from evenmatch.cli.theory_words import words_of
 from evenmatch.errors import ConfigError, NotSupported
 
 
-class Result(Protocol):
+class TheoryResult(Protocol):
     """What a formula returns, where it is more than a mapping of figures."""
 
     def figures(self) -> Mapping[str, Any]:
@@ -26,7 +26,7 @@ class Result(Protocol):
         ...
 
 
-Formula = Callable[..., Result | Mapping[str, Any]]
+Formula = Callable[..., TheoryResult | Mapping[str, Any]]
 
 FORMULAS: dict[str, str] = {
     "schlup": "evenmatch.theory.schlup:schlup",

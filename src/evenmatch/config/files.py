@@ -27,7 +27,7 @@ from evenmatch.criteria.validation.queue import check_queue
 from evenmatch.criteria.validation.values import Bounds
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Answers, Outcomes, Scenario, ServerSettings, Tenant
+from evenmatch.model.scenario import Answers, OutcomeModel, Scenario, ServerSettings, Tenant
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.tables import numbers_in
@@ -303,9 +303,9 @@ def _check_policy(queue: Queue, at: Place) -> None:
         at.refuse(f'= "{queue.policy}": {error}')
 
 
-def _outcomes(shape: OutcomesShape) -> Outcomes:
+def _outcomes(shape: OutcomesShape) -> OutcomeModel:
     at = ROOT.at("outcomes")
-    return Outcomes(
+    return OutcomeModel(
         shape.skill,
         at.at("scale").within(shape.scale, SCALES),
         at.at("draws").within(shape.draws, DRAWS),

@@ -23,7 +23,7 @@ from evenmatch.model.scenario import (
     Algorithm,
     Allocation,
     HookKind,
-    Limits,
+    ServerLimits,
     ServerSettings,
     Tenant,
     Tokens,
@@ -180,10 +180,10 @@ def _file(name: str | None, folder: Path | None, at: Place) -> str | None:
     return None if name is None else locate_file(name, folder, at)
 
 
-def _limits(shape: LimitsShape, at: Place) -> Limits:
+def _limits(shape: LimitsShape, at: Place) -> ServerLimits:
     given = {
         key: value for key, value in msgspec.structs.asdict(shape).items() if value is not None
     }
     for key, value in given.items():
         at.at(key).between(value, 1, LIMIT_MAX)
-    return Limits(**given)
+    return ServerLimits(**given)

@@ -9,8 +9,8 @@ import numpy as np
 
 from evenmatch.criteria.divisions import (
     MASKED_MAX,
+    DivisionTable,
     Room,
-    Table,
     divisions,
     even_layout,
     tabulated,
@@ -73,7 +73,7 @@ class Divider:
                 found = min(some, key=lambda each: self._unevenness(each, sizes), default=None)
         return None if found is None else teams_of(tickets, found)
 
-    def tables(self, tickets: Sequence[Ticket]) -> tuple[tuple[Table, ...], bool]:
+    def tables(self, tickets: Sequence[Ticket]) -> tuple[tuple[DivisionTable, ...], bool]:
         """Return the allowed divisions, and whether these are all.
 
         Args:
@@ -98,7 +98,9 @@ class Divider:
         division = tuple([tuple([places[ticket.id] for ticket in team]) for team in first])
         return tabulated(sizes, [division], self._room.seats), False
 
-    def neighbours(self, tickets: Sequence[Ticket], table: Table, row: int) -> Table:
+    def neighbours(
+        self, tickets: Sequence[Ticket], table: DivisionTable, row: int
+    ) -> DivisionTable:
         """Return the allowed divisions in which two parties of a size have changed teams.
 
         Args:
@@ -131,8 +133,8 @@ class Divider:
             here, there = at[one][some] + step, at[two][some] + step
             orders[rows[some], here] = order[there]
             orders[rows[some], there] = order[here]
-        legal = self._legal(tickets, (Table(table.layout, orders),))
-        return legal[0] if legal else Table(table.layout, orders[:0])
+        legal = self._legal(tickets, (DivisionTable(table.layout, orders),))
+        return legal[0] if legal else DivisionTable(table.layout, orders[:0])
 
     def roles(self, teams: Teams) -> tuple[tuple[str, ...], ...] | None:
         """Return each player's role by team; None where the queue has no roles."""
@@ -173,13 +175,15 @@ class Divider:
             return iter(())
         return divisions(sizes, room, wanted, spare=bots, may_share=fit.may_share)
 
-    def _legal(self, tickets: Sequence[Ticket], found: tuple[Table, ...]) -> tuple[Table, ...]:
+    def _legal(
+        self, tickets: Sequence[Ticket], found: tuple[DivisionTable, ...]
+    ) -> tuple[DivisionTable, ...]:
         """Return the divisions whose teams can be given roles."""
         if not self._roles:
             return found
         fit = RoleFit(tickets, self._roles)
         legal = [
-            Table(table.layout, table.orders[fit.legal(table.orders, table.layout)])
+            DivisionTable(table.layout, table.orders[fit.legal(table.orders, table.layout)])
             for table in found
         ]
         return tuple([table for table in legal if len(table.orders)])

@@ -28,7 +28,7 @@ MayShare = Callable[[Sequence[int]], bool]
 """Whether parties may be in one team, whoever joins them; parts of such a team may be, too."""
 
 
-class Table(NamedTuple):
+class DivisionTable(NamedTuple):
     """Many divisions of the same parties.
 
     Args:
@@ -193,7 +193,9 @@ class _Walk:
         return missing
 
 
-def tabulated(sizes: Sequence[int], found: Iterable[Division], seats: Layout) -> tuple[Table, ...]:
+def tabulated(
+    sizes: Sequence[int], found: Iterable[Division], seats: Layout
+) -> tuple[DivisionTable, ...]:
     """Return divisions as tables, the most even layout first."""
     starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
     rows: dict[Layout, list[list[int]]] = {}
@@ -201,14 +203,14 @@ def tabulated(sizes: Sequence[int], found: Iterable[Division], seats: Layout) ->
         layout = tuple([sum([sizes[party] for party in team]) for team in division])
         row = [p for team in division for i in team for p in range(starts[i], starts[i + 1])]
         rows.setdefault(layout, []).append(row)
-    tables = [Table(layout, np.array(own, dtype=np.int16)) for layout, own in rows.items()]
+    tables = [DivisionTable(layout, np.array(own, dtype=np.int16)) for layout, own in rows.items()]
     return tuple(sorted(tables, key=lambda table: unevenness(table.layout, seats)))
 
 
 @lru_cache(maxsize=32)
 def two_teams(
     sizes: tuple[int, ...], room: Room, wanted: tuple[int | None, ...]
-) -> tuple[Table, ...]:
+) -> tuple[DivisionTable, ...]:
     """Return all divisions into two teams at once, the most even layout first.
 
     Args:
@@ -243,7 +245,7 @@ def two_teams(
         own = players[second[sets] == count]
         layout = (sum(sizes) - count, count)
         parts = [np.nonzero(part)[1].reshape(len(own), -1) for part in (~own, own)]
-        tables.append(Table(layout, np.hstack(parts).astype(np.int16)))
+        tables.append(DivisionTable(layout, np.hstack(parts).astype(np.int16)))
     return tuple(sorted(tables, key=lambda table: unevenness(table.layout, room.seats)))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from evenmatch.criteria.base import Seats
 from evenmatch.criteria.divider import Divider, Teams, teams_of
-from evenmatch.criteria.divisions import Table, division_of
+from evenmatch.criteria.divisions import DivisionTable, division_of
 from evenmatch.criteria.kinds.numeric import Numeric
 from evenmatch.criteria.percentile import samples_of
 from evenmatch.criteria.registry import comparison_of
@@ -226,7 +226,9 @@ class Objective:
                 best, chosen = key, seating
         return chosen
 
-    def _descend(self, tickets: Sequence[Ticket], table: Table, now: float) -> tuple[Table, ...]:
+    def _descend(
+        self, tickets: Sequence[Ticket], table: DivisionTable, now: float
+    ) -> tuple[DivisionTable, ...]:
         """Return a division that no swap of two parties betters, as a table of its own."""
         late, cost = self._late(tickets, table, now)[0], self._costs(tickets, table)[0]
         for _ in range(DESCENTS_MAX):
@@ -238,17 +240,17 @@ class Objective:
             if (lates[row], costs[row] + COST_SLACK) >= (late, cost):
                 break
             late, cost = lates[row], costs[row]
-            table = Table(table.layout, around.orders[row : row + 1])
+            table = DivisionTable(table.layout, around.orders[row : row + 1])
         return (table,)
 
-    def _costs(self, tickets: Sequence[Ticket], table: Table) -> Floats:
+    def _costs(self, tickets: Sequence[Ticket], table: DivisionTable) -> Floats:
         """Return of each division what the division changes of the criteria's cost."""
         costs: Floats = np.zeros(len(table.orders))
         for compared, weight, _ in self._divided:
             costs += weight * compared.cost_table(tickets, table.orders, table.layout)
         return costs
 
-    def _late(self, tickets: Sequence[Ticket], table: Table, now: float) -> Floats:
+    def _late(self, tickets: Sequence[Ticket], table: DivisionTable, now: float) -> Floats:
         """Return from when on each division is legal, `now` if it is already."""
         if not self.rules.depend_on_teams:
             return np.full(len(table.orders), now)
@@ -313,7 +315,7 @@ def _shown(value: Value) -> str:
     return f"{value:.80}" if isinstance(value, str) else f"{value!r:.80}"
 
 
-def _row_of(tickets: Sequence[Ticket], tables: Sequence[Table], row: int) -> Teams:
+def _row_of(tickets: Sequence[Ticket], tables: Sequence[DivisionTable], row: int) -> Teams:
     """Return a division of many tables by its number."""
     party_of = [party for party, ticket in enumerate(tickets) for _ in ticket.players]
     for layout, orders in tables:

@@ -84,7 +84,7 @@ def percentiles(quantiles: Sequence[float], values: Floats) -> Floats:
     return np.where(low < high, in_table, found)
 
 
-class Recent(msgspec.Struct):
+class RecentValues(msgspec.Struct):
     """The last values that came, in order of coming and sorted; see `model.events.Placed`."""
 
     arrived: list[float] = []
@@ -95,7 +95,7 @@ class Recent(msgspec.Struct):
 
         Equal values count by half, so that the first value of all stands in the middle.
 
-        >>> Recent([1.0, 5.0, 3.0], [1.0, 3.0, 5.0]).place(4.0)
+        >>> RecentValues([1.0, 5.0, 3.0], [1.0, 3.0, 5.0]).place(4.0)
         0.625
         """
         low, high = bisect_left(self.ordered, value), bisect_right(self.ordered, value)
@@ -113,9 +113,9 @@ class Recent(msgspec.Struct):
             gone = self.arrived.pop(0)
             del self.ordered[bisect_left(self.ordered, gone)]
 
-    def copy(self) -> Recent:
+    def copy(self) -> RecentValues:
         """Return a copy that later values do not touch."""
-        return Recent(list(self.arrived), list(self.ordered))
+        return RecentValues(list(self.arrived), list(self.ordered))
 
 
 def key_of(queue: str, attribute: str) -> str:
@@ -163,7 +163,7 @@ def samples_of(queue: Queue) -> dict[str, int]:
 
 
 def placed_among(
-    ticket: NewTicket | Ticket, samples: Mapping[str, int], recent: Mapping[str, Recent]
+    ticket: NewTicket | Ticket, samples: Mapping[str, int], recent: Mapping[str, RecentValues]
 ) -> dict[str, Placed]:
     """Return the places of a ticket's players among the last values.
 
@@ -174,7 +174,7 @@ def placed_among(
     """
     places = {}
     for key, last in samples.items():
-        known = recent.get(key) or Recent()
+        known = recent.get(key) or RecentValues()
         values = _values(ticket, parts_of(key)[1])
         places[key] = Placed(last, tuple([known.place(value) for value in values]))
     return places
@@ -184,7 +184,7 @@ def remember(
     ticket: NewTicket | Ticket,
     queues: Collection[str],
     places: Mapping[str, Placed],
-    recent: dict[str, Recent],
+    recent: dict[str, RecentValues],
 ) -> None:
     """Add an accepted ticket's values to the last ones of its queues.
 
@@ -197,7 +197,7 @@ def remember(
     for key in [key for key in recent if key not in places and parts_of(key)[0] in queues]:
         del recent[key]
     for key, placed in places.items():
-        kept = recent.setdefault(key, Recent())
+        kept = recent.setdefault(key, RecentValues())
         for value in _values(ticket, parts_of(key)[1]):
             kept.add(value, placed.last)
 

@@ -26,7 +26,7 @@ PERCENTILE_DIGITS = 9
 """Decimals of a difference of percentiles."""
 
 
-class Limit(msgspec.Struct, frozen=True):
+class RuleLimit(msgspec.Struct, frozen=True):
     """A rule with its inverse at hand: the wait that a gap needs."""
 
     rule: Rule
@@ -55,7 +55,8 @@ class Rules:
         self.queue = queue
         self.sides = queue.format.insisted
         self._rules = [
-            Limit(rule, _when(rule), queue.name, comparison_of(rule, queue)) for rule in queue.rules
+            RuleLimit(rule, _when(rule), queue.name, comparison_of(rule, queue))
+            for rule in queue.rules
         ]
         self.depend_on_teams = any(each.comparison.is_by_team for each in self._rules)
         self._is_duel = queue.format.is_duel
@@ -81,7 +82,7 @@ class Rules:
         return None
 
     @property
-    def known(self) -> tuple[Limit, ...]:
+    def known(self) -> tuple[RuleLimit, ...]:
         """Return the rules, each with its inverse at hand."""
         return tuple(self._rules)
 
@@ -222,12 +223,12 @@ def side_of(ticket: Ticket | NewTicket) -> str:
     return ""
 
 
-def _ready_at(compiled: Limit, teams: Seats) -> float:
+def _ready_at(compiled: RuleLimit, teams: Seats) -> float:
     tickets = [ticket for team in teams for ticket in team]
     return _gap_ready_at(compiled, compiled.comparison.gap(teams), tickets)
 
 
-def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> float:
+def _gap_ready_at(compiled: RuleLimit, gap: float, tickets: Sequence[Ticket]) -> float:
     rule = compiled.rule
     if rule.unit != "relative":
         instants = [ticket.enqueued_at for ticket in tickets]
@@ -240,7 +241,7 @@ def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> flo
     return max(instants) if rule.accept == "both" else min(instants)
 
 
-def _widens_at(compiled: Limit, one: Ticket, two: Ticket) -> float:
+def _widens_at(compiled: RuleLimit, one: Ticket, two: Ticket) -> float:
     """Return when the last widening comes that a rule makes two tickets wait for."""
     rule = compiled.rule
     if rule.kind not in NUMERIC:

@@ -44,7 +44,7 @@ class Completed(NamedTuple):
     last: int
 
 
-class Seats(Protocol):
+class SeatCompletion(Protocol):
     """The seats of one format."""
 
     sizes: list[int]
@@ -80,7 +80,7 @@ class Seats(Protocol):
         ...
 
 
-def seats_of(queue: Queue, closed: frozenset[str]) -> Seats:
+def seats_of(queue: Queue, closed: frozenset[str]) -> SeatCompletion:
     """Return the seats of a queue's matches.
 
     Args:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from evenmatch.engine.admission.admission import Door, check_request, judge, judge_update
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.backfill.requests import Backfill
 from evenmatch.engine.configuration import carried_over, changed_since, check_configuration, misfits
 from evenmatch.engine.matching.deadline_fill import fill_at_deadline
@@ -28,7 +28,7 @@ from evenmatch.engine.matching.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.matching.recounts import Recounts
 from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
-from evenmatch.engine.outcomes.reports import Outcomes
+from evenmatch.engine.outcomes.reports import OutcomeReports
 from evenmatch.engine.ready_check.acceptance import Proposals
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.state.lookup import find_match, find_ticket, too_late
@@ -86,17 +86,17 @@ class Engine:
         resolve: Resolve,
         *,
         shard: str = "s0",
-        limits: Limits | None = None,
+        limits: ShardLimits | None = None,
         rate: Rate | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.shard = shard
-        self.limits = limits or Limits()
+        self.limits = limits or ShardLimits()
         self._scheduler = Scheduler(resolve, shard, watch)
         self._acceptance = Proposals(self._scheduler)
         self._backfill = Backfill(self._scheduler)
         self.ladders = Ladders(self._scheduler, rate)
-        self._outcomes = Outcomes(self._scheduler, rate)
+        self._outcomes = OutcomeReports(self._scheduler, rate)
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf

@@ -13,7 +13,7 @@ import msgspec
 
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.provisional_counts import Recall, remove_last
-from evenmatch.engine.state.rows import Waiting
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
@@ -80,7 +80,7 @@ class Ledger:
     """
 
     def __init__(
-        self, rows: Iterable[Waiting], queues: Iterable[Queue], *, waits_most: int | None = None
+        self, rows: Iterable[LiveTicket], queues: Iterable[Queue], *, waits_most: int | None = None
     ) -> None:
         configured = list(queues)
         self._queues: dict[str, Sums] = {}

@@ -29,7 +29,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.counters import Counters
-from evenmatch.engine.state.rows import Waiting
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import with_ratings
 from evenmatch.errors import MatchmakingError, Refusal
@@ -45,7 +45,7 @@ class Dropped(Exception):
     """A shadow that cannot go on; the text says why."""
 
 
-class World:
+class ShadowEngine:
     """The engine of a shadow, and how it hears of a journal's records.
 
     Args:
@@ -145,14 +145,14 @@ def _world(start: Tables) -> Tables:
     """
     queues = {name: _shadowed(queue) for name, queue in start.queues.items()}
     objectives = {name: Objective(queue) for name, queue in queues.items()}
-    waiting: dict[str, Waiting] = {}
+    waiting: dict[str, LiveTicket] = {}
     for row in start.waiting.values():
         names = row.queues
         if row.match is not None:
             known = [name for name in names if name in queues]
             names = tuple([name for name in known if fits(row.ticket, objectives[name])])
         if names:
-            waiting[row.ticket.id] = Waiting(row.ticket, names, row.changed)
+            waiting[row.ticket.id] = LiveTicket(row.ticket, names, row.changed)
     players: dict[str, dict[str, str]] = {}
     for row in waiting.values():
         group = players.setdefault(queues[row.queues[0]].group, {})

@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.kinds.latency import worst_of
 from evenmatch.explain.pairwise import Obstacle, Sight, when_table
-from evenmatch.explain.snapshot import Scene
+from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.tolerances import limit_now
 from evenmatch.explain.waiting_table import Mask, TraitTable
 from evenmatch.explain.words import (
@@ -32,7 +32,9 @@ Gain = tuple[int, str]
 YES_OR_NO = ("same", "overlap", "avoid", "rematch")
 
 
-def changes_of(scene: Scene, crowd: TraitTable, sight: Sight, seats: Seats) -> tuple[str, ...]:
+def changes_of(
+    scene: QueueSnapshot, crowd: TraitTable, sight: Sight, seats: Seats
+) -> tuple[str, ...]:
     """Return what would have to change, in clauses: one for each party, rule and shortage."""
     found = []
     if scene.is_paused:

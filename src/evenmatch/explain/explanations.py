@@ -13,12 +13,12 @@ from evenmatch.explain.endings import ending_of, summary_of_check
 from evenmatch.explain.hypothetical_match import prospect_of
 from evenmatch.explain.lateness import in_time
 from evenmatch.explain.nearest_duels import best_duel, first_duel
-from evenmatch.explain.nearest_groups import Effort, best_group, first_group
+from evenmatch.explain.nearest_groups import GroupSearchLimits, best_group, first_group
 from evenmatch.explain.pairwise import Sight, Watcher
 from evenmatch.explain.reasons import Prospects, reason_of
 from evenmatch.explain.seats import seats_of
 from evenmatch.explain.sentences import summary_of, summary_of_all
-from evenmatch.explain.snapshot import Scene, Subject
+from evenmatch.explain.snapshot import QueueSnapshot, Subject
 from evenmatch.explain.tolerances import tolerances
 from evenmatch.explain.waiting_table import TraitTable
 from evenmatch.model.explanation import (
@@ -29,7 +29,7 @@ from evenmatch.model.explanation import (
     Seats,
 )
 
-EFFORT = Effort()
+EFFORT = GroupSearchLimits()
 """Of every search: a line of the longest waiting says what an explanation in full says."""
 NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
@@ -67,7 +67,7 @@ class Explainer:
             summary=summary,
         )
 
-    def part(self, scene: Scene, ticket_id: str) -> QueuePart:
+    def part(self, scene: QueueSnapshot, ticket_id: str) -> QueuePart:
         """Return a ticket in one queue.
 
         Complexity:
@@ -77,7 +77,7 @@ class Explainer:
         watcher = self._watcher(scene)
         return _part(scene, watcher, watcher.crowd.row_of(ticket_id), in_full=True)
 
-    def longest(self, scene: Scene, most: int) -> Iterator[LongWait]:
+    def longest(self, scene: QueueSnapshot, most: int) -> Iterator[LongWait]:
         """Yield a line for each of the longest waiting tickets of a queue, longest first.
 
         Whoever calls it may do other things between two lines, but explain nothing with the same
@@ -92,7 +92,7 @@ class Explainer:
             wait = scene.now - ticket.enqueued_at
             yield LongWait(ticket.id, wait, ticket.size, part.reason.code, part.summary)
 
-    def _watcher(self, scene: Scene) -> Watcher:
+    def _watcher(self, scene: QueueSnapshot) -> Watcher:
         name = scene.queue.name
         watcher = self._watchers.get(name)
         if watcher is None or watcher.crowd.objective is not scene.objective:
@@ -102,7 +102,7 @@ class Explainer:
 
 
 def _part(
-    scene: Scene, watcher: Watcher, row: int, *, in_full: bool, searches: bool = True
+    scene: QueueSnapshot, watcher: Watcher, row: int, *, in_full: bool, searches: bool = True
 ) -> QueuePart:
     crowd, now = watcher.crowd, scene.now
     sight, own = watcher.look(row, now), crowd.tickets[row]

@@ -10,7 +10,7 @@ import numpy as np
 from evenmatch.criteria.base import Comparison
 from evenmatch.criteria.kinds.latency import Latency, costs_of_ms, known_of
 from evenmatch.criteria.scales import Floats
-from evenmatch.explain.pair_columns import Named
+from evenmatch.explain.pair_columns import NamedPlayers
 from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 
@@ -20,7 +20,7 @@ KNOWN_BY = 48
 """Tickets that know a place from which on it gets a column."""
 
 
-class Places(Named):
+class LatencyColumns(NamedPlayers):
     """Milliseconds to places, for each seat of a party; inf for a place that is not known.
 
     The columns of a place are those of the first player, the second, and so on; what only a few

@@ -20,7 +20,7 @@ LOOK_AT = 48
 """Candidates of a search, those of a rare kind included."""
 
 
-class Effort(msgspec.Struct, frozen=True):
+class GroupSearchLimits(msgspec.Struct, frozen=True):
     """What a search may spend.
 
     Args:
@@ -32,7 +32,7 @@ class Effort(msgspec.Struct, frozen=True):
     steps: int = 2_000
 
 
-def best_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | None:
+def best_group(watcher: Watcher, sight: Sight, effort: GroupSearchLimits) -> Prospect | None:
     """Return a legal match of tickets as near as can be; None if a short search finds none."""
     crowd = watcher.crowd
     allowed = np.flatnonzero(sight.allowed)
@@ -45,7 +45,7 @@ def best_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | Non
     return found
 
 
-def first_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | None:
+def first_group(watcher: Watcher, sight: Sight, effort: GroupSearchLimits) -> Prospect | None:
     """Return the first match to become legal that a short search finds.
 
     It may be legal now, if the search for the best one has missed it.

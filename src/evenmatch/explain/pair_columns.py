@@ -215,7 +215,7 @@ class Sets(Trait):
         return gaps
 
 
-class Named(Trait):
+class NamedPlayers(Trait):
     """What players say of each other by name: whom they met, and whom they avoid."""
 
     is_pairwise = True
@@ -258,7 +258,7 @@ class Named(Trait):
         return self.words(ticket), theirs
 
 
-class Shared(Named):
+class Shared(NamedPlayers):
     """How many players share a word, of whom two tickets without any have each their own."""
 
     width = 1
@@ -287,7 +287,7 @@ class Shared(Named):
         return (), tickets
 
 
-class Hosts(Named):
+class HostColumns(NamedPlayers):
     """Who of two could host: a number for each kind of connection, sets of ids are exceptions."""
 
     width = 1

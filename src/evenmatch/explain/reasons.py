@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from evenmatch.explain.snapshot import Scene
+from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.words import seconds
 from evenmatch.model.explanation import Prospect, Reason, Seats
 
@@ -13,7 +13,7 @@ Prospects = tuple[Prospect | None, Prospect | None]
 
 
 def reason_of(
-    scene: Scene, ticket_id: str, seats: Seats, found: Prospects | None, *, may_ever: bool
+    scene: QueueSnapshot, ticket_id: str, seats: Seats, found: Prospects | None, *, may_ever: bool
 ) -> Reason:
     """Return why no match is made now.
 
@@ -46,7 +46,7 @@ def reason_of(
     return Reason("rules", "the rules leave no match that a short search finds")
 
 
-def _unmade(scene: Scene, ticket_id: str, match: Prospect) -> Reason:
+def _unmade(scene: QueueSnapshot, ticket_id: str, match: Prospect) -> Reason:
     """Return why a match that is legal has not been made."""
     if not scene.delayed.isdisjoint(match.tickets):
         # Not until when: nobody outside shall know the moment.
@@ -66,7 +66,7 @@ def _unmade(scene: Scene, ticket_id: str, match: Prospect) -> Reason:
     return Reason("policy", _held_back(scene, match), _until(scene, ticket_id, wake_at))
 
 
-def _held_back(scene: Scene, match: Prospect) -> str:
+def _held_back(scene: QueueSnapshot, match: Prospect) -> str:
     """Return why a policy leaves a legal match unmade, in a clause."""
     if scene.held_back:
         return scene.held_back
@@ -76,7 +76,7 @@ def _held_back(scene: Scene, match: Prospect) -> str:
     return f"the policy {scene.queue.policy} has not chosen it"
 
 
-def _until(scene: Scene, ticket_id: str, wake_at: float | None) -> float | None:
+def _until(scene: QueueSnapshot, ticket_id: str, wake_at: float | None) -> float | None:
     """Return until when a policy may leave a legal match unmade, or when it looks again."""
     for at in (scene.starts.get(ticket_id), scene.served_at(ticket_id)):
         if at is not None and at > scene.now:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from evenmatch.explain.snapshot import Scene
+from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.words import (
     at_least,
     count,
@@ -27,7 +27,7 @@ KEEPS_ALL = frozenset({"paused", "policy_failed"})
 """Codes of a queue in which nobody is matched."""
 
 
-def summary_of(part: QueuePart, scene: Scene, ticket_id: str, instead: str) -> str:
+def summary_of(part: QueuePart, scene: QueueSnapshot, ticket_id: str, instead: str) -> str:
     """Return why a ticket waits in one queue.
 
     Args:
@@ -94,7 +94,7 @@ def _with(others: list[str]) -> str:
     return f"with {others[0]}" if len(others) == 1 else f"with {len(others)} other tickets"
 
 
-def _until(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
+def _until(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> list[str]:
     """Return until when a legal match may stay unmade."""
     if part.reason.code == "policy":
         return _by_policy(part, scene, ticket_id)
@@ -104,7 +104,7 @@ def _until(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
     return [_end(part, scene, ticket_id)]
 
 
-def _by_policy(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
+def _by_policy(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> list[str]:
     """Return when a policy means to make a match, when it does at the latest, or that it decides.
 
     Where it says neither, it decides alone, and the ticket's end may come first.
@@ -130,7 +130,7 @@ def _by_policy(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
     return [*said, _end(part, scene, ticket_id)]
 
 
-def _first(part: QueuePart, scene: Scene, ticket_id: str, instead: str) -> list[str]:
+def _first(part: QueuePart, scene: QueueSnapshot, ticket_id: str, instead: str) -> list[str]:
     """Return the first match that limits will allow, or what comes before it."""
     end = _end(part, scene, ticket_id)
     later = part.later
@@ -163,7 +163,7 @@ def _deadline(part: QueuePart) -> float:
     return math.inf if part.deadline_at is None else part.deadline_at
 
 
-def _end(part: QueuePart, scene: Scene, ticket_id: str) -> str:
+def _end(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> str:
     """Return what becomes of a ticket at its deadline; "" if it has none."""
     if part.deadline_at is None:
         return ""

@@ -17,7 +17,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Policy
 
 
-class Scene(msgspec.Struct, frozen=True):
+class QueueSnapshot(msgspec.Struct, frozen=True):
     """One queue at one instant.
 
     Args:
@@ -67,7 +67,7 @@ class Subject(msgspec.Struct, frozen=True):
     view: TicketView
     now: float
     size: int | None
-    scenes: tuple[Scene, ...]
+    scenes: tuple[QueueSnapshot, ...]
     check: Check | None
 
 
@@ -98,11 +98,11 @@ def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
     return Subject(view, now, row.ticket.size, scenes, None)
 
 
-def scene_of(engine: Engine, queue: str, now: float) -> Scene:
+def scene_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
     """Return one queue as it is now."""
     pool: Pool = engine.pools[queue]
     waiting = engine.tables.waiting
-    return Scene(
+    return QueueSnapshot(
         pool.queue,
         pool.objective,
         dict(pool.tickets),

@@ -16,11 +16,11 @@ from evenmatch.criteria.registry import comparison_of
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.set_completion import Labels
 from evenmatch.criteria.team_packing import Kind
-from evenmatch.explain.latency_columns import Places
+from evenmatch.explain.latency_columns import LatencyColumns
 from evenmatch.explain.pair_columns import (
     Codes,
-    Hosts,
-    Named,
+    HostColumns,
+    NamedPlayers,
     Numbers,
     Sets,
     Shared,
@@ -41,12 +41,12 @@ TRAITS: dict[str, type[Trait]] = {
     **dict.fromkeys(NUMERIC, Numbers),
     "same": Codes,
     "overlap": Sets,
-    "rematch": Named,
-    "avoid": Named,
-    "pair_limit": Named,
+    "rematch": NamedPlayers,
+    "avoid": NamedPlayers,
+    "pair_limit": NamedPlayers,
     "household_limit": Shared,
-    "host_options": Hosts,
-    "latency": Places,
+    "host_options": HostColumns,
+    "latency": LatencyColumns,
     "party_parity": Trait,
     "fullness": Trait,
     "role_rank": Trait,
@@ -114,7 +114,7 @@ class TraitTable:
         for ticket_id in filterfalse(known.__contains__, present):
             self._enter(present[ticket_id])
         for trait, place in self._slices:
-            if isinstance(trait, Places) and trait.grown:
+            if isinstance(trait, LatencyColumns) and trait.grown:
                 for ticket_id in trait.grown:
                     row = trait.row(self._known[ticket_id])
                     self._table[place, self._row[ticket_id]] = row
@@ -228,9 +228,9 @@ class TraitTable:
         if not trait.is_known:
             oldest = np.lexsort((self.column(SEQUENCE), self.column(ENQUEUED))).tolist()
             rows = [other for other in oldest if other != row]
-        elif isinstance(trait, Named):
+        elif isinstance(trait, NamedPlayers):
             trait = self._first[self._traits.index(trait)]
-            assert isinstance(trait, Named)
+            assert isinstance(trait, NamedPlayers)
             players, tickets = trait.named(self.tickets[row])
             found = dict.fromkeys(tickets)
             for word in players:

@@ -23,7 +23,7 @@ from evenmatch.journals.head import (
 )
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class StoredRow(msgspec.Struct, frozen=True, gc=False):
     """A stored record or snapshot, as bytes with their checksum."""
 
     sequence: int
@@ -37,8 +37,8 @@ class Shelf(msgspec.Struct):
 
     head: Head | None = None
     dropped: int = 0
-    rows: list[Row] = msgspec.field(default_factory=list)
-    snapshots: list[Row] = msgspec.field(default_factory=list)
+    rows: list[StoredRow] = msgspec.field(default_factory=list)
+    snapshots: list[StoredRow] = msgspec.field(default_factory=list)
     segments: dict[int, bytes] = msgspec.field(default_factory=dict)
 
 
@@ -89,7 +89,7 @@ class MemoryJournal:
             return head.last_seq
         wall, seal = float(self.wall()), sealer(shard)
         bodies = [(record.sequence, encode(record)) for record in records]
-        shelf.rows.extend(Row(seq, wall, seal(seq, wall, body), body) for seq, body in bodies)
+        shelf.rows.extend(StoredRow(seq, wall, seal(seq, wall, body), body) for seq, body in bodies)
         last_seq = records[-1].sequence
         shelf.head = msgspec.structs.replace(head, last_seq=last_seq, last_wall=wall)
         return last_seq
@@ -118,7 +118,7 @@ class MemoryJournal:
         shelf = self._shelf(shard)
         check_snapshot(shelf.head, shard, seq)
         wall = float(self.wall())
-        row = Row(seq, wall, sealer(shard)(seq, wall, bytes(state)), bytes(state))
+        row = StoredRow(seq, wall, sealer(shard)(seq, wall, bytes(state)), bytes(state))
         others = [old for old in shelf.snapshots if old.sequence != seq]
         shelf.snapshots = sorted([*others, row], key=lambda each: each.sequence)[-2:]
         if len(shelf.snapshots) == 2:

@@ -16,7 +16,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 
 
-class Line(msgspec.Struct, frozen=True):
+class MatchLine(msgspec.Struct, frozen=True):
     """One line of a matches file; `policy` and `run` tell the runs of one file apart."""
 
     match: str
@@ -43,7 +43,7 @@ class MatchCheck:
         self.count = 0
         self._queues = {queue.name: queue for queue in queues}
         self._seen: dict[tuple[str | None, int | None, str, str], int] = {}
-        self._decoder = msgspec.json.Decoder(Line)
+        self._decoder = msgspec.json.Decoder(MatchLine)
 
     def problems(self, path: str | Path) -> Iterator[str]:
         """Yield a sentence for each rule that a line breaks.
@@ -80,7 +80,7 @@ class MatchCheck:
             yield from _seats(line, queue)
 
 
-def _seats(line: Line, queue: Queue) -> Iterator[str]:
+def _seats(line: MatchLine, queue: Queue) -> Iterator[str]:
     seated = [ticket for team in line.teams for ticket in team]
     if sorted(seated) != sorted(line.tickets) or len(set(seated)) != len(seated):
         yield "the teams must hold each of the match's tickets exactly once"
@@ -96,7 +96,7 @@ def _seats(line: Line, queue: Queue) -> Iterator[str]:
     yield from _roles(line, queue)
 
 
-def _sizes(line: Line, queue: Queue) -> Iterator[str]:
+def _sizes(line: MatchLine, queue: Queue) -> Iterator[str]:
     """Compare numbers of tickets with seats; the sizes of parties are not in the file."""
     format_ = queue.format
     sizes = format_.party_sizes or tuple(range(1, max(format_.players) + 1))
@@ -117,7 +117,7 @@ def _sizes(line: Line, queue: Queue) -> Iterator[str]:
         )
 
 
-def _roles(line: Line, queue: Queue) -> Iterator[str]:
+def _roles(line: MatchLine, queue: Queue) -> Iterator[str]:
     """Look whether each role has at most its number of players."""
     seats = dict(queue.format.roles)
     if not seats and line.roles is None:

@@ -27,7 +27,7 @@ from evenmatch.simulation.compiled.compilable import are_ordered, why_engine
 from evenmatch.simulation.groups import WITHOUT_TICKETS
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import Summary, summarize
-from evenmatch.simulation.outcomes import Played
+from evenmatch.simulation.outcomes import OutcomeSimulator
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.simulator import Simulator
 from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile
@@ -175,7 +175,9 @@ def _simulator(
         until=world.until,
         solve_time=world.solve_time,
         answers=(world.answers, seeds),
-        played=None if outcomes is None else Played(outcomes, generator(seeds, "outcomes")),
+        played=None
+        if outcomes is None
+        else OutcomeSimulator(outcomes, generator(seeds, "outcomes")),
     )
 
 

@@ -150,7 +150,7 @@ class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     seconds: float = 0.0
 
 
-class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class OutcomeModel(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How matches end in a simulation; see `sim.outcomes`.
 
     Args:
@@ -188,10 +188,10 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     solve_time: float = 0.0
     warmup: float = 0.0
     answers: Answers = Answers()
-    outcomes: Outcomes | None = None
+    outcomes: OutcomeModel | None = None
 
 
-class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class ServerLimits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How much a server takes before it refuses.
 
     Args:
@@ -325,7 +325,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     player_attributes: tuple[str, ...] = ("latency", "side", "code")
     tokens: Tokens | None = None
     allocation: tuple[Allocation, ...] = ()
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
 
 
 class Tenant(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

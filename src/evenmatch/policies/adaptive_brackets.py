@@ -13,7 +13,7 @@ from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.bracket_tree import BracketTree
 from evenmatch.policies.shared.clock import RoundClock
-from evenmatch.policies.shared.pairing import PairMatcher, Waiting
+from evenmatch.policies.shared.pairing import PairMatcher, TreeTicket
 from evenmatch.policies.shared.rated import check_duel, check_number, rating_rule
 
 MATCHES_MAX = 1_000_000
@@ -100,7 +100,7 @@ class AdaptiveBracketsMatcher(PairMatcher):
         self._brackets = brackets
         self._frames = frames
 
-    def entered(self, waiting: Waiting, now: float) -> None:
+    def entered(self, waiting: TreeTicket, now: float) -> None:
         """Begin to count frames with the first entry."""
         del waiting
         self._frames.start(now)
@@ -118,7 +118,7 @@ class AdaptiveBracketsMatcher(PairMatcher):
         if has_changed:
             self.set_all_timers()
 
-    def matched(self, one: Waiting, two: Waiting) -> None:
+    def matched(self, one: TreeTicket, two: TreeTicket) -> None:
         """Count a match for this frame."""
         self._brackets.count(self._brackets.of(one.rating), self._brackets.of(two.rating))
 
@@ -127,12 +127,12 @@ class AdaptiveBracketsMatcher(PairMatcher):
         del now
         return self._frames.round_at if self.waiting and self._brackets.will_change else math.inf
 
-    def bound(self, waiting: Waiting, gap: float) -> float:
+    def bound(self, waiting: TreeTicket, gap: float) -> float:
         """Return never for whom not even one's own bracket's width allows."""
         width = self._brackets.width(self._brackets.of(waiting.rating))
         return -math.inf if gap <= width else math.inf
 
-    def ready_at(self, waiting: Waiting, gap: float, other: Waiting) -> float:
+    def ready_at(self, waiting: TreeTicket, gap: float, other: TreeTicket) -> float:
         """Return the instant from which the rules allow a pair; never across the brackets."""
         brackets = self._brackets
         if gap > brackets.reach(brackets.of(waiting.rating), brackets.of(other.rating)):

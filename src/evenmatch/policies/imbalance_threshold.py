@@ -9,7 +9,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.balance import Balance
-from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher, Limit
+from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceLimit, ImbalanceMatcher
 from evenmatch.policies.shared.learnt_limit import LearntLimit
 from evenmatch.policies.shared.rated import check_number
 
@@ -71,7 +71,7 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
         del seed
         balance = Balance(queue, "imbalance_threshold")
         known = memory or {}
-        limit: Limit
+        limit: ImbalanceLimit
         if self.delta is None:
             _check_priced(queue, balance)
             limit = LearntLimit(balance, queue.price, queue.wait_max, known.get("limit"))

@@ -122,7 +122,7 @@ class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
     def __init__(self, queue: Queue, chosen: Rounds, seed: int, memory: Memory) -> None:
-        from evenmatch.policies.shared.batching import Roster
+        from evenmatch.policies.shared.batching import WaitingPlayers
 
         self._chosen = chosen
         self._queue = queue
@@ -131,7 +131,7 @@ class RoundsMatcher:
         self._effort = effort_of(queue, parts=parts, each=each, solver=chosen.solver)
         self._objective = Objective(queue)
         self._seed = seed
-        self._roster = Roster(queue)
+        self._roster = WaitingPlayers(queue)
         is_fixed = chosen.players is None and chosen.wait_max is None
         self._clock = RoundClock(chosen.every or EVERY, memory) if is_fixed else None
         self._began_at: float | None = memory.get("began_at")

@@ -13,7 +13,7 @@ from evenmatch.criteria.validation.values import LIMITS, RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.shared.pairing import PairMatcher, Soonest, Waiting, is_due
+from evenmatch.policies.shared.pairing import PairMatcher, SoonestPairing, TreeTicket, is_due
 from evenmatch.policies.shared.rated import any_rating, check_duel, check_number
 
 RECENT_MAX = 1_000
@@ -106,30 +106,30 @@ class VirtualRatingMatcher(PairMatcher):
         self._when = inverse(chosen.limit, Expansion(rate=chosen.rate))
         self._median = _Medians(memory) if chosen.toward == "median" else None
 
-    def entered(self, waiting: Waiting, now: float) -> None:
+    def entered(self, waiting: TreeTicket, now: float) -> None:
         """Note where the virtual rating of a newcomer goes."""
         del now
         if self._median is not None:
             self._median.enter(waiting.ticket.sequence, waiting.rating)
 
-    def removed(self, waiting: Waiting) -> None:
+    def removed(self, waiting: TreeTicket) -> None:
         """Forget where it went."""
         if self._median is not None:
             del self._median.aims[waiting.ticket.sequence]
 
-    def bound(self, waiting: Waiting, gap: float) -> float:
+    def bound(self, waiting: TreeTicket, gap: float) -> float:
         """Return when he who waits longest reaches so far: nobody does earlier."""
         del waiting
         return self.oldest_at() + self._when(gap)
 
-    def ready_at(self, waiting: Waiting, gap: float, other: Waiting) -> float:
+    def ready_at(self, waiting: TreeTicket, gap: float, other: TreeTicket) -> float:
         """Return the instant at which one reaches the other and the queue's rules allow it."""
         at = self._reached_at(waiting, other, gap)
         if at == math.inf or self._ratings_decide:
             return at
         return max(at, self.rules.pair_ready_at(other.ticket, waiting.ticket))
 
-    def soonest(self, waiting: Waiting) -> Soonest:
+    def soonest(self, waiting: TreeTicket) -> SoonestPairing:
         """Find the first instant at which a ticket and an older one reach each other."""
         if not self._ratings_decide:
             return super().soonest(waiting)
@@ -139,9 +139,9 @@ class VirtualRatingMatcher(PairMatcher):
         self.evaluations += len(around)
         gaps = [abs(waiting.rating - other.rating) for other in around]
         at = min(map(self.ready_at, [waiting] * len(around), gaps, around), default=math.inf)
-        return Soonest(at, tuple([other.ticket.sequence for other in around]))
+        return SoonestPairing(at, tuple([other.ticket.sequence for other in around]))
 
-    def due(self, waiting: Waiting, now: float, fired: bool) -> list[Waiting]:
+    def due(self, waiting: TreeTicket, now: float, fired: bool) -> list[TreeTicket]:
         """Return the older tickets that a ticket may play now."""
         if not self._ratings_decide:
             return super().due(waiting, now, fired)
@@ -159,13 +159,13 @@ class VirtualRatingMatcher(PairMatcher):
         """Return the last ratings and where each waiting ticket's goes; nothing for `down`."""
         return {} if self._median is None else self._median.memory()
 
-    def _reached_at(self, one: Waiting, two: Waiting, gap: float) -> float:
+    def _reached_at(self, one: TreeTicket, two: TreeTicket, gap: float) -> float:
         """Return the instant at which one of two tickets reaches the other."""
         first, second = one.ticket.enqueued_at, two.ticket.enqueued_at
         reached = min(first + self._reach(one, two, gap), second + self._reach(two, one, gap))
         return max(first, second, reached)
 
-    def _reach(self, own: Waiting, other: Waiting, gap: float) -> float:
+    def _reach(self, own: TreeTicket, other: TreeTicket, gap: float) -> float:
         """Return the wait after which a ticket accepts another's real rating; inf if never."""
         aim = -math.inf if self._median is None else self._median.aims[own.ticket.sequence]
         way = aim - own.rating

@@ -21,7 +21,7 @@ from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.chance import Chance
 from evenmatch.policies.shared.clock import RoundClock
 from evenmatch.policies.shared.opponents import Opponents
-from evenmatch.policies.shared.pairing import PairMatcher, Waiting
+from evenmatch.policies.shared.pairing import PairMatcher, TreeTicket
 from evenmatch.policies.shared.rated import RATING, any_rating, check_duel, check_number
 
 WAIT_COUNTED_MAX = 3600.0
@@ -164,25 +164,25 @@ class WeightedMatcher(PairMatcher):
         self._chance = chance
         self._players: dict[str, None] = {}
 
-    def entered(self, waiting: Waiting, now: float) -> None:
+    def entered(self, waiting: TreeTicket, now: float) -> None:
         """Note who waits: he must not be forgotten."""
         del now
         self._players[_player(waiting.ticket)] = None
 
-    def removed(self, waiting: Waiting) -> None:
+    def removed(self, waiting: TreeTicket) -> None:
         """Forget who waits."""
         self._players.pop(_player(waiting.ticket), None)
 
-    def matched(self, one: Waiting, two: Waiting) -> None:
+    def matched(self, one: TreeTicket, two: TreeTicket) -> None:
         """Remember who met."""
         self._weights.opponents.meet(_player(one.ticket), _player(two.ticket), self._players)
 
-    def bound(self, waiting: Waiting, gap: float) -> float:
+    def bound(self, waiting: TreeTicket, gap: float) -> float:
         """Return when the weight of who waits longest reaches the floor: none does earlier."""
         del waiting
         return self.oldest_at() + self._weights.reaches_after(gap)
 
-    def ready_at(self, waiting: Waiting, gap: float, other: Waiting) -> float:
+    def ready_at(self, waiting: TreeTicket, gap: float, other: TreeTicket) -> float:
         """Return the instant from which a ticket may draw an older one."""
         novelty = self._weights.opponents.novelty(_player(waiting.ticket), _player(other.ticket))
         at = other.ticket.enqueued_at + self._weights.reaches_after(gap, novelty)
@@ -190,7 +190,7 @@ class WeightedMatcher(PairMatcher):
             return at
         return max(at, self.rules.pair_ready_at(other.ticket, waiting.ticket))
 
-    def pick(self, waiting: Waiting, due: list[Waiting], now: float) -> Waiting:
+    def pick(self, waiting: TreeTicket, due: list[TreeTicket], now: float) -> TreeTicket:
         """Return the opponent that a ticket draws."""
         due.sort(key=lambda other: other.ticket.age_key)
         gaps = np.array([abs(waiting.rating - other.rating) for other in due])

@@ -15,7 +15,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.shared.candidates import Partner, Waiting, candidates_for
+from evenmatch.policies.shared.candidates import IndexedTicket, Partner, candidates_for
 from evenmatch.policies.shared.clock import RoundClock
 from evenmatch.policies.shared.timers import Timers
 
@@ -235,8 +235,8 @@ class WindowMatcher(NoJobs):
         self._candidates = candidates_for(Rules(queue), rule)
         self._nearest = nearest
         self._clock = None if every is None else RoundClock(every, memory or {})
-        self._by_id: dict[str, Waiting] = {}
-        self._by_sequence: dict[int, Waiting] = {}
+        self._by_id: dict[str, IndexedTicket] = {}
+        self._by_sequence: dict[int, IndexedTicket] = {}
         self._timers = Timers()
         self._youngest = 0
 
@@ -247,7 +247,7 @@ class WindowMatcher(NoJobs):
         if self._clock is not None:
             self._clock.start(now)
         sequence = entry.sequence
-        waiting = Waiting(entry, self._candidates.values(entry))
+        waiting = IndexedTicket(entry, self._candidates.values(entry))
         self._candidates.insert(waiting)
         self._by_id[entry.id] = waiting
         self._by_sequence[sequence] = waiting
@@ -293,7 +293,7 @@ class WindowMatcher(NoJobs):
 
     def _oldest_pairs(
         self, due: list[int], now: float, fired: bool
-    ) -> list[tuple[Waiting, Waiting]]:
+    ) -> list[tuple[IndexedTicket, IndexedTicket]]:
         """Let everybody take the longest waiting partner, longest waiting first.
 
         Since all rank each other by age, it comes to the same to let each due ticket, by age,
@@ -312,9 +312,9 @@ class WindowMatcher(NoJobs):
 
     def _nearest_pairs(
         self, due: list[int], now: float, fired: bool
-    ) -> list[tuple[Waiting, Waiting]]:
+    ) -> list[tuple[IndexedTicket, IndexedTicket]]:
         """Let everybody take the nearest partner, longest waiting first."""
-        found: dict[int, tuple[Waiting, list[Partner]]] = {}
+        found: dict[int, tuple[IndexedTicket, list[Partner]]] = {}
         for sequence in due:
             waiting = self._by_sequence[sequence]
             for gap, other in self._candidates.partners(waiting, now, fired):
@@ -332,7 +332,7 @@ class WindowMatcher(NoJobs):
             self._remove(*pair)
         return pairs
 
-    def _set_timer(self, waiting: Waiting) -> None:
+    def _set_timer(self, waiting: IndexedTicket) -> None:
         """Set a ticket's timer to when it may play the first of the older ones."""
         ticket, soonest = waiting.ticket, self._candidates.soonest(waiting)
         needs = () if soonest.other is None else (soonest.other.ticket.sequence,)
@@ -340,7 +340,7 @@ class WindowMatcher(NoJobs):
         born = ticket.enqueued_at if soonest.at_once else -math.inf
         self._timers.put(ticket.sequence, soonest.at, needs, born)
 
-    def _remove(self, *gone: Waiting) -> None:
+    def _remove(self, *gone: IndexedTicket) -> None:
         """Forget tickets, and set the timers anew that they had helped to set."""
         stale: list[int] = []
         for waiting in gone:
@@ -356,7 +356,7 @@ class WindowMatcher(NoJobs):
         if self._clock is not None and not self._by_id:
             self._clock.stop()
 
-    def _reset_younger(self, waiting: Waiting) -> None:
+    def _reset_younger(self, waiting: IndexedTicket) -> None:
         """Set the timers of all younger tickets again: an older one has returned."""
         for other in self._by_sequence.values():
             if other.ticket.age_key > waiting.ticket.age_key:

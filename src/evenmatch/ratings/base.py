@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.rating import Rating
-from evenmatch.ratings.outcomes import Outcomes
+from evenmatch.ratings.outcomes import PeriodOutcomes
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class RatingSystem(Protocol):
         """Return the rating of a player of whom nothing is known."""
         ...
 
-    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+    def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period; players without a match rest for one period."""
         ...
 

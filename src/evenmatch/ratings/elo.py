@@ -9,7 +9,7 @@ import msgspec
 from evenmatch.model.rating import Rating
 from evenmatch.ratings.base import FloatArray, Ratings, logistic, require_positive
 from evenmatch.ratings.encounters import add_up, find_encounters
-from evenmatch.ratings.outcomes import Outcomes
+from evenmatch.ratings.outcomes import PeriodOutcomes
 
 LOGITS_PER_POINT = math.log(10.0) / 400.0
 """400 points are odds of 10 to 1."""
@@ -38,7 +38,7 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rating of a player of whom nothing is known."""
         return Rating(mean=self.mean)
 
-    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+    def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period: mean + k_factor x (results - expectations).
 
         Every pair of a free-for-all counts as a match, so changes grow with its size; choose a

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evenmatch.ratings.adjust import settle_gap
 from evenmatch.ratings.base import FloatArray, Ratings
-from evenmatch.ratings.outcomes import Outcomes
+from evenmatch.ratings.outcomes import PeriodOutcomes
 
 
 class Encounters(NamedTuple):
@@ -34,7 +34,7 @@ class Encounters(NamedTuple):
     score: FloatArray
 
 
-def find_encounters(ratings: Ratings, outcomes: Outcomes) -> Encounters:
+def find_encounters(ratings: Ratings, outcomes: PeriodOutcomes) -> Encounters:
     """Return every player's encounters of the period, at the ratings of its start."""
     mean, deviation = ratings.mean[outcomes.player], ratings.deviation[outcomes.player]
     if not outcomes.has_only_singles:
@@ -55,7 +55,9 @@ def find_encounters(ratings: Ratings, outcomes: Outcomes) -> Encounters:
     return Encounters(outcomes.player[seat], gap[meeting], deviation[meeting], score)
 
 
-def _seats_in_meetings(outcomes: Outcomes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _seats_in_meetings(
+    outcomes: PeriodOutcomes,
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return all pairs of a seat and a meeting of its team."""
     meetings = np.bincount(outcomes.meeting_team, minlength=outcomes.team_count)
     start = np.cumsum(meetings) - meetings

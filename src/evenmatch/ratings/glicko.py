@@ -23,7 +23,7 @@ from evenmatch.ratings.base import (
     require_positive,
 )
 from evenmatch.ratings.encounters import add_up, find_encounters
-from evenmatch.ratings.outcomes import Outcomes
+from evenmatch.ratings.outcomes import PeriodOutcomes
 
 POINTS_PER_LOGIT = 400.0 / math.log(10.0)
 """Glickman's 173.7178 = 1 / q."""
@@ -55,7 +55,7 @@ def attenuation(deviation: FloatArray) -> FloatArray:
     return 1.0 / np.sqrt(1.0 + (3.0 / math.pi**2) * np.square(deviation))
 
 
-def find_evidence(ratings: Ratings, outcomes: Outcomes) -> Evidence:
+def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
     """Return what the period says of each player, all at the ratings of its start.
 
     Source:
@@ -130,7 +130,7 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rating of a player of whom nothing is known."""
         return Rating(mean=self.mean, deviation=self.deviation)
 
-    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+    def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period."""
         evidence = find_evidence(ratings, outcomes)
         mean, deviation = step(

@@ -8,7 +8,7 @@ import numpy as np
 from evenmatch.model.rating import Rating
 from evenmatch.ratings.base import FloatArray, Ratings, require_positive
 from evenmatch.ratings.glicko import POINTS_PER_LOGIT, expect, find_evidence, step
-from evenmatch.ratings.outcomes import Outcomes
+from evenmatch.ratings.outcomes import PeriodOutcomes
 from evenmatch.ratings.volatility import solve_volatility
 
 
@@ -39,7 +39,7 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rating of a player of whom nothing is known."""
         return Rating(mean=self.mean, deviation=self.deviation, volatility=self.volatility)
 
-    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+    def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period; deviations end at most at the newcomer's."""
         evidence = find_evidence(ratings, outcomes)
         variance = np.square(ratings.deviation / POINTS_PER_LOGIT)

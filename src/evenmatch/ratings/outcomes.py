@@ -22,7 +22,7 @@ TEAMS_MAX = 200
 """Most teams in one match; their meetings grow with the square."""
 
 
-class Outcomes(NamedTuple):
+class PeriodOutcomes(NamedTuple):
     """What happened in one rating period; made by `duels` or `team_matches`.
 
     Args:
@@ -60,7 +60,7 @@ def duels(
     score: npt.ArrayLike,
     *,
     wide: npt.ArrayLike | None = None,
-) -> Outcomes:
+) -> PeriodOutcomes:
     """Return the outcomes of a period of one-against-one matches.
 
     Args:
@@ -94,7 +94,9 @@ def duels(
     if flags is not None:
         flags = np.tile(flags, 2)
     both = np.concatenate((one, two))
-    return Outcomes(both, seats, seats, rivals, np.concatenate((result, 1.0 - result)), None, flags)
+    return PeriodOutcomes(
+        both, seats, seats, rivals, np.concatenate((result, 1.0 - result)), None, flags
+    )
 
 
 class MatchTable(NamedTuple):
@@ -117,7 +119,7 @@ class MatchTable(NamedTuple):
     wide: npt.ArrayLike | None = None
 
 
-def team_matches(table: MatchTable) -> Outcomes:
+def team_matches(table: MatchTable) -> PeriodOutcomes:
     """Return the outcomes of a period of matches between teams.
 
     A team that everybody quit is ranked behind all others. Elsewhere a player who quit has lost
@@ -143,7 +145,7 @@ def team_matches(table: MatchTable) -> Outcomes:
         wide = np.repeat(wide, counts * (counts - 1))
     met, rivals = _all_pairs(counts)
     score = np.where(places[met] == places[rivals], 0.5, 1.0 * (places[met] < places[rivals]))
-    return Outcomes(seats, team, met, rivals, score, quits, wide)
+    return PeriodOutcomes(seats, team, met, rivals, score, quits, wide)
 
 
 def _flags(name: str, values: npt.ArrayLike | None, count: int) -> BoolArray | None:

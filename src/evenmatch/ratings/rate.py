@@ -23,7 +23,7 @@ PLAYERS_MAX = 1_000
 """Most players in one match."""
 
 
-class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class RatingOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The result of one match.
 
     Args:
@@ -71,7 +71,7 @@ def rate(
             a newcomer's. Points, as the system counts them, but for the volatility.
         outcomes: For each match `teams` (player ids by team) and `ranks` (lower is better, equal
             is a draw) or `points` (higher is better), and if need be `handicap` (points given
-            to each team), `quitters` (player ids) and `wide` (see `Outcome`).
+            to each team), `quitters` (player ids) and `wide` (see `RatingOutcome`).
 
     Returns:
         New dicts in the same form for all players; volatility is None unless the system has one.
@@ -145,10 +145,10 @@ def _read_rating(player: str, value: object, start: Rating) -> Rating:
     return Rating(mean=mean, deviation=deviation, volatility=volatility)
 
 
-def _read_outcome(number: int, value: object) -> Outcome:
+def _read_outcome(number: int, value: object) -> RatingOutcome:
     """Return an outcome whose ranks are set, checked for all that can be wrong with it."""
     where = f"outcome {number}"
-    outcome = _convert(where, value, Outcome)
+    outcome = _convert(where, value, RatingOutcome)
     players = [player for team in outcome.teams for player in team]
     if not 2 <= len(outcome.teams) <= TEAMS_MAX or not all(outcome.teams):
         raise ConfigError(f"{where} needs 2 to {TEAMS_MAX} teams of at least 1 player each")
@@ -170,7 +170,7 @@ def _read_outcome(number: int, value: object) -> Outcome:
     return msgspec.structs.replace(outcome, ranks=ranks)
 
 
-def _ranks(where: str, outcome: Outcome) -> tuple[float, ...]:
+def _ranks(where: str, outcome: RatingOutcome) -> tuple[float, ...]:
     if (outcome.ranks is None) == (outcome.points is None):
         raise ConfigError(f"{where} needs either ranks or points")
     if outcome.points is None:
@@ -183,7 +183,7 @@ def _ranks(where: str, outcome: Outcome) -> tuple[float, ...]:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def table_of(played: Sequence[Outcome | Result], number_of: Mapping[str, int]) -> MatchTable:
+def table_of(played: Sequence[RatingOutcome | Result], number_of: Mapping[str, int]) -> MatchTable:
     """Return results as flat arrays; `number_of` gives the index of each player."""
     teams = [team for outcome in played for team in outcome.teams]
     quits = [

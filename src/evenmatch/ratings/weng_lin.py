@@ -22,7 +22,7 @@ from evenmatch.ratings.base import (
     require_positive,
 )
 from evenmatch.ratings.encounters import add_up
-from evenmatch.ratings.outcomes import Outcomes
+from evenmatch.ratings.outcomes import PeriodOutcomes
 
 
 class WengLin(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rating of a player of whom nothing is known."""
         return Rating(mean=self.mean, deviation=self.deviation)
 
-    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+    def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period."""
         grown = self.rest(ratings)
         variance = np.square(grown.deviation)
@@ -88,7 +88,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
         return logistic((mine.mean - theirs.mean) / c)[0]
 
     def _messages(
-        self, mean: FloatArray, variance: FloatArray, outcomes: Outcomes
+        self, mean: FloatArray, variance: FloatArray, outcomes: PeriodOutcomes
     ) -> tuple[FloatArray, FloatArray]:
         """Return what one match does to each seat: points won, and the variance's factor."""
         team, mine, theirs = outcomes.team, outcomes.meeting_team, outcomes.meeting_rival

@@ -11,7 +11,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.simulation.history import NO_GAPS
 
 
-class Measured:
+class GapMeter:
     """The tickets that wait, kept until their match is measured.
 
     Args:

@@ -22,11 +22,11 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.inputs import Outcome
 from evenmatch.model.match import Match
 from evenmatch.model.outcome import places_of
-from evenmatch.model.scenario import Outcomes
+from evenmatch.model.scenario import OutcomeModel
 from evenmatch.model.ticket import NewTicket, attribute_of
 
 
-class Played:
+class OutcomeSimulator:
     """The outcomes that are to come, and the true skills of those who have waited.
 
     Args:
@@ -34,7 +34,7 @@ class Played:
         rng: Their own stream of chance.
     """
 
-    def __init__(self, model: Outcomes, rng: np.random.Generator) -> None:
+    def __init__(self, model: OutcomeModel, rng: np.random.Generator) -> None:
         self._model = model
         self._rng = rng
         self._coming: list[tuple[float, int, Outcome]] = []
@@ -91,7 +91,7 @@ class Played:
 
 
 def draw_ranks(
-    strengths: Sequence[float], model: Outcomes, rng: np.random.Generator
+    strengths: Sequence[float], model: OutcomeModel, rng: np.random.Generator
 ) -> tuple[int, ...]:
     """Return the place of each team, drawn by their strengths.
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.admission.admission import Door, judge
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.scheduler import Resolve
@@ -52,17 +52,17 @@ from evenmatch.ratings.periods import rate_period
 from evenmatch.simulation.announcements import Foresight
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import CANCELLED, EXPIRED, WAITING, History
-from evenmatch.simulation.measured_gaps import Measured
-from evenmatch.simulation.outcomes import Played
+from evenmatch.simulation.measured_gaps import GapMeter
+from evenmatch.simulation.outcomes import OutcomeSimulator
 from evenmatch.simulation.ready_check_behaviour import AnswerStream
-from evenmatch.simulation.termination import Rest
+from evenmatch.simulation.termination import Termination
 
 AnswerSeed = tuple[Answers, np.random.SeedSequence]
 NO_ANSWERS: AnswerSeed = (Answers(), np.random.SeedSequence(0))
 """Everybody accepts at once."""
 FAULTS_EVERY = 1024
 """Steps between two looks at faults of policies, which end a run."""
-LIMITS = Limits(
+LIMITS = ShardLimits(
     waiting_max=ARRIVALS_MAX,
     players_max=1000,
     queues_max=1000,
@@ -98,14 +98,14 @@ class Simulator:
         until: float | None = None,
         solve_time: float = 0.0,
         answers: AnswerSeed = NO_ANSWERS,
-        played: Played | None = None,
+        played: OutcomeSimulator | None = None,
         is_checked: bool = False,
     ) -> None:
         self.engine = Engine(resolve, limits=LIMITS, rate=rate_period)
         self.history = history
         self._until = until
         self._is_checked = is_checked
-        self._measured = Measured(queues)
+        self._measured = GapMeter(queues)
         self._leaves: list[tuple[float, int]] = []
         self._solve_time = solve_time
         self._played = played
@@ -136,7 +136,7 @@ class Simulator:
         horizons = {name: pool.horizon for name, pool in self.engine.pools.items()}
         coming = Foresight(arrivals, horizons, next(iter(horizons)))
         until = math.inf if self._until is None else self._until
-        engine, rest = self.engine, Rest(self.engine) if self._until is None else None
+        engine, rest = self.engine, Termination(self.engine) if self._until is None else None
         while True:
             leave_at, arrival_at = self._next_leave(), coming.at
             announced_at = coming.announced_at(self._now)
@@ -196,7 +196,7 @@ class Simulator:
             return {}
         return {"outcomes": self._played.figures(self.engine.tables)}
 
-    def _is_over(self, rest: Rest | None) -> bool:
+    def _is_over(self, rest: Termination | None) -> bool:
         """Return whether no wake can end a ticket; `until` alone ends a run while tickets wait."""
         return not self.engine.tables.waiting if rest is None else rest.is_over()
 
@@ -211,7 +211,7 @@ class Simulator:
         _, place = heapq.heappop(self._leaves)
         self._step(Cancel(at, self.history.ids[place], "left"))
 
-    def _advance(self, at: float, rest: Rest | None) -> None:
+    def _advance(self, at: float, rest: Termination | None) -> None:
         if rest is None:
             self._step(Advance(at))
         else:
@@ -231,7 +231,7 @@ class Simulator:
             at = self._now + round_up(self._solve_time)
             self._plans.append(running.settle(plan, at))
 
-    def _settle(self, rest: Rest | None) -> None:
+    def _settle(self, rest: Termination | None) -> None:
         events = self._step(self._plans.popleft())
         if rest is not None:
             rest.settled(events)

@@ -25,7 +25,7 @@ IDLE_MAX = 10_000
 """Wakes without a match after which a policy whose memory keeps changing is given up."""
 
 
-class Rest:
+class Termination:
     """Watches the wakes after the last input.
 
     Args:

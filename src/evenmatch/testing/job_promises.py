@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from evenmatch.engine.matching.jobs import Plan, RunningJob
 from evenmatch.policies.base import JobResult
-from evenmatch.testing.play import Case, Guard, Play
+from evenmatch.testing.play import Case, Play, PromiseGuard
 from evenmatch.testing.policy_promises import AFTER_THE_END, found_in, instants, restart
 from evenmatch.testing.scripts import Script
 
@@ -46,7 +46,7 @@ class _SolvedAgain(Play):
 
     def solve(self, running: RunningJob) -> JobResult:
         plan, job = super().solve(running), running.job
-        with Guard(self.case, PURE, "its job"):
+        with PromiseGuard(self.case, PURE, "its job"):
             backwards = [job.solve(part) for part in reversed(range(job.parts))]
             again = running.plan(backwards[::-1])
         if again != plan:
@@ -125,7 +125,7 @@ class _Strays(_Slow):
         number = STRAY if known is None else known.job.number + STRAY
         k = self.queue.format.k
         ids = tuple(islice(self.waiting, k))
-        with Guard(self.case, STRAYS, f"settle(JobResult({number}, ...), {now})"):
+        with PromiseGuard(self.case, STRAYS, f"settle(JobResult({number}, ...), {now})"):
             groups = (ids,) if len(ids) == k else ()
             decision = self.matcher.settle(JobResult(number, groups, self.plan.data), now)
         if found := found_in(decision):

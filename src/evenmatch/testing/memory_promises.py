@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Memory
-from evenmatch.testing.play import Case, Guard, Made, Play
+from evenmatch.testing.play import Case, DecidedMatch, Play, PromiseGuard
 from evenmatch.testing.policy_promises import AFTER_THE_END, as_saved, instants, restart
 from evenmatch.testing.scripts import Script, Step, draw_ticket, time_unit
 
@@ -79,7 +79,7 @@ def _ask_again(play: Play) -> None:
         number += 1
 
 
-def _missed(play: Play) -> list[Made]:
+def _missed(play: Play) -> list[DecidedMatch]:
     """Return what a new matcher without a memory makes of those who are left."""
     made = len(play.made)
     _restore(play, {}, play.now)
@@ -106,7 +106,7 @@ class _Remembering(Play):
         self.memories: list[tuple[float, Memory]] = []
 
     def between(self, until: float) -> None:
-        with Guard(self.case, self.promise, "memory()"):
+        with PromiseGuard(self.case, self.promise, "memory()"):
             self.memories.append((self.now, as_saved(self.matcher.memory())))
 
 

@@ -34,7 +34,7 @@ JOBS = "a job is asked for only when fired, one at a time and one at an instant"
 NO_PLAN = JobResult(0)
 
 
-class Made(msgspec.Struct, frozen=True):
+class DecidedMatch(msgspec.Struct, frozen=True):
     """A match that a policy made: ticket ids by age."""
 
     at: float
@@ -57,7 +57,7 @@ class Case:
         rules = queue.rules + rules_of(policy, queue)
         self.objective = Objective(msgspec.structs.replace(queue, rules=rules))
         self.script: Script = draw_script(queue, rules, seed)
-        self.made: list[Made] = []
+        self.made: list[DecidedMatch] = []
 
     def broken(self, promise: str, detail: str) -> NoReturn:
         """Raise the broken promise."""
@@ -66,7 +66,11 @@ class Case:
         )
 
     def expect_same(
-        self, promise: str, found: Sequence[Made], what: str, than: Sequence[Made] | None = None
+        self,
+        promise: str,
+        found: Sequence[DecidedMatch],
+        what: str,
+        than: Sequence[DecidedMatch] | None = None,
     ) -> None:
         """Expect the matches that the policy makes when nobody tampers, or these others."""
         made = self.made if than is None else than
@@ -77,7 +81,7 @@ class Case:
                 self.broken(promise, f"{what} turned {before} into {after}")
 
 
-class Guard:
+class PromiseGuard:
     """Turns whatever a policy raises into a broken promise: the engine would stop its queue."""
 
     def __init__(self, case: Case, promise: str, call: str) -> None:
@@ -118,7 +122,7 @@ class Play:
         self.matcher = case.policy.matcher(case.queue, seed=case.seed)
         self.waiting: dict[str, Ticket] = {}
         self.left: dict[str, Ticket] = {}
-        self.made: list[Made] = []
+        self.made: list[DecidedMatch] = []
         self.said: list[tuple[float, bool, float]] = []
         self.wake_at = math.inf
         self.now = self.fired_at = -math.inf
@@ -130,7 +134,7 @@ class Play:
         self.plan = NO_PLAN
         self.plan_at = math.inf
 
-    def run(self) -> list[Made]:
+    def run(self) -> list[DecidedMatch]:
         """Play the script to its end; return all matches in order."""
         number = wakes = 0
         steps = self.script.steps
@@ -169,7 +173,7 @@ class Play:
     def ask(self, now: float, fired: bool) -> Decision:
         """Call `decide`, check what it says, and wait for its `wake_at` from now on."""
         call = f"decide({now}, fired={fired})"
-        with Guard(self.case, self.promise, call):
+        with PromiseGuard(self.case, self.promise, call):
             decision = self.matcher.decide(now, fired)
         return self._believe(decision, call, now, fired)
 
@@ -206,14 +210,14 @@ class Play:
             gone = next(ids for ids in plan.matches if ids not in left)
             self.case.broken(LEGAL, f"the plan at {now} s has {'+'.join(gone)}, which may not play")
         call = f"settle(JobResult({running.job.number}, {left}), {now})"
-        with Guard(self.case, self.promise, call):
+        with PromiseGuard(self.case, self.promise, call):
             result = JobResult(running.job.number, left, plan.data)
             decision = self.matcher.settle(result, now)
         self._carry_out(self._believe(decision, call, now, False), now, False)
 
     def solve(self, running: RunningJob) -> JobResult:
         """Return the plan of a job."""
-        with Guard(self.case, self.promise, "its job"):
+        with PromiseGuard(self.case, self.promise, "its job"):
             return running.solve()
 
     def _left_of(self, plan: Plan, now: float) -> Plan:
@@ -233,20 +237,20 @@ class Play:
     def _carry_out(self, decision: Decision, now: float, fired: bool) -> None:
         for grouping in decision.matches:
             tickets = sorted((self.waiting.pop(i) for i in grouping.tickets), key=_age)
-            self.made.append(Made(now, tuple(t.id for t in tickets), grouping.bots))
+            self.made.append(DecidedMatch(now, tuple(t.id for t in tickets), grouping.bots))
         self.said.append((now, fired, decision.wake_at))
 
     def leave(self, ticket_id: str, now: float) -> None:
         """Take a waiting ticket out."""
         self.left[ticket_id] = self.waiting.pop(ticket_id)
-        with Guard(self.case, LEFT, f"leave({ticket_id!r}, {now})"):
+        with PromiseGuard(self.case, LEFT, f"leave({ticket_id!r}, {now})"):
             self.matcher.leave(ticket_id, now)
 
     def enter(self, ticket: Ticket, now: float) -> None:
         """Let a ticket wait."""
         self.left.pop(ticket.id, None)
         self.waiting[ticket.id] = ticket
-        with Guard(self.case, self.promise, f"enter({ticket.id}, {now})"):
+        with PromiseGuard(self.case, self.promise, f"enter({ticket.id}, {now})"):
             self.matcher.enter(ticket, now)
 
     def _input(self, step: Step) -> None:

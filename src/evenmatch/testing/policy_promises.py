@@ -14,7 +14,7 @@ import msgspec
 from evenmatch.criteria.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.policies.base import Decision, Memory
-from evenmatch.testing.play import LEFT, LEGAL, Case, Guard, Made, Play
+from evenmatch.testing.play import LEFT, LEGAL, Case, DecidedMatch, Play, PromiseGuard
 from evenmatch.testing.scripts import Script
 
 SHIFT_BY = 4096.0
@@ -187,7 +187,10 @@ def _ignores_ids(case: Case) -> None:
         for step in case.script.steps
     )
     found = Play(case, Script(steps, case.script.until)).run()
-    back = [Made(made.at, tuple(old[name] for name in made.tickets), made.bots) for made in found]
+    back = [
+        DecidedMatch(made.at, tuple(old[name] for name in made.tickets), made.bots)
+        for made in found
+    ]
     case.expect_same(LABEL, back, "naming the tickets in the reverse order")
 
 
@@ -223,7 +226,7 @@ def restart(play: Play, promise: str, now: float, known: Memory | None = None) -
         known: What the new matcher is to remember; None: what the old one does.
     """
     case = play.case
-    with Guard(case, promise, "making a new matcher with memory()"):
+    with PromiseGuard(case, promise, "making a new matcher with memory()"):
         memory = as_saved(play.matcher.memory() if known is None else known)
         play.matcher = case.policy.matcher(play.queue, seed=case.seed, memory=memory)
     play.forget_job()

@@ -23,7 +23,7 @@ SHARE_MAX = 0.5
 
 
 @dataclass(frozen=True)
-class Window:
+class RecommendedWindow:
     """A width and what it costs.
 
     Args:
@@ -43,7 +43,7 @@ class Window:
 
 def recommend_window(
     *, alpha: float, rate: float, density: float, wait_price: float = 1.0
-) -> Window:
+) -> RecommendedWindow:
     """Return the static window for duels, and about what it costs.
 
     Args:
@@ -82,4 +82,4 @@ def recommend_window(
     cost = COST * math.sqrt(alpha * (wait_price / rate / density))
     if not (0.0 < delta < math.inf and 0.0 < cost < math.inf):
         raise ConfigError("alpha, rate, density and wait_price are too far apart")
-    return Window(delta, cost, is_measured=delta * density <= SHARE_MAX)
+    return RecommendedWindow(delta, cost, is_measured=delta * density <= SHARE_MAX)

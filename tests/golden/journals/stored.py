@@ -20,7 +20,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.lookup import find_match, find_ticket
 from evenmatch.errors import Forgotten, NotMade, ProposalOver
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.server.runtime.recovery import Plan, recover
+from evenmatch.server.runtime.recovery import ShardPlan, recover
 
 HERE = Path(__file__).parent
 NAMES = tuple(sorted(path.name.removesuffix(".tar.gz") for path in HERE.glob("*.tar.gz")))
@@ -83,7 +83,7 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
 async def _recover(data: Path) -> Engine:
     journal = SqliteJournal.open(data)
     try:
-        recovered = await recover(journal, Plan((), may_be_open=True))
+        recovered = await recover(journal, ShardPlan((), may_be_open=True))
     finally:
         await journal.close()
     return recovered.engine

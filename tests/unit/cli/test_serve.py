@@ -16,7 +16,7 @@ from evenmatch.journals.sqlite_file import advised
 from evenmatch.server.runtime import logs, serving
 from evenmatch.server.runtime.data_directory import DataLock
 from evenmatch.server.runtime.games import Game
-from evenmatch.server.runtime.serving import Place
+from evenmatch.server.runtime.serving import ListenOptions
 
 CONFIG = """
 [[queue]]
@@ -66,11 +66,13 @@ def test_second_server_on_a_directory_is_bad_input(
     assert "another server runs on" in told
 
 
-def fake(monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[list[Game], Place]]:
+def fake(
+    monkeypatch: pytest.MonkeyPatch, *, fails: bool = False
+) -> list[tuple[list[Game], ListenOptions]]:
     """Put a server in place that listens and ends at once; return what it is called with."""
     calls = []
 
-    def serve(games: list[Game], place: Place, announce: Callable[[str], None]) -> None:
+    def serve(games: list[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:
         calls.append((games, place))
         announce("http://127.0.0.1:1")
         if fails:
@@ -106,7 +108,7 @@ def test_shard_given_up_while_running_is_a_failure(
 def test_start_on_a_full_disk_is_a_failure_that_may_be_tried_again(
     capsys: pytest.CaptureFixture[str], config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def serve(games: list[Game], place: Place, announce: Callable[[str], None]) -> None:
+    def serve(games: list[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:
         with closing(sqlite3.connect(":memory:")) as connection, advised(Path("journal.db")):
             connection.execute("PRAGMA max_page_count = 1")
             connection.execute("CREATE TABLE records (body BLOB)")

@@ -5,7 +5,7 @@ import pytest
 from evenmatch.config.files import parse_scenario, parse_server
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Outcomes
+from evenmatch.model.scenario import OutcomeModel
 
 
 def queue(text: str) -> Queue:
@@ -23,9 +23,9 @@ def test_rating_system_is_read() -> None:
 
 def test_outcomes_are_read() -> None:
     assert parse_scenario("[[queue]]").outcomes is None
-    assert parse_scenario("[[queue]]\n[outcomes]").outcomes == Outcomes()
+    assert parse_scenario("[[queue]]\n[outcomes]").outcomes == OutcomeModel()
     full = '[[queue]]\n[outcomes]\nskill = "mu"\nscale = 8.3\ndraws = 0.1\nlasts = 0'
-    assert parse_scenario(full).outcomes == Outcomes("mu", 8.3, 0.1, 0.0)
+    assert parse_scenario(full).outcomes == OutcomeModel("mu", 8.3, 0.1, 0.0)
 
 
 @pytest.mark.parametrize(

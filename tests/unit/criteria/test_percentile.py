@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.percentile import (
     QUANTILES_MAX,
-    Recent,
+    RecentValues,
     percentile,
     percentiles,
     placed_among,
@@ -75,7 +75,7 @@ def test_large_table_is_kept_as_quantiles() -> None:
 
 
 def test_place_among_the_last_values_counts_oneself_and_equals_by_half() -> None:
-    recent = Recent()
+    recent = RecentValues()
     assert recent.place(1500.0) == 0.5
     for value in (10.0, 20.0, 20.0, 30.0):
         recent.add(value, 4)
@@ -88,7 +88,7 @@ def test_place_among_the_last_values_counts_oneself_and_equals_by_half() -> None
 
 @given(st.lists(VALUES, max_size=40), st.integers(1, 6))
 def test_last_values_stay_sorted_and_few(values: list[float], last: int) -> None:
-    recent = Recent()
+    recent = RecentValues()
     for value in values:
         recent.add(value, last)
     assert recent.arrived == values[-last:]
@@ -117,13 +117,13 @@ def test_queue_keeps_the_last_values_that_its_rules_and_criteria_ask_for() -> No
 
 
 def test_what_a_queue_asks_for_no_more_is_forgotten() -> None:
-    recent: dict[str, Recent] = {}
+    recent: dict[str, RecentValues] = {}
     given_ticket = new_ticket("a", 1500)
     places = placed_among(given_ticket, samples_of(ranked()), recent)
     remember(given_ticket, ("duel",), places, recent)
     remember(given_ticket, ("other",), {}, recent)
     assert places == {"duel/rating": Placed(3, (0.5,))}
-    assert recent == {"duel/rating": Recent([1500.0], [1500.0])}
+    assert recent == {"duel/rating": RecentValues([1500.0], [1500.0])}
     remember(given_ticket, ("duel", "other"), {}, recent)
     assert recent == {}
 

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.admission import admit, existing, fits, refused
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue
@@ -18,7 +18,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.testing import new_ticket, queue, rule, ticket
 
-SMALL = Limits(
+SMALL = ShardLimits(
     waiting_max=2, players_max=3, queues_max=2, attributes_max=2, values_max=2, text_max=8
 )
 
@@ -34,7 +34,7 @@ def tables(
     return made
 
 
-def enter(new: NewTicket, into: Tables, limits: Limits = SMALL) -> None:
+def enter(new: NewTicket, into: Tables, limits: ShardLimits = SMALL) -> None:
     objectives = {name: Objective(each) for name, each in into.queues.items()}
     admit(new, into, objectives, limits)
 

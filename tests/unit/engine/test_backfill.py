@@ -409,7 +409,7 @@ class TestFill:
 
     def test_asks_nobody_in_a_queue_with_a_ready_check(self) -> None:
         house = House(replace(filled(1, 1), accept=ReadyCheck()))
-        from evenmatch.model.inputs import ReadyCheck as Yes
+        from evenmatch.model.inputs import Accept as Yes
 
         house.enter(1.0, "a", "b")
         house.hand(Yes(2.0, "s0-m1", "s0-1"))

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.records import Record, decode, encode
@@ -54,7 +54,7 @@ from evenmatch.testing import new_ticket, queue, rule, ticket
 BOTH = ("east", "west")
 
 
-def engine(*queues: Queue, limits: Limits | None = None, **policies: Policy) -> Engine:
+def engine(*queues: Queue, limits: ShardLimits | None = None, **policies: Policy) -> Engine:
     """Return a configured engine; a queue named in `policies` gets that one, not its SPEC."""
     made = Engine(
         lambda each: policies[each.name] if each.name in policies else parse_policy(each.policy),
@@ -280,7 +280,7 @@ class TestEnqueue:
 
     @pytest.mark.parametrize("pause", [(), ("main",)], ids=["full", "paused"])
     def test_repeated_in_an_overload_still_finds_its_ticket(self, pause: tuple[str, ...]) -> None:
-        at_work = engine(limits=Limits(waiting_max=200_000 if pause else 1))
+        at_work = engine(limits=ShardLimits(waiting_max=200_000 if pause else 1))
         after(at_work, enqueue(1.0, "a"), Configure(2.0, (queue(),), pause=pause))
 
         assert after(at_work, enqueue(3.0, "a")) == (Existing(0, "s0-1"),)
@@ -292,7 +292,7 @@ class TestEnqueue:
             after(at_work, enqueue(1.0, "a"))
 
     def test_beyond_the_limit_of_the_shard_is_refused_as_overload(self) -> None:
-        at_work = engine(queue("main", 2, 2), limits=Limits(waiting_max=2))
+        at_work = engine(queue("main", 2, 2), limits=ShardLimits(waiting_max=2))
 
         events = after(at_work, enqueue(1.0, "a", "b", "c"))
 

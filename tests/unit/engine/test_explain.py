@@ -11,7 +11,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.errors import UnknownTicket
 from evenmatch.explain import waiting_table as crowd
 from evenmatch.explain.explanations import Explainer
-from evenmatch.explain.snapshot import Scene, scene_of
+from evenmatch.explain.snapshot import QueueSnapshot, scene_of
 from evenmatch.explain.ticket import explain
 from evenmatch.model.explanation import Explanation, QueuePart
 from evenmatch.model.inputs import (
@@ -374,9 +374,11 @@ def test_a_table_kept_up_to_date_says_what_a_new_one_says(seed: int) -> None:
         explainer._watchers["main"].crowd._check()
 
 
-def scene_with(queue: Queue, tickets: dict, now: float) -> Scene:  # type: ignore[type-arg]
+def scene_with(queue: Queue, tickets: dict, now: float) -> QueueSnapshot:  # type: ignore[type-arg]
     objective = OBJECTIVES.setdefault(queue.rules, Objective(queue))
-    return Scene(queue, objective, tickets, {}, now, math.inf, "", False, False, False, None)
+    return QueueSnapshot(
+        queue, objective, tickets, {}, now, math.inf, "", False, False, False, None
+    )
 
 
 OBJECTIVES: dict[tuple[Rule, ...], Objective] = {}

@@ -1,6 +1,6 @@
 """Percentiles among the last tickets: placed once at acceptance, folded by step and apply alike."""
 
-from evenmatch.criteria.percentile import Recent
+from evenmatch.criteria.percentile import RecentValues
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.state.snapshot import (
@@ -51,7 +51,7 @@ def test_ticket_is_placed_among_those_before_it_and_keeps_its_place() -> None:
 
 def test_only_the_last_values_are_kept() -> None:
     engine, _ = played(5, 1, 4, 2, 3)
-    assert engine.tables.recent == {"ranked/rating": Recent([4.0, 2.0, 3.0], [2.0, 3.0, 4.0])}
+    assert engine.tables.recent == {"ranked/rating": RecentValues([4.0, 2.0, 3.0], [2.0, 3.0, 4.0])}
 
 
 def test_party_is_placed_player_by_player() -> None:
@@ -112,7 +112,7 @@ def test_other_number_of_last_values_keeps_the_tickets_and_the_values() -> None:
     engine.step(Enqueue(3.0, (new_ticket("c", 3000),)))
 
     assert list(engine.tables.waiting) == ["s0-1", "s0-2", "s0-3"]
-    assert engine.tables.recent == {"ranked/rating": Recent([3000.0], [3000.0])}
+    assert engine.tables.recent == {"ranked/rating": RecentValues([3000.0], [3000.0])}
 
 
 def test_values_of_a_queue_that_is_gone_are_forgotten() -> None:

@@ -5,7 +5,12 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state import encounters as module
-from evenmatch.engine.state.encounters import Played, Row, forget_unlimited, with_counts
+from evenmatch.engine.state.encounters import (
+    EncounterRow,
+    PlayedMatches,
+    forget_unlimited,
+    with_counts,
+)
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
@@ -22,19 +27,21 @@ def limited(
     return queue(name, rules=(rule,))
 
 
-def row(at: float, *teams: str) -> Row:
+def row(at: float, *teams: str) -> EncounterRow:
     """Return a match whose teams are parties of players with names of one letter."""
-    return Row(at, tuple([tuple([tuple(party) for party in team.split("+")]) for team in teams]))
+    return EncounterRow(
+        at, tuple([tuple([tuple(party) for party in team.split("+")]) for team in teams])
+    )
 
 
-def known(*rows: Row, within: float = 100.0) -> Played:
-    played = Played()
+def known(*rows: EncounterRow, within: float = 100.0) -> PlayedMatches:
+    played = PlayedMatches()
     for each in rows:
         played.add(each, within)
     return played
 
 
-def counts(played: Played, name: str, now: float, asked: Queue) -> object:
+def counts(played: PlayedMatches, name: str, now: float, asked: Queue) -> object:
     """Return what the ticket of a player carries."""
     new = new_ticket(name)
     (found,) = with_counts(new, new.players, [asked], played, now)

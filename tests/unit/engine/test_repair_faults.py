@@ -11,8 +11,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Dissolved, Event, Expired, Matched, Proposed, Repaired
+from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
-from evenmatch.model.inputs import ReadyCheck as Answer
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.state.snapshot import decode_snapshot
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
@@ -31,7 +31,7 @@ def test_what_limits_refused_is_unknown_to_matchers_of_a_beginning_too() -> None
     teams = Queue("teams", Format((2, 2)), (CLOSE,), policy="threshold:wait_max=1000.0")
     rounds = Queue("rounds", Format((2, 2)), (CLOSE,), policy="rounds:every=2")
     world = Played(solve_time=1.0)
-    world.engine.limits = Limits(text_max=8)
+    world.engine.limits = ShardLimits(text_max=8)
     world.hand_in(Configure(0.0, (rounds, teams), 1))
     for n in range(6):
         name = f"p{n}"

@@ -6,7 +6,14 @@ import pytest
 
 from evenmatch.config.files import read_document, scenario_of
 from evenmatch.errors import ConfigError
-from evenmatch.lab.study.sweep import Point, Sweep, document_at, parse_sweep, spark, with_parameter
+from evenmatch.lab.study.sweep import (
+    ParameterSweep,
+    Point,
+    document_at,
+    parse_sweep,
+    spark,
+    with_parameter,
+)
 
 TEXT = """
 [[queue]]
@@ -24,15 +31,21 @@ accept = {seconds = 15.0}
 
 
 def at(key: str, value: float) -> Any:
-    return scenario_of(document_at(read_document(TEXT), Sweep(key, (value,)), value)).queues
+    return scenario_of(
+        document_at(read_document(TEXT), ParameterSweep(key, (value,)), value)
+    ).queues
 
 
 def test_a_wide_range_is_divided_by_ratios_and_any_other_by_steps() -> None:
-    assert parse_sweep("wait_price=1e-4..1e-2:3") == Sweep("wait_price", (1e-4, 1e-3, 1e-2))
+    assert parse_sweep("wait_price=1e-4..1e-2:3") == ParameterSweep(
+        "wait_price", (1e-4, 1e-3, 1e-2)
+    )
     assert parse_sweep("target_wait=5..60:4").values == (5.0, 11.4, 26.2, 60.0)
     assert parse_sweep("wait_max=10s..30s:3").values == (10.0, 20.0, 30.0)
     assert parse_sweep("criteria[0].weight=0..5").values == (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
-    assert parse_sweep(" policy:factor = 1 .. 2 : 2 ") == Sweep("policy:factor", (1.0, 2.0))
+    assert parse_sweep(" policy:factor = 1 .. 2 : 2 ") == ParameterSweep(
+        "policy:factor", (1.0, 2.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,12 +95,14 @@ def test_a_parameter_of_the_policy_is_replaced_or_added() -> None:
     )
     queues = scenario_of(
         document_at(
-            read_document("[[queue]]\npolicy='window:limit=3'"), Sweep("policy:limit", ()), 7.5
+            read_document("[[queue]]\npolicy='window:limit=3'"),
+            ParameterSweep("policy:limit", ()),
+            7.5,
         )
     ).queues
     assert queues[0].policy == "window:limit=7.5"
     with pytest.raises(ConfigError, match="name the policy in the queue or by --policy"):
-        document_at(read_document("[[queue]]"), Sweep("policy:limit", ()), 1.0)
+        document_at(read_document("[[queue]]"), ParameterSweep("policy:limit", ()), 1.0)
 
 
 def test_a_curve_in_text_goes_from_the_least_to_the_greatest() -> None:

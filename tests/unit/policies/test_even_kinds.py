@@ -7,14 +7,14 @@ from itertools import combinations
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
-from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.balance import Balance, BalanceEntry
 from evenmatch.policies.shared.even_kinds import KindPool
 from evenmatch.policies.shared.even_sets import TeamPool
 
 
-def crowd(rng: random.Random, count: int, kinds: int, sizes: tuple[int, ...]) -> list[Entry]:
+def crowd(rng: random.Random, count: int, kinds: int, sizes: tuple[int, ...]) -> list[BalanceEntry]:
     return [
-        Entry(float(rng.randrange(kinds)), float(at), at, rng.choice(sizes), str(at))
+        BalanceEntry(float(rng.randrange(kinds)), float(at), at, rng.choice(sizes), str(at))
         for at in range(count)
     ]
 
@@ -41,7 +41,7 @@ def test_of_two_skills_it_finds_what_a_search_finds(n: int, seed: int) -> None:
     assert played > 20
 
 
-def longest(entry: Entry, pool: list[Entry], n: int) -> list[Entry] | None:
+def longest(entry: BalanceEntry, pool: list[BalanceEntry], n: int) -> list[BalanceEntry] | None:
     """Return the longest waiting who come in pairs with a newcomer and fill two teams."""
     found = []
     for count in range(1, 2 * n):

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
-from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.balance import Balance, BalanceEntry
 from evenmatch.policies.shared.even_sets import ROWS_MAX, TeamPool, divisions
 
 
@@ -14,8 +14,8 @@ def balance(n: int) -> Balance:
     return Balance(Queue(format=Format((n, n)), criteria=(criterion,)), "patient")
 
 
-def entry(number: int, value: float, size: int = 1) -> Entry:
-    return Entry(value, float(number), number, size, str(number))
+def entry(number: int, value: float, size: int = 1) -> BalanceEntry:
+    return BalanceEntry(value, float(number), number, size, str(number))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import Floats, Outcome, play
+from evenmatch.simulation.compiled.tickets import CompiledResult, Floats, play
 
 
 def free_for_all(k: int, criteria: int, policy: str = "group_price", **settings: object) -> Queue:
@@ -14,7 +14,7 @@ def free_for_all(k: int, criteria: int, policy: str = "group_price", **settings:
     return Queue(format=Format((1,) * k), criteria=terms, policy=policy, **settings)  # type: ignore[arg-type]
 
 
-def run(queue: Queue, times: Floats, values: Floats) -> Outcome:
+def run(queue: Queue, times: Floats, values: Floats) -> CompiledResult:
     return play(queue, parse_policy(queue.policy), times, values)
 
 

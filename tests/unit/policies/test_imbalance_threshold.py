@@ -10,7 +10,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.balance import Balance, BalanceEntry
 from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
 from evenmatch.policies.shared.learnt_limit import HELD_MAX, Trial
 from evenmatch.simulation.compiled.tickets import play
@@ -161,9 +161,9 @@ def test_when_the_limit_grows_those_who_wait_are_asked_again() -> None:
 
 def test_whose_patience_has_ended_waits_in_no_trial() -> None:
     trial = Trial(Balance(queue_of(1), "imbalance_threshold"), 0.5, wait_max=10.0)
-    trial.arrive(Entry(1.0, 0.0, 1, 1, ""))
-    trial.arrive(Entry(1.0, 10.0, 2, 1, ""))
-    trial.arrive(Entry(1.25, 19.0, 3, 1, ""))
+    trial.arrive(BalanceEntry(1.0, 0.0, 1, 1, ""))
+    trial.arrive(BalanceEntry(1.0, 10.0, 2, 1, ""))
+    trial.arrive(BalanceEntry(1.25, 19.0, 3, 1, ""))
     sums = trial.memory()["sums"]
     # After each arrival one, one and nobody waited; at last two played who were .25 apart.
     assert sums == pytest.approx([3.0, 2.0, 0.25, 0.0], abs=0.02)
@@ -173,7 +173,7 @@ def test_whose_patience_has_ended_waits_in_no_trial() -> None:
 def test_a_trial_drops_the_longest_waiting_when_too_many_wait() -> None:
     trial = Trial(Balance(queue_of(1), "imbalance_threshold"), 0.0, wait_max=math.inf)
     for number in range(HELD_MAX + 20):
-        trial.arrive(Entry(float(number), float(number), number, 1, ""))
+        trial.arrive(BalanceEntry(float(number), float(number), number, 1, ""))
     held = trial.memory()["held"]
     assert len(held) == HELD_MAX  # type: ignore[arg-type]
     assert held[-1][0] == HELD_MAX + 19  # type: ignore[index]

@@ -12,7 +12,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.multi_queue import MultiQueue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import Outcome, play
+from evenmatch.simulation.compiled.tickets import CompiledResult, play
 from evenmatch.solvers.steps.multi_queue import best_brackets
 from evenmatch.testing import queue, rule, ticket
 from evenmatch.theory.schlup import multi_queue_cost, r_opt
@@ -140,7 +140,7 @@ def test_brackets_widen_when_arrivals_become_rare() -> None:
     assert made == 1
 
 
-def run(spec: str, k: int, criteria: int, rate: float, seed: int) -> Outcome:
+def run(spec: str, k: int, criteria: int, rate: float, seed: int) -> CompiledResult:
     """Let 1,000 uniform players come to a queue with bots."""
     given_queue = Queue(
         "main",

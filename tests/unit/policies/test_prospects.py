@@ -8,7 +8,7 @@ import pytest
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.batching import Roster
+from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.policies.shared.prospects import LOOKS, SLOPE_FIRST, Prospects, prospects_of
 from evenmatch.policies.shared.start_rule import tentative_of
 from evenmatch.policies.shared.tentative import SearchingMatcher
@@ -27,7 +27,7 @@ def crowd(count: int, rating: float = 500.0, *, first: int = 1) -> list[Ticket]:
 
 
 def prospects_among(tickets: list[Ticket], queue: Queue = TWOS) -> np.ndarray:
-    roster = Roster(queue)
+    roster = WaitingPlayers(queue)
     for each in tickets:
         roster.enter(each)
     return prospects_of(roster.batch(tickets, 0.0))

@@ -10,7 +10,7 @@ from evenmatch.ratings.elo import Elo
 from evenmatch.ratings.encounters import find_encounters
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.glicko2 import Glicko2
-from evenmatch.ratings.outcomes import MatchTable, Outcomes, duels, team_matches
+from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches
 from evenmatch.ratings.weng_lin import WengLin
 
 SYSTEMS = [Elo(), Glicko(), Glicko2(), WengLin()]
@@ -26,7 +26,7 @@ def one_match(
     ranks: list[float],
     quits: list[bool] | None = None,
     wide: bool = False,
-) -> Outcomes:
+) -> PeriodOutcomes:
     flat = [player for team in teams for player in team]
     return team_matches(
         MatchTable(flat, [len(team) for team in teams], [len(teams)], ranks, quits, [wide])

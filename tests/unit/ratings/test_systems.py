@@ -12,7 +12,7 @@ from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.glicko2 import Glicko2
-from evenmatch.ratings.outcomes import MatchTable, Outcomes, duels, team_matches
+from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches
 from evenmatch.ratings.volatility import solve_volatility
 from evenmatch.ratings.weng_lin import WengLin
 
@@ -25,7 +25,9 @@ EXAMPLE = Ratings(
 EXAMPLE_MATCHES = duels([0, 0, 0], [1, 2, 3], [1.0, 0.0, 0.0])
 
 
-def random_period(seed: int, players: int = 30, matches: int = 200) -> tuple[Ratings, Outcomes]:
+def random_period(
+    seed: int, players: int = 30, matches: int = 200
+) -> tuple[Ratings, PeriodOutcomes]:
     rng = np.random.default_rng(seed)
     ratings = Ratings(
         rng.normal(1500, 300, players),
@@ -37,7 +39,7 @@ def random_period(seed: int, players: int = 30, matches: int = 200) -> tuple[Rat
     return ratings, duels(first, second, rng.choice([0.0, 0.5, 1.0], matches))
 
 
-def opponents_of(player: int, outcomes: Outcomes) -> list[tuple[int, float]]:
+def opponents_of(player: int, outcomes: PeriodOutcomes) -> list[tuple[int, float]]:
     return [
         (int(outcomes.player[rival]), float(score))
         for seat, rival, score in zip(

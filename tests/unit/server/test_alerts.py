@@ -19,15 +19,15 @@ from evenmatch.cli.main import COMMANDS
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable, PolicyError
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
-from evenmatch.model.inputs import ReadyCheck as Confirm
 from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
-from evenmatch.model.scenario import Limits, ServerSettings
+from evenmatch.model.scenario import ServerLimits, ServerSettings
 from evenmatch.server.http.app import App
 from evenmatch.server.http.openapi.document import openapi_document
 from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import new_ticket
@@ -63,7 +63,7 @@ class Journal(MemoryJournal):
 class World:
     """A server that runs, and what is asked of it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ShardPlan) -> None:
         self.journal = Journal()
         self.parts: Parts = assemble(plan, self.journal)
         self.runtime = self.parts.runtime
@@ -96,12 +96,12 @@ class World:
 Scene = Callable[[World], Awaitable[None]]
 
 
-def happened(alert: str, scene: Scene, plan: Plan | None = None) -> None:
+def happened(alert: str, scene: Scene, plan: ShardPlan | None = None) -> None:
     """Assert that an alert is silent before a scene, and fires after it."""
 
     async def main() -> None:
         async with asyncio.timeout(20.0):
-            world = World(plan or Plan((DUEL,)))
+            world = World(plan or ShardPlan((DUEL,)))
             await world.runtime.start()
             await world.enqueue("calm", "calmer")
             calm = world.scrape()
@@ -156,7 +156,7 @@ def test_commands_of_the_runbook_exist() -> None:
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
     async def main() -> None:
-        world = World(Plan((DUEL,), data=tmp_path))
+        world = World(ShardPlan((DUEL,), data=tmp_path))
         await world.runtime.start()
         await world.call("GET", "/healthz")
         there = set(world.scrape())
@@ -172,7 +172,7 @@ def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
 
 def test_nobody_is_woken_when_all_is_well(tmp_path: Path) -> None:
     async def main() -> None:
-        world = World(Plan((DUEL,), data=tmp_path))
+        world = World(ShardPlan((DUEL,), data=tmp_path))
         await world.runtime.start()
         before = world.scrape()
         await world.enqueue("a", "b", "c")
@@ -234,7 +234,7 @@ def test_players_whom_a_rule_keeps_apart() -> None:
     async def scene(world: World) -> None:
         await world.enqueue(*(f"p{number}" for number in range(20)))
 
-    happened("EvenmatchNoMatches", scene, Plan((apart,)))
+    happened("EvenmatchNoMatches", scene, ShardPlan((apart,)))
 
 
 def test_somebody_waits_too_long() -> None:
@@ -253,7 +253,7 @@ def test_many_tickets_expire() -> None:
         await until(lambda: not world.runtime.engine.tables.waiting)
         await until(lambda: not world.parts.statistics.waiting("duel"))
 
-    happened("EvenmatchManyExpire", scene, Plan((short,)))
+    happened("EvenmatchManyExpire", scene, ShardPlan((short,)))
 
 
 async def answer_all(world: World, declining: float, rng: np.random.Generator) -> None:
@@ -276,9 +276,9 @@ async def answer_all(world: World, declining: float, rng: np.random.Generator) -
         await world.runtime.ask(kind(world.runtime.now(), match_id, open_[0]))
 
 
-def team_plan() -> Plan:
+def team_plan() -> ShardPlan:
     accept = ReadyCheck(seconds=600.0, repair=600.0, cooldowns=())
-    return Plan((Queue("duel", format=Format((5, 5)), policy="greedy", accept=accept),))
+    return ShardPlan((Queue("duel", format=Format((5, 5)), policy="greedy", accept=accept),))
 
 
 async def propose(world: World, matches: int) -> None:
@@ -339,7 +339,7 @@ def test_queue_that_stands_still() -> None:
         await world.enqueue(*"abcd")
         world.runtime.clock = Clock(world.runtime.now() + 151.0)
 
-    happened("EvenmatchQueueStandsStill", scene, Plan((waits,)))
+    happened("EvenmatchQueueStandsStill", scene, ShardPlan((waits,)))
 
 
 def test_loop_that_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,7 +358,7 @@ def test_policy_that_decides_for_too_long() -> None:
 
 
 def test_requests_that_are_turned_away() -> None:
-    limits = Limits(pool_max=2)
+    limits = ServerLimits(pool_max=2)
     apart = msgspec.structs.replace(DUEL, rules=(Rule("same", "mode"),))
 
     async def scene(world: World) -> None:
@@ -366,7 +366,9 @@ def test_requests_that_are_turned_away() -> None:
         statuses = [await world.call("POST", "/v1/tickets", body % n) for n in range(51)]
         assert set(statuses) <= {429, 503}
 
-    happened("EvenmatchOverloaded", scene, Plan((apart,), settings=ServerSettings(limits=limits)))
+    happened(
+        "EvenmatchOverloaded", scene, ShardPlan((apart,), settings=ServerSettings(limits=limits))
+    )
 
 
 def test_caller_that_loops() -> None:
@@ -393,7 +395,7 @@ def test_disk_that_is_almost_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     async def scene(world: World) -> None:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1e12, 1e12 - 1e9, 1e9))
 
-    happened("EvenmatchDiskFull", scene, Plan((DUEL,), data=tmp_path))
+    happened("EvenmatchDiskFull", scene, ShardPlan((DUEL,), data=tmp_path))
 
 
 def test_snapshots_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Allocation, ServerSettings
 from evenmatch.server.allocation import allocations
 from evenmatch.server.allocation.hooks import Hook, NoServer, signature
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from tests.unit.server.test_app import call, pair, play
 from tests.waiting import GIVE_UP
@@ -130,7 +130,7 @@ async def world(stand_in: StandIn, journal: MemoryJournal | None = None, **hook:
     path = hook.pop("path", "/find")
     given = {"kind": "webhook", "timeout": 0.3, "retries": 2, **hook}
     fleet = Allocation("fleet", url=f"http://127.0.0.1:{port}{path}", **given)
-    plan = Plan((DUEL,), settings=ServerSettings(allocation=(fleet,)))
+    plan = ShardPlan((DUEL,), settings=ServerSettings(allocation=(fleet,)))
     parts = assemble(plan, journal or MemoryJournal())
     await parts.runtime.start()
     try:
@@ -436,7 +436,9 @@ class TestConfiguration:
     def test_without_the_file_of_its_secret_is_refused(self) -> None:
         hook = Allocation("fleet", "webhook", "http://x", secret_file="/nowhere/secret")
         with pytest.raises(ConfigError, match="secret_file: /nowhere/secret cannot be read"):
-            assemble(Plan((DUEL,), settings=ServerSettings(allocation=(hook,))), MemoryJournal())
+            assemble(
+                ShardPlan((DUEL,), settings=ServerSettings(allocation=(hook,))), MemoryJournal()
+            )
 
 
 def test_order_dropped_before_it_began_leaves_its_place_to_others() -> None:

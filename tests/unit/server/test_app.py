@@ -16,9 +16,9 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.http.app import App, Hosts
+from evenmatch.server.http.app import AllowedHosts, App
 from evenmatch.server.http.responses import Message
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views.followers import Follower
 
@@ -34,7 +34,7 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 
 async def started(*queues: Queue, journal: MemoryJournal | None = None) -> Parts:
-    parts = assemble(Plan(queues, settings=ServerSettings()), journal or MemoryJournal())
+    parts = assemble(ShardPlan(queues, settings=ServerSettings()), journal or MemoryJournal())
     await parts.runtime.start()
     return parts
 
@@ -207,11 +207,11 @@ def test_queue_that_stopped_says_why() -> None:
 
 
 def test_hosts_of_origins_are_welcome() -> None:
-    hosts = Hosts(("https://game.example",))
+    hosts = AllowedHosts(("https://game.example",))
     assert hosts.admit(b"game.example:8080")
     assert hosts.admit(b"127.0.0.1:8080")
     assert not hosts.admit(b"evil.example")
-    assert Hosts(("*",)).admit(b"evil.example")
+    assert AllowedHosts(("*",)).admit(b"evil.example")
 
 
 def test_client_outlives_a_server_that_is_overloaded() -> None:

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 
 from evenmatch.server.runtime import serving
-from evenmatch.server.runtime.serving import Place, warn_of_clear_keys
+from evenmatch.server.runtime.serving import ListenOptions, warn_of_clear_keys
 
 PEM = Path("server.pem")
 
@@ -29,7 +29,7 @@ def test_keys_in_the_clear_are_warned_of(
 ) -> None:
     log = Mock()
     monkeypatch.setattr(serving, "log", log)
-    warn_of_clear_keys(Place(host, 8080, None, False, certificate, certificate))
+    warn_of_clear_keys(ListenOptions(host, 8080, None, False, certificate, certificate))
     assert log.warning.called == is_warned
     if is_warned:
         assert log.warning.call_args.args == ("keys_in_the_clear",)

@@ -25,7 +25,7 @@ from evenmatch.server.http.responses import Message
 from evenmatch.server.operations.versions import changeable
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import ConfigFrom, Plan
+from evenmatch.server.runtime.recovery import ConfigFrom, ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views.switchback_schedule import as_played
 
@@ -53,14 +53,14 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-def plan_of(text: str, folder: Path | None = None, config_from: ConfigFrom = "auto") -> Plan:
+def plan_of(text: str, folder: Path | None = None, config_from: ConfigFrom = "auto") -> ShardPlan:
     """Return the plan of a start with this CONFIG file."""
     document = tomllib.loads(text)
     queues, settings, seed = server_of(document)
     file = None if folder is None else folder / "config.toml"
     if file is not None:
         file.write_text(text)
-    return Plan(
+    return ShardPlan(
         queues,
         seed,
         settings,
@@ -71,7 +71,7 @@ def plan_of(text: str, folder: Path | None = None, config_from: ConfigFrom = "au
     )
 
 
-async def started(plan: Plan, journal: MemoryJournal | None = None) -> Parts:
+async def started(plan: ShardPlan, journal: MemoryJournal | None = None) -> Parts:
     parts = assemble(plan, journal or MemoryJournal())
     await parts.runtime.start()
     return parts

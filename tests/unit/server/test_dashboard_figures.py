@@ -28,7 +28,7 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, WaitingCounts, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
-from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
+from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, ChartHistory
 from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown, names_of
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import builders
@@ -265,7 +265,7 @@ def test_columns_exist_for_any_skills(skills: list[float]) -> None:
 
 
 def test_history_is_bounded_and_sums_ten_ticks() -> None:
-    history = History()
+    history = ChartHistory()
     row = [1.0] * len(COLUMNS)
     for tick in range(5_000):
         history.push(tick, row)

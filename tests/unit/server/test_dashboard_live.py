@@ -10,8 +10,8 @@ import pytest
 from evenmatch.errors import UnknownQueue
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.accept import ReadyCheck
+from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.inputs import ReadyCheck as Answer
 from evenmatch.model.queue import Criterion, Queue, Sample, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.dashboard import live
@@ -21,7 +21,7 @@ from evenmatch.server.dashboard.routes import PACKAGE
 from evenmatch.server.http.app import App
 from evenmatch.server.http.pages import files_of
 from evenmatch.server.http.responses import Message
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views.followers import Follower
 from evenmatch.testing import builders
@@ -40,7 +40,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(20.0):
-            parts = assemble(Plan((DUEL, SLOW), settings=ServerSettings()), MemoryJournal())
+            parts = assemble(ShardPlan((DUEL, SLOW), settings=ServerSettings()), MemoryJournal())
             await parts.runtime.start()
             await scene(parts)
             await parts.runtime.stop()

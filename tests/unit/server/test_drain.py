@@ -10,14 +10,14 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 
 
 def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(20.0):
-            parts = assemble(Plan((Queue(name="duel", policy="greedy"),)), MemoryJournal())
+            parts = assemble(ShardPlan((Queue(name="duel", policy="greedy"),)), MemoryJournal())
             await parts.runtime.start()
             await scene(parts)
             await parts.runtime.stop()

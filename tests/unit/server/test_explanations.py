@@ -9,8 +9,8 @@ import pytest
 from evenmatch.explain import explanations as told
 from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.model.inputs import Accept as Accepting
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
-from evenmatch.model.inputs import ReadyCheck as Accepting
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player

@@ -14,7 +14,7 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.server.runtime import runtime as runtime_module
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import assemble
 from evenmatch.server.runtime.workers import Workers, cores
@@ -22,7 +22,7 @@ from tests.shuffles import Pairing
 from tests.unit.server.test_runtime import FailingJournal, enqueue, play, until
 
 SHUFFLES = Queue(name="duel", policy="tests.shuffles.Shuffles:every=0.05,parts=4")
-PLAN = Plan((SHUFFLES,))
+PLAN = ShardPlan((SHUFFLES,))
 
 
 class Gate:

@@ -13,8 +13,8 @@ from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.lag import INTERVAL, READ_MOST, Lag, Recent
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.lag import INTERVAL, READ_MOST, Lag, RecentDurations
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 
 CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=10.0, cooldowns=()))
@@ -81,7 +81,7 @@ def play(scene: Callable[[World], Awaitable[None]], *, speed: float = 1.0) -> No
         async with asyncio.timeout(20.0):
             journal = Journal()
             settings = msgspec.structs.replace(ServerSettings(), clock_speed=speed)
-            parts = assemble(Plan((CHECKED, WATCHED), settings=settings), journal)
+            parts = assemble(ShardPlan((CHECKED, WATCHED), settings=settings), journal)
             await parts.runtime.start()
             parts.runtime.lag.end()
             world = World(parts)
@@ -195,7 +195,7 @@ def test_heartbeats_that_lie_in_the_sockets_are_read_before_anybody_is_judged() 
 
 
 def test_recent_forgets_what_is_long_ago() -> None:
-    recent = Recent(60.0, 0.1)
+    recent = RecentDurations(60.0, 0.1)
     recent.add(0.0, 0.05)
     recent.add(1.0, 2.0)
     recent.add(30.0, 0.2)

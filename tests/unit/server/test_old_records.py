@@ -10,12 +10,12 @@ from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
-from evenmatch.server.runtime.recovery import Plan, recover
+from evenmatch.server.runtime.recovery import ShardPlan, recover
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.testing import new_ticket
 
 DAY = 86_400.0
-PLAN = Plan((Queue("duel"),), settings=ServerSettings(keep_days=2.0))
+PLAN = ShardPlan((Queue("duel"),), settings=ServerSettings(keep_days=2.0))
 
 
 class Wall:

@@ -14,7 +14,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 
 DUEL = Queue(name="duel", rating="glicko2", exclusive_match=True)
@@ -66,7 +66,7 @@ def play(act: Callable[[Scene], Awaitable[None]], *queues: Queue) -> None:
 
     async def bounded() -> None:
         async with asyncio.timeout(20.0):
-            parts = assemble(Plan(queues or (DUEL, CALM)), MemoryJournal())
+            parts = assemble(ShardPlan(queues or (DUEL, CALM)), MemoryJournal())
             await parts.runtime.start()
             await act(Scene(parts))
             await parts.runtime.stop()
@@ -273,7 +273,7 @@ def test_ratings_survive_a_restart() -> None:
         journal = MemoryJournal()
         seen = []
         for _ in range(2):
-            parts = assemble(Plan((DUEL,)), journal)
+            parts = assemble(ShardPlan((DUEL,)), journal)
             await parts.runtime.start()
             at_work = Scene(parts)
             if not seen:

@@ -14,7 +14,7 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.routes import join_ticket
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views import heartbeats as presence_module
 from evenmatch.server.views.followers import Follower
@@ -39,7 +39,7 @@ class House:
 
     @classmethod
     async def open(cls, journal: MemoryJournal | None = None) -> "House":
-        plan = Plan((WATCHED, CALM, DUEL, BRIEF), settings=ServerSettings())
+        plan = ShardPlan((WATCHED, CALM, DUEL, BRIEF), settings=ServerSettings())
         parts = assemble(plan, journal or MemoryJournal())
         await parts.runtime.start()
         return cls(parts)

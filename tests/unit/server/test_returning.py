@@ -14,7 +14,7 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.routes import join_ticket
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views.followers import Follower
 from tests.unit.server.test_app import call
@@ -36,7 +36,7 @@ class House:
 
     async def start(self, away: float = 0.0) -> None:
         """Start, with the pause of a server that was away for so long."""
-        plan = Plan((DUEL, TWOS), settings=self._settings)
+        plan = ShardPlan((DUEL, TWOS), settings=self._settings)
         self.parts = assemble(plan, self._journal)
         runtime = self.parts.runtime
         wall = runtime.wall

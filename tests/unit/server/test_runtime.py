@@ -23,13 +23,13 @@ from evenmatch.server.runtime import recovery as recovery_module
 from evenmatch.server.runtime import runtime as runtime_module
 from evenmatch.server.runtime import serving
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Parts, assemble
 from tests.waiting import turns, until
 
 DUEL = Queue(name="duel", policy="greedy")
-PLAN = Plan((DUEL,), settings=ServerSettings())
+PLAN = ShardPlan((DUEL,), settings=ServerSettings())
 
 
 class FailingJournal(MemoryJournal):
@@ -88,7 +88,7 @@ def test_changed_configuration_is_one_record() -> None:
         await runtime.start()
         await runtime.stop()
         journal = journal.reopen()
-        runtime = Runtime(Plan((DUEL, Queue(name="other"))), journal)
+        runtime = Runtime(ShardPlan((DUEL, Queue(name="other"))), journal)
         await runtime.start()
         assert list(runtime.engine.tables.queues) == ["duel", "other"]
         assert (runtime.engine.tables.sequence, runtime.engine.tables.version) == (2, 2)
@@ -200,7 +200,7 @@ def test_policy_that_fails_by_its_own_timer_is_logged_at_once_and_with_its_trace
 
     async def scene() -> None:
         queues = (Queue(name="first", policy="greedy"), Queue(name="second", policy="greedy"))
-        runtime = Runtime(Plan(queues), MemoryJournal())
+        runtime = Runtime(ShardPlan(queues), MemoryJournal())
         await runtime.start()
         # The later queue first: what was logged already must not stand for what is new.
         for name in ("second", "first"):
@@ -280,7 +280,7 @@ def test_snapshot_and_tail_rebuild_the_same_state() -> None:
 
 def test_deadline_is_met_without_any_request() -> None:
     async def scene() -> None:
-        runtime = Runtime(Plan((Queue(name="duel", wait_max=0.1),)), MemoryJournal())
+        runtime = Runtime(ShardPlan((Queue(name="duel", wait_max=0.1),)), MemoryJournal())
         await runtime.start()
         ticket = (await enqueue(runtime, "ada"))[0]
         while (view := await runtime.look(lambda engine: engine.view(ticket))).state == "waiting":
@@ -562,10 +562,10 @@ def test_queue_in_which_tickets_wait_is_dropped_only_on_request(
         journal = journal.reopen()
         other = (Queue(name="other"),)
         with pytest.raises(ConfigError, match=r"duel \(1 waiting\).*--drop-queues"):
-            await Runtime(Plan(other), journal).start()
+            await Runtime(ShardPlan(other), journal).start()
         journal = journal.reopen()
         assert (await journal.last("s0"))[0] == 2
-        runtime = Runtime(Plan(other, drop_queues=True), journal)
+        runtime = Runtime(ShardPlan(other, drop_queues=True), journal)
         await runtime.start()
         view = await runtime.look(lambda engine: engine.view("s0-1"))
         assert (view.state, view.reason) == ("expired", "queue_changed")

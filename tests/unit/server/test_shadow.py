@@ -19,7 +19,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
 from evenmatch.ratings.periods import rate_period
-from evenmatch.server.runtime.recovery import Plan, resolve
+from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views import shadow_thread as shadows_module
 from evenmatch.server.views.ledger import figures_of
@@ -206,7 +206,7 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 
 async def started(queue: Queue) -> Parts:
-    parts = assemble(Plan((queue,)), MemoryJournal())
+    parts = assemble(ShardPlan((queue,)), MemoryJournal())
     await parts.runtime.start()
     return parts
 

@@ -13,7 +13,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
 from evenmatch.server.views.standstill import SECONDS_LEAST, TIMES_USUAL, Standstills
 
@@ -31,7 +31,7 @@ class World:
     """A server whose time passes when it is told to."""
 
     def __init__(self, *queues: Queue) -> None:
-        self.parts = assemble(Plan(queues, settings=ServerSettings()), MemoryJournal())
+        self.parts = assemble(ShardPlan(queues, settings=ServerSettings()), MemoryJournal())
         self.runtime = self.parts.runtime
         self.standstills = Standstills(self.runtime, self.parts.statistics)
         self._now = 0.0

@@ -17,7 +17,7 @@ from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.switchback import Switchback
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.runtime.recovery import Plan, resolve
+from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.services import assemble
 from evenmatch.server.views.switchback import Switchbacks
 from evenmatch.server.views.switchback_schedule import arm_of, as_played, next_turn
@@ -64,7 +64,7 @@ def test_policy_in_force_and_the_next_turn_follow_engine_time() -> None:
 def test_turn_of_a_server_is_one_record_and_a_restart_knows_whose_turn_it_is() -> None:
     async def scene() -> None:
         journal = MemoryJournal()
-        parts = assemble(Plan((DUEL,)), journal)
+        parts = assemble(ShardPlan((DUEL,)), journal)
         runtime = parts.runtime
         await runtime.start()
         sequence, version = runtime.engine.tables.sequence, runtime.engine.tables.version
@@ -82,7 +82,7 @@ def test_turn_of_a_server_is_one_record_and_a_restart_knows_whose_turn_it_is() -
         assert (tables.sequence, tables.version) == (sequence + 1, version)
         assert tables.queues["duel"].policy == TURNS.policies[1 - first]
         await runtime.stop()
-        parts = assemble(Plan((DUEL,)), journal.reopen())
+        parts = assemble(ShardPlan((DUEL,)), journal.reopen())
         await parts.runtime.start()
         tables = parts.runtime.engine.tables
         assert tables.queues["duel"].policy == TURNS.policies[1 - first]

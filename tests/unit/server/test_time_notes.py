@@ -12,7 +12,7 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.time_notes import FILE_NAME, TimeNote, TimeNotes
 from tests.waiting import until
@@ -29,7 +29,7 @@ class World:
 
     async def start(self) -> Runtime:
         journal = SqliteJournal.open(self.folder)
-        plan = Plan((QUEUE,), data=self.folder)
+        plan = ShardPlan((QUEUE,), data=self.folder)
         runtime = Runtime(plan, journal, wall=lambda: time.time() + self.seconds)
         await runtime.start()
         runtime.clock = Clock(runtime.now(), monotonic=lambda: self.seconds)

@@ -12,7 +12,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, JobResult
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.views.timings import AGAIN_AND_AGAIN, RECENT_SECONDS, Timings, queue_of
 from tests.unit.server.promql import scrape
@@ -75,7 +75,7 @@ def test_decision_takes_what_letting_in_and_out_took_too() -> None:
 
 def serve(scene: Any, *queues: Queue) -> None:
     async def main() -> None:
-        parts = assemble(Plan(queues or (DUEL,)), MemoryJournal())
+        parts = assemble(ShardPlan(queues or (DUEL,)), MemoryJournal())
         await parts.runtime.start()
         await scene(parts)
         await parts.runtime.stop()

@@ -12,7 +12,7 @@ from evenmatch.journals.base import Segment
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.queue import Queue
 from evenmatch.server.runtime.games import Games, game
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from tests.callers import add_key
 from tests.waiting import turns
@@ -22,7 +22,7 @@ QUEUE = Queue(name="duel", policy="greedy")
 
 def start(folder: Path, *, may_be_open: bool = False) -> bool:
     """Start a server on a folder, as `serve` does, and end it; return whether it has keys."""
-    plan = game(Plan((QUEUE,), data=folder, may_be_open=may_be_open)).plan
+    plan = game(ShardPlan((QUEUE,), data=folder, may_be_open=may_be_open)).plan
 
     async def scene() -> None:
         runtime = Runtime(plan, SqliteJournal.open(folder))
@@ -42,7 +42,7 @@ def add_while_running(folder: Path, *, fails: int = 0) -> None:
     """
 
     async def scene() -> None:
-        games = Games([game(Plan((QUEUE,), data=folder))], snapshot_every=100)
+        games = Games([game(ShardPlan((QUEUE,), data=folder))], snapshot_every=100)
         (parts,) = games.parts
         await games.start()
         add_key(folder)
@@ -105,7 +105,7 @@ def test_journal_knows_of_the_first_key_at_once(
 
 def test_shard_is_rebuilt_after_its_first_key(tmp_path: Path) -> None:
     async def scene() -> None:
-        games = Games([game(Plan((QUEUE,), data=tmp_path))], snapshot_every=100)
+        games = Games([game(ShardPlan((QUEUE,), data=tmp_path))], snapshot_every=100)
         await games.start()
         runtime = games.parts[0].runtime
         add_key(tmp_path)

@@ -16,7 +16,7 @@ from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.simulation.arrivals import tables
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
-from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, Row
+from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, RowPlace
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
@@ -50,9 +50,11 @@ class TestTimes:
         assert found.offset == 1000.0
         columns = {"at": "at", "leaves_at": "leaves_at"}
         assert list(found) == [
-            Arrival(0.5, NewTicket((Player("0"),), id="0"), 10.5, Row("a.csv", 2, columns=columns)),
             Arrival(
-                1.25, NewTicket((Player("1"),), id="1"), None, Row("a.csv", 3, columns=columns)
+                0.5, NewTicket((Player("0"),), id="0"), 10.5, RowPlace("a.csv", 2, columns=columns)
+            ),
+            Arrival(
+                1.25, NewTicket((Player("1"),), id="1"), None, RowPlace("a.csv", 3, columns=columns)
             ),
         ]
 

@@ -10,7 +10,7 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import ArrivalClass, Arrivals
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
-from evenmatch.simulation.arrivals.drift import Lines, inverse_of_lines
+from evenmatch.simulation.arrivals.drift import RateLines, inverse_of_lines
 from evenmatch.simulation.arrivals.stream import Arrival
 
 SEED = 20
@@ -34,7 +34,7 @@ def test_amount_moves_along_straight_lines_and_stays_at_the_last() -> None:
 
 
 def test_lines_of_all_classes_agree_with_each_class() -> None:
-    lines = Lines([RISING, FALLING])
+    lines = RateLines([RISING, FALLING])
     times = np.linspace(0.0, 4000.0, 41)
     expected = [[each.amount(at) for at in times.tolist()] for each in (RISING, FALLING)]
     assert lines.amounts(times) == pytest.approx(np.array(expected))
@@ -48,7 +48,7 @@ def test_inverse_is_where_the_integral_of_the_rates_reaches_a_number() -> None:
     )
     inverse = inverse_of_lines(classes)
     fine = np.linspace(0.0, 60.0, 600_001)
-    rates = Lines(classes).amounts(fine).sum(axis=0)
+    rates = RateLines(classes).amounts(fine).sum(axis=0)
     steps = (rates[:-1] + rates[1:]) / 2.0 * np.diff(fine)
     reached = np.concatenate([[0.0], np.cumsum(steps)])
     points = np.array([0.1, 1.0, 7.5, 12.0, 12.6, 13.0, 30.0, 100.0])

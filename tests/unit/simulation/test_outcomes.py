@@ -9,7 +9,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import Outcomes, Scenario
+from evenmatch.model.scenario import OutcomeModel, Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.outcomes import draw_ranks, rank_correlation
@@ -90,7 +90,7 @@ def test_players_need_a_true_skill() -> None:
 
 def test_chance_of_two_teams_is_that_of_the_logistic_curve() -> None:
     # 20,000 draws: a standard error of 0.0034 at most; four of them are allowed.
-    rng, model = np.random.default_rng(1), Outcomes()
+    rng, model = np.random.default_rng(1), OutcomeModel()
     for gap in (0.0, 100.0, 400.0):
         won = sum(draw_ranks((gap, 0.0), model, rng) == (1, 2) for _ in range(20_000))
 
@@ -98,14 +98,14 @@ def test_chance_of_two_teams_is_that_of_the_logistic_curve() -> None:
 
 
 def test_first_of_three_is_chosen_in_proportion_to_strength() -> None:
-    rng, model = np.random.default_rng(2), Outcomes()
+    rng, model = np.random.default_rng(2), OutcomeModel()
     first = [draw_ranks((400.0, 0.0, 0.0), model, rng).index(1) for _ in range(20_000)]
 
     assert first.count(0) / 20_000 == pytest.approx(10.0 / 12.0, abs=0.014)
 
 
 def test_draws_have_their_share() -> None:
-    rng, model = np.random.default_rng(3), Outcomes(draws=0.25)
+    rng, model = np.random.default_rng(3), OutcomeModel(draws=0.25)
     drawn = sum(draw_ranks((900.0, 0.0), model, rng) == (1, 1) for _ in range(20_000))
 
     assert drawn / 20_000 == pytest.approx(0.25, abs=0.014)

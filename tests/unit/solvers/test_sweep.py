@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.solvers.index.sweep import STRIP_MAX, Entry, Sweep
+from evenmatch.solvers.index.sweep import STRIP_MAX, IndexedItem, SweepIndex
 
 Point = tuple[float, ...]
 
@@ -14,8 +14,8 @@ class Model:
     """The sweep next to a list that is searched from end to end."""
 
     def __init__(self, axes: int) -> None:
-        self.sweep: Sweep[str] = Sweep(axes)
-        self.entries: dict[str, Entry[str]] = {}
+        self.sweep: SweepIndex[str] = SweepIndex(axes)
+        self.entries: dict[str, IndexedItem[str]] = {}
 
     def insert(self, name: str, values: Point, age: int) -> None:
         self.entries[name] = self.sweep.insert(values, age, name)

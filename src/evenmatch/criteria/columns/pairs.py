@@ -15,7 +15,7 @@ import numpy as np
 
 from evenmatch.criteria.base import Comparison
 from evenmatch.criteria.columns.expansions import inverse_table
-from evenmatch.criteria.rules import PERCENTILE_DIGITS, Limit, Rules
+from evenmatch.criteria.rules import PERCENTILE_DIGITS, RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.queue import NUMERIC
 from evenmatch.model.ticket import Ticket, attribute_of
@@ -51,7 +51,7 @@ class PairTable:
         """Return whether columns have told all there is to tell of the tickets seen so far."""
         return self.is_exact_beside(())
 
-    def is_exact_beside(self, told: Sequence[Limit]) -> bool:
+    def is_exact_beside(self, told: Sequence[RuleLimit]) -> bool:
         """Return the same where something else tells what some rules say."""
         is_whole = not self._sides_count and all(each in told for each in self._untold)
         return is_whole and all(each.is_exact for each in self._told)
@@ -89,7 +89,7 @@ class PairTable:
 class _Told:
     """One rule on columns."""
 
-    def __init__(self, limit: Limit, rules: Rules) -> None:
+    def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         rule = limit.rule
         self._limit = limit
         self._is_word = rule.kind == "same"
@@ -125,7 +125,7 @@ class _Told:
         return self._when(gaps.ravel()).reshape(gaps.shape)
 
 
-def _is_told(limit: Limit, rules: Rules) -> bool:
+def _is_told(limit: RuleLimit, rules: Rules) -> bool:
     rule = limit.rule
     if rule.kind == "same":
         return True
@@ -133,7 +133,7 @@ def _is_told(limit: Limit, rules: Rules) -> bool:
     return rule.kind in kinds and rule.unit != "relative"
 
 
-def _says_nothing(limit: Limit, rules: Rules) -> bool:
+def _says_nothing(limit: RuleLimit, rules: Rules) -> bool:
     """Return whether a rule says nothing about two tickets of many."""
     if rules.queue.format.is_duel or _is_told(limit, rules):
         return False

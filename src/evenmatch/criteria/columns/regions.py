@@ -13,7 +13,7 @@ import numpy as np
 
 from evenmatch.criteria.columns.expansions import inverse_table
 from evenmatch.criteria.kinds.latency import Latency, worst_of
-from evenmatch.criteria.rules import Limit, Rules
+from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.ticket import Ticket
 
@@ -45,7 +45,7 @@ class RegionTable:
         return bool(self._limits) and not self._is_full
 
     @property
-    def told(self) -> Sequence[Limit]:
+    def told(self) -> Sequence[RuleLimit]:
         """Return the rules of which it tells all."""
         return self._rules if self.says_something else ()
 
@@ -101,13 +101,13 @@ class RegionTable:
 class _Told:
     """One rule on latencies."""
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: RuleLimit) -> None:
         self.attribute = limit.rule.attribute
         self.accepts_for_all = limit.rule.accept == "either"
         self.when: Callable[[Floats], Floats] = inverse_table(limit.rule.limit, limit.rule.expand)
 
 
-def _is_told(limit: Limit, rules: Rules) -> bool:
+def _is_told(limit: RuleLimit, rules: Rules) -> bool:
     compared = limit.comparison
     return (
         isinstance(compared, Latency)

@@ -19,7 +19,7 @@ from evenmatch.criteria.columns.expansions import inverse_table
 from evenmatch.criteria.columns.pairs import CODE_BYTES, PERCENTILE_SLACK
 from evenmatch.criteria.kinds.latency import Latency, known_of
 from evenmatch.criteria.kinds.words import Overlap, elements
-from evenmatch.criteria.rules import Limit, Rules
+from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.queue import NUMERIC
 from evenmatch.model.ticket import Ticket, attribute_of
@@ -42,12 +42,12 @@ class JointTable:
 
     def __init__(self, rules: Rules) -> None:
         self._extents: list[_Extent] = []
-        self.places: list[Places] = []
+        self.places: list[CommonPlaces] = []
         self.is_whole = True
         """Whether no rule is left of which two tickets may break what columns do not tell."""
         for limit in rules.known:
             if _is_placed(limit):
-                self.places.append(Places(limit, rules))
+                self.places.append(CommonPlaces(limit, rules))
             elif _is_extent(limit, rules):
                 self._extents.append(_Extent(limit, rules))
             elif not _says_nothing(limit, rules):
@@ -88,7 +88,7 @@ class JointTable:
         return at
 
 
-class Places:
+class CommonPlaces:
     """A rule that all players meet at one place: a region, or a word that all have.
 
     Args:
@@ -96,7 +96,7 @@ class Places:
         rules: Of the queue.
     """
 
-    def __init__(self, limit: Limit, rules: Rules) -> None:
+    def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         self._limit = limit
         self._is_word = isinstance(limit.comparison, Overlap)
         self.unknown = 1.0 if self._is_word else math.inf
@@ -148,7 +148,7 @@ class Places:
 class _Extent:
     """A rule on the least and the largest number of a set, or on whether words are equal."""
 
-    def __init__(self, limit: Limit, rules: Rules) -> None:
+    def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         rule = limit.rule
         self._limit = limit
         self._is_word = rule.kind == "same"
@@ -186,20 +186,20 @@ def _since(counts_from: str, waits: Floats, younger: Floats, older: Floats) -> F
     return np.where(waits == math.inf, math.inf, -math.inf)
 
 
-def _counts_from(limit: Limit, rules: Rules) -> str:
+def _counts_from(limit: RuleLimit, rules: Rules) -> str:
     if limit.rule.accept == "both":
         return "younger"
     return "older" if rules.queue.format.is_duel else "nobody"
 
 
-def _is_placed(limit: Limit) -> bool:
+def _is_placed(limit: RuleLimit) -> bool:
     comparison = limit.comparison
     if isinstance(comparison, Overlap):
         return True
     return isinstance(comparison, Latency) and comparison.pairs == "region"
 
 
-def _is_extent(limit: Limit, rules: Rules) -> bool:
+def _is_extent(limit: RuleLimit, rules: Rules) -> bool:
     rule = limit.rule
     if rule.kind == "same":
         return True
@@ -207,7 +207,7 @@ def _is_extent(limit: Limit, rules: Rules) -> bool:
     return rule.kind in kinds and rule.unit != "relative"
 
 
-def _says_nothing(limit: Limit, rules: Rules) -> bool:
+def _says_nothing(limit: RuleLimit, rules: Rules) -> bool:
     """Return whether a rule says nothing about two tickets of many."""
     if rules.queue.format.is_duel:
         return False

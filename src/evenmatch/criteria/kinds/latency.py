@@ -169,7 +169,7 @@ class RegionLimits:
         return at
 
 
-class Region(NamedTuple):
+class CommonRegion(NamedTuple):
     """A region that all players of a match know.
 
     Args:
@@ -183,7 +183,7 @@ class Region(NamedTuple):
     most: float
 
 
-def common_regions(known: Sequence[Known]) -> list[Region]:
+def common_regions(known: Sequence[Known]) -> list[CommonRegion]:
     """Return the regions that all players know, by name.
 
     Args:
@@ -195,11 +195,11 @@ def common_regions(known: Sequence[Known]) -> list[Region]:
     found = []
     for name in sorted(set(known[0]).intersection(*known[1:])):
         ms = [each[name] for each in known]
-        found.append(Region(name, ms, max(ms)))
+        found.append(CommonRegion(name, ms, max(ms)))
     return found
 
 
-def cheapest(regions: Iterable[Region], weigh: Comparison | None) -> Region | None:
+def cheapest(regions: Iterable[CommonRegion], weigh: Comparison | None) -> CommonRegion | None:
     """Return the region for all players at once, or None where there is none.
 
     Args:
@@ -223,8 +223,8 @@ def cheapest(regions: Iterable[Region], weigh: Comparison | None) -> Region | No
 
 
 def open_regions(
-    regions: Sequence[Region], limits: RegionLimits, teams: Seats, at: float
-) -> list[Region]:
+    regions: Sequence[CommonRegion], limits: RegionLimits, teams: Seats, at: float
+) -> list[CommonRegion]:
     """Return the regions in which rules let a match be played at an instant.
 
     Where they allow none yet, it is all that they ever will: the least that the match may cost.
@@ -247,9 +247,9 @@ class _LastAsked:
 
     def __init__(self, attribute: str) -> None:
         self._attribute = attribute
-        self._last: tuple[Seats, list[Region]] = ((), [])
+        self._last: tuple[Seats, list[CommonRegion]] = ((), [])
 
-    def of(self, teams: Seats) -> list[Region]:
+    def of(self, teams: Seats) -> list[CommonRegion]:
         """Return the regions that all players of a match know."""
         asked, found = self._last
         if asked is teams and type(teams) is tuple and all(type(t) is tuple for t in teams):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.percentile import placed_among
-from evenmatch.engine.admission.limits import Limits, check_player, check_values, is_plain
+from evenmatch.engine.admission.limits import ShardLimits, check_player, check_values, is_plain
 from evenmatch.engine.admission.ticket_update import renewed
 from evenmatch.engine.state.retention import KEYS_MOST
 from evenmatch.engine.state.state import Tables
@@ -45,7 +45,7 @@ class Door(msgspec.Struct, frozen=True, gc=False):
     shard: str
     tables: Tables
     objectives: dict[str, Objective]
-    limits: Limits
+    limits: ShardLimits
     known: Callable[[NewTicket], dict[str, Rating]] | None = None
 
 
@@ -112,7 +112,7 @@ def admit(
     new: NewTicket,
     tables: Tables,
     objectives: dict[str, Objective],
-    limits: Limits,
+    limits: ShardLimits,
     *,
     strict: bool = False,
 ) -> None:
@@ -214,7 +214,7 @@ def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
             )
 
 
-def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:
+def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) -> None:
     if len(queues) == 1 and queues[0] in tables.queues:
         return
     if len(queues) > limits.queues_max:
@@ -236,7 +236,7 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> No
         raise InvalidTicket("the queues of one ticket must be of one group", where="/queues")
 
 
-def _check_players(new: NewTicket, limits: Limits) -> None:
+def _check_players(new: NewTicket, limits: ShardLimits) -> None:
     players = new.players
     if not 1 <= len(players) <= limits.players_max:
         raise InvalidTicket(

@@ -12,7 +12,7 @@ NUMBER_MAX = 1e15
 """Largest magnitude of an attribute or rating; sums over a match stay exact enough."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ShardLimits(msgspec.Struct, frozen=True):
     """How much one shard takes."""
 
     waiting_max: int = 200_000
@@ -23,11 +23,11 @@ class Limits(msgspec.Struct, frozen=True):
     text_max: int = 128
 
 
-UNLIMITED = Limits(*[2**31] * len(Limits.__struct_fields__))
+UNLIMITED = ShardLimits(*[2**31] * len(ShardLimits.__struct_fields__))
 """What a server took under its settings is taken again where its records are read."""
 
 
-def is_plain(player: Player, limits: Limits) -> bool:
+def is_plain(player: Player, limits: ShardLimits) -> bool:
     """Return whether nothing about a player needs a closer look; most are plain."""
     if player.attributes or player.roles or not 1 <= len(player.id) <= limits.text_max:
         return False
@@ -39,7 +39,7 @@ def is_plain(player: Player, limits: Limits) -> bool:
     )
 
 
-def check_player(player: Player, limits: Limits, where: str) -> None:
+def check_player(player: Player, limits: ShardLimits, where: str) -> None:
     """Check a player's id, rating, attributes and roles.
 
     Raises:
@@ -69,7 +69,7 @@ def _check_rating(rating: Rating, where: str) -> None:
         _check_number(rating.volatility, where + "/volatility", least=0.0)
 
 
-def check_values(values: dict[str, Value], limits: Limits, where: str) -> None:
+def check_values(values: dict[str, Value], limits: ShardLimits, where: str) -> None:
     """Check the attributes of a party or a player.
 
     Raises:
@@ -98,7 +98,7 @@ def check_values(values: dict[str, Value], limits: Limits, where: str) -> None:
 
 
 def _check_entries(
-    name: str, value: tuple[str, ...] | dict[str, float], limits: Limits, where: str
+    name: str, value: tuple[str, ...] | dict[str, float], limits: ShardLimits, where: str
 ) -> None:
     for entry in value:
         if len(entry) > limits.text_max:

@@ -80,7 +80,7 @@ class Join(msgspec.Struct, frozen=True, gc=False):
         return (self.added - price * self.wait) / self.players
 
 
-class Search(msgspec.Struct):
+class SearchResult(msgspec.Struct):
     """What a look at tickets found.
 
     Args:
@@ -136,7 +136,7 @@ def find_newcomers(
     candidates: Iterable[Ticket],
     now: float,
     told: Iterable[float] | None = None,
-) -> Search:
+) -> SearchResult:
     """Return who of these tickets may join, seat by seat, cheapest first.
 
     Args:
@@ -174,7 +174,7 @@ def seat_newcomers(
     ready: Sequence[Ticket],
     now: float,
     again_at: float,
-) -> Search:
+) -> SearchResult:
     """Return who may join of those who are ready, seat by seat, cheapest first.
 
     Args:
@@ -184,7 +184,7 @@ def seat_newcomers(
         now: The present instant.
         again_at: When the next one is ready.
     """
-    search = Search([], again_at)
+    search = SearchResult([], again_at)
     homes = [_at_home(pool, opening.roster, ticket) for ticket in ready]
     fitting = [ticket for ticket in homes if ticket is not None]
     if fitting:
@@ -195,7 +195,7 @@ def seat_newcomers(
 class _Seats:
     """Filling free seats one ticket after the other."""
 
-    def __init__(self, pool: Pool, opening: Opening, now: float, search: Search) -> None:
+    def __init__(self, pool: Pool, opening: Opening, now: float, search: SearchResult) -> None:
         self._pool = pool
         self._opening = opening
         self._now = now

@@ -17,7 +17,7 @@ from evenmatch.criteria.columns.least_cost import SLACK
 from evenmatch.criteria.scales import Floats
 from evenmatch.engine.backfill.candidates import (
     Opening,
-    Search,
+    SearchResult,
     find_newcomers,
     may_join_at,
     most_at_once,
@@ -211,7 +211,9 @@ class Screen:
         """Return `newcomers.may_join_at`, by a shorter way where columns tell all of it."""
         return may_join_at(self.pool, opening, ticket, early if self.pairs.is_exact else None)
 
-    def search(self, opening: Opening, tickets: list[Ticket], ready: Floats, now: float) -> Search:
+    def search(
+        self, opening: Opening, tickets: list[Ticket], ready: Floats, now: float
+    ) -> SearchResult:
         """Return who of some tickets may join a match; those who never may are left out.
 
         Args:

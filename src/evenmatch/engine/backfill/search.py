@@ -31,7 +31,7 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.engine.backfill.candidates import (
     Join,
     Opening,
-    Search,
+    SearchResult,
     opening_of,
     seat_newcomers,
 )
@@ -309,7 +309,9 @@ class Fills:
         search = screen.search(opening, newcomers, ready, now)
         return self._conclude(screen, match_id, search, now)
 
-    def _conclude(self, screen: Screen, match_id: str, search: Search, soonest: float) -> bool:
+    def _conclude(
+        self, screen: Screen, match_id: str, search: SearchResult, soonest: float
+    ) -> bool:
         self._spend(screen.pool.name, search)
         if search.joins:
             self._join(screen.pool, match_id, search.joins[-1])
@@ -323,7 +325,7 @@ class Fills:
     def _is_spent(self, queue: str) -> bool:
         return self._left.get(queue, BUDGET) <= 0
 
-    def _spend(self, queue: str, search: Search) -> None:
+    def _spend(self, queue: str, search: SearchResult) -> None:
         self._left[queue] = self._left.get(queue, BUDGET) - search.evaluations
 
     def _hope(self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats) -> None:

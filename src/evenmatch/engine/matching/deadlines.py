@@ -11,7 +11,7 @@ Entry = tuple[float, int, int, str, str]
 """(instant, sequence, place of the queue, id of the ticket or match, name of the queue)."""
 
 
-class Timer(Protocol):
+class TimerSource(Protocol):
     """Whatever makes the engine wake up."""
 
     def next(self) -> float:

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.engine.state.encounters import Played, falls_at, with_counts
-from evenmatch.engine.state.rows import Waiting
+from evenmatch.engine.state.encounters import PlayedMatches, falls_at, with_counts
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import Accepted, Event, Updated, Voided
 from evenmatch.model.queue import Queue
 
@@ -87,7 +87,7 @@ class Recounts:
         ticket = row.ticket
         return with_counts(ticket, ticket.players, queues, played, now) != ticket.players
 
-    def _known(self, ticket_id: str) -> tuple[Waiting | None, list[Queue], Played | None]:
+    def _known(self, ticket_id: str) -> tuple[LiveTicket | None, list[Queue], PlayedMatches | None]:
         tables = self._scheduler.tables
         row = tables.waiting.get(ticket_id)
         names = () if row is None else row.queues

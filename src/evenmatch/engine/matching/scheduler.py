@@ -13,7 +13,7 @@ from typing import Protocol
 
 from evenmatch.criteria.objective import Objective, Seating
 from evenmatch.engine.admission.admission import fits
-from evenmatch.engine.matching.deadlines import Deadlines, Entry, Timer
+from evenmatch.engine.matching.deadlines import Deadlines, Entry, TimerSource
 from evenmatch.engine.matching.decision_check import check_grouping, describe
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.pool import Pool
@@ -93,7 +93,7 @@ class Scheduler:
         self.answers = Deadlines(self._is_proposed)
         self.releases = Deadlines(self._is_held)
         self.commits = Deadlines(self._is_delayed)
-        self.timers: list[Timer] = [
+        self.timers: list[TimerSource] = [
             self.deadlines,
             self.match_ends,
             self.answers,

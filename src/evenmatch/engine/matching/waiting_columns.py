@@ -20,7 +20,7 @@ from evenmatch.criteria.columns.regions import RegionTable
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.roles import Roles, mask_of
 from evenmatch.criteria.scales import Floats
-from evenmatch.criteria.seat_completion import Seats, seats_of
+from evenmatch.criteria.seat_completion import SeatCompletion, seats_of
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 
@@ -137,7 +137,7 @@ class WaitingColumns:
         count = len(tickets)
         return [sum([_mean(each, name) for each in tickets]) / count for name in self.compared]
 
-    def _new_seats(self) -> Seats:
+    def _new_seats(self) -> SeatCompletion:
         form = self._queue.format
         return seats_of(self._queue, frozenset(form.sides).difference(form.insisted))
 

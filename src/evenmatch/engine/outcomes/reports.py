@@ -50,7 +50,7 @@ SLICE_EVERY = 0.0625
 """Seconds between two slices."""
 
 
-class Outcomes:
+class OutcomeReports:
     """The part of the engine that hears of outcomes.
 
     Args:

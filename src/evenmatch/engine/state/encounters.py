@@ -31,14 +31,14 @@ FORGOTTEN_AT_ONCE = 8
 """Rows that are dropped for one that is added: old ones go faster than new ones come."""
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class EncounterRow(msgspec.Struct, frozen=True, gc=False):
     """A match: when it was made, and who was in it."""
 
     at: float
     teams: tuple[Parties, ...]
 
 
-class Played(msgspec.Struct):
+class PlayedMatches(msgspec.Struct):
     """The matches of one group in order, and where to find a player's.
 
     Args:
@@ -48,16 +48,16 @@ class Played(msgspec.Struct):
         seats: The players of all rows.
     """
 
-    rows: dict[str, Row] = {}
+    rows: dict[str, EncounterRow] = {}
     of: dict[str, tuple[int, ...]] = {}
     first: int = 1
     seats: int = 0
 
-    def copy(self) -> Played:
+    def copy(self) -> PlayedMatches:
         """Return a copy that later matches do not touch."""
-        return Played(dict(self.rows), dict(self.of), self.first, self.seats)
+        return PlayedMatches(dict(self.rows), dict(self.of), self.first, self.seats)
 
-    def add(self, row: Row, within: float) -> None:
+    def add(self, row: EncounterRow, within: float) -> None:
         """Note a match, and forget a few that count no more after `within` seconds."""
         number = self.first + len(self.rows)
         self.rows[str(number)] = row
@@ -75,7 +75,7 @@ class Played(msgspec.Struct):
         for number in self.of.get(players[0], ()):
             row = self.rows[str(number)]
             if row.at == match.at and sorted(_players(row)) == sorted(players):
-                self.rows[str(number)] = Row(row.at, ())
+                self.rows[str(number)] = EncounterRow(row.at, ())
                 self.seats -= len(players)
                 for player in players:
                     left = tuple([other for other in self.of[player] if other != number])
@@ -121,7 +121,10 @@ class _Live(Protocol):
 
 
 def note_played(
-    played: dict[str, Played], match: Match, waiting: Mapping[str, _Live], queues: Iterable[Queue]
+    played: dict[str, PlayedMatches],
+    match: Match,
+    waiting: Mapping[str, _Live],
+    queues: Iterable[Queue],
 ) -> None:
     """Note a match, of a queue with such a limit, while its tickets are still waiting.
 
@@ -140,14 +143,14 @@ def note_played(
             for team in match.teams
         ]
     )
-    played.setdefault(group, Played()).add(Row(match.at, teams), within)
+    played.setdefault(group, PlayedMatches()).add(EncounterRow(match.at, teams), within)
 
 
 def with_counts(
     new: NewTicket | Ticket,
     players: tuple[Player, ...],
     queues: Sequence[Queue],
-    known: Played,
+    known: PlayedMatches,
     now: float,
 ) -> tuple[Player, ...]:
     """Return the players of a new ticket with how often they met whom.
@@ -160,7 +163,7 @@ def with_counts(
     return tuple([_with(new, player, rules, known, now) for player in players])
 
 
-def falls_at(ticket: Ticket, queues: Sequence[Queue], known: Played, now: float) -> float:
+def falls_at(ticket: Ticket, queues: Sequence[Queue], known: PlayedMatches, now: float) -> float:
     """Return when a count that a ticket carries may fall next; inf if it carries none."""
     return min(
         (
@@ -184,7 +187,7 @@ def _rules_of(queues: Sequence[Queue]) -> list[Rule]:
     return list(rules.values())
 
 
-def forget_unlimited(played: dict[str, Played], queues: Iterable[Queue]) -> None:
+def forget_unlimited(played: dict[str, PlayedMatches], queues: Iterable[Queue]) -> None:
     """Forget the matches of groups in which no queue limits pairs any more."""
     asked = {queue.group for queue in queues if queue.pair_limits}
     for group in [group for group in played if group not in asked]:
@@ -211,7 +214,7 @@ def memory_conflict(queues: Iterable[Queue]) -> str | None:
 
 
 def _with(
-    new: NewTicket | Ticket, player: Player, rules: list[Rule], known: Played, now: float
+    new: NewTicket | Ticket, player: Player, rules: list[Rule], known: PlayedMatches, now: float
 ) -> Player:
     attributes: dict[str, Value] = dict(player.attributes)
     for rule in rules:
@@ -235,7 +238,7 @@ def _with(
     return msgspec.structs.replace(player, attributes=attributes)
 
 
-def _met(row: Row, player: str, pairs: str) -> list[str]:
+def _met(row: EncounterRow, player: str, pairs: str) -> list[str]:
     """Return whom a player met in a match: enemies, teammates or all, but not his own party."""
     own = next(team for team in row.teams if any(player in party for party in team))
     found = []
@@ -245,5 +248,5 @@ def _met(row: Row, player: str, pairs: str) -> list[str]:
     return found
 
 
-def _players(row: Row) -> list[str]:
+def _players(row: EncounterRow) -> list[str]:
     return [player for team in row.teams for party in team for player in party]

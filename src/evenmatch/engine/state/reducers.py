@@ -22,7 +22,14 @@ from evenmatch.engine.state.encounters import forget_unlimited, note_played, wit
 from evenmatch.engine.state.last_opponents import forget_unasked, note_meetings, with_meetings
 from evenmatch.engine.state.retention import forget
 from evenmatch.engine.state.rosters import begin_roster, closed, finish, opened, voided, with_server
-from evenmatch.engine.state.rows import Failed, KeptMatch, Key, Penalty, Proposal, Waiting
+from evenmatch.engine.state.rows import (
+    Failed,
+    IdempotencyKey,
+    KeptMatch,
+    LiveTicket,
+    Penalty,
+    Proposal,
+)
 from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, seed_ratings, with_ratings
 from evenmatch.model.events import (
@@ -73,7 +80,7 @@ def seal(tables: Tables, record: Record) -> None:
     given = record.input
     tables.sequence, tables.now = record.sequence, given.now
     if isinstance(given, Enqueue) and given.key is not None:
-        tables.keys[given.key] = Key(given.digest, given.now, tables.results(record))
+        tables.keys[given.key] = IdempotencyKey(given.digest, given.now, tables.results(record))
     forget(tables)
 
 
@@ -93,7 +100,7 @@ def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
         places = {key: placed.places for key, placed in event.percentiles.items()}
         ticket = replace(ticket, percentiles=places)
         remember(new, names, event.percentiles, tables.recent)
-    tables.waiting[event.ticket] = Waiting(ticket, names, tables.sequence + 1)
+    tables.waiting[event.ticket] = LiveTicket(ticket, names, tables.sequence + 1)
     live = tables.players.setdefault(group, {})
     for player in new.players:
         live[player.id] = event.ticket

@@ -16,7 +16,7 @@ KEEP_ENDED = 600.0
 """Seconds for which ended tickets and idempotency keys are kept."""
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class LiveTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A live ticket, the queues it still waits in, and the record of its last change.
 
     While a proposal has it, `match` is the proposal's id, and it is in no pool.
@@ -92,7 +92,7 @@ class TicketView(
     size: int = 1
 
 
-class Key(msgspec.Struct, frozen=True, gc=False):
+class IdempotencyKey(msgspec.Struct, frozen=True, gc=False):
     """An idempotency key: the digest of its request, and the answer that it got."""
 
     digest: str
@@ -140,7 +140,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return at in self.until.values() or (self.open is not None and self.open.expires_at == at)
 
 
-def live_view(row: Waiting, proposal: Proposal | None) -> TicketView:
+def live_view(row: LiveTicket, proposal: Proposal | None) -> TicketView:
     """Return a live ticket as its owner sees it; `proposal` is the one that has it."""
     ticket = row.ticket
     known = (row.queues, ticket.enqueued_at, row.changed)

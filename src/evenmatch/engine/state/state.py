@@ -18,24 +18,24 @@ from collections.abc import Iterable
 
 import msgspec
 
-from evenmatch.criteria.percentile import Recent
+from evenmatch.criteria.percentile import RecentValues
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.counters import Counters
-from evenmatch.engine.state.encounters import Played
+from evenmatch.engine.state.encounters import PlayedMatches
 from evenmatch.engine.state.last_opponents import Meetings
 from evenmatch.engine.state.rows import (
     KEEP_ENDED,
     Ended,
     Failed,
+    IdempotencyKey,
     KeptMatch,
-    Key,
     Ladder,
+    LiveTicket,
     Penalty,
     Period,
     Proposal,
     Roster,
     TicketView,
-    Waiting,
     live_view,
 )
 from evenmatch.errors import Forgotten
@@ -100,18 +100,18 @@ class Tables(msgspec.Struct):
     configured_by: str = ""
     queues: dict[str, Queue] = {}
     paused: tuple[str, ...] = ()
-    waiting: dict[str, Waiting] = {}
+    waiting: dict[str, LiveTicket] = {}
     ended: dict[str, Ended] = {}
     matches: dict[str, KeptMatch] = {}
-    keys: dict[str, Key] = {}
+    keys: dict[str, IdempotencyKey] = {}
     players: dict[str, dict[str, str]] = {}
     busy: dict[str, dict[str, str]] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
     forgotten: dict[str, int] = {}
     forget_at: float = 0.0
-    recent: dict[str, Recent] = {}
+    recent: dict[str, RecentValues] = {}
     met: Meetings = {}
-    played: dict[str, Played] = {}
+    played: dict[str, PlayedMatches] = {}
     proposals: dict[str, Proposal] = {}
     failed: dict[str, Failed] = {}
     dissolved: dict[str, float] = {}
@@ -232,7 +232,7 @@ class Tables(msgspec.Struct):
         Players who wait in a newer ticket by now stay with that one.
         """
         self.ended.pop(ticket.id, None)
-        self.waiting[ticket.id] = Waiting(ticket, ticket.queues, self.sequence + 1)
+        self.waiting[ticket.id] = LiveTicket(ticket, ticket.queues, self.sequence + 1)
         known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
         group = self.players.setdefault("default" if known is None else known.group, {})
         for player in ticket.players:

@@ -20,9 +20,9 @@ from evenmatch.lab.advise.cells import (
 from evenmatch.lab.advise.cuts import best_cuts
 from evenmatch.lab.advise.flexible import flexible_players
 from evenmatch.lab.advise.hours import day_of
-from evenmatch.lab.advise.known import Known, Statement, known_of, pool_as_if
+from evenmatch.lab.advise.known import PoolEvidence, Statement, known_of, pool_as_if
 from evenmatch.lab.advise.market import Market, key_of
-from evenmatch.lab.advise.pools import PatientPool, Waits
+from evenmatch.lab.advise.pools import PatientPool, PoolWaits
 from evenmatch.lab.advise.splits import Goal, split_effects
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def advise(
 
 def _of_known(
     base: PlayerBase,
-    known: Known,
+    known: PoolEvidence,
     players_online: float | None,
     target_wait: float | None,
     percentile: float,
@@ -180,7 +180,7 @@ def scenario_of(advice: Advice, seed: int) -> PoolScenario:
 
 def _answer(
     market: Market,
-    known: Known,
+    known: PoolEvidence,
     online: tuple[float, float],
     percentile: float,
     target_wait: float | None,
@@ -241,14 +241,14 @@ def _goal(
 
 
 def _classes(
-    market: Market, known: Known, rate: float | None, percentile: float
+    market: Market, known: PoolEvidence, rate: float | None, percentile: float
 ) -> tuple[ClassFigures, ...]:
     if rate is None:
         return ()
     found = []
     for each in known.classes:
         own = rate * market.smallest
-        waits = Waits(each.mean / own, each.mean / own, 1.0, each.law, own)
+        waits = PoolWaits(each.mean / own, each.mean / own, 1.0, each.law, own)
         quantiles = {name: waits.quantile(part) for name, part in QUANTILES.items()}
         figures = WaitFigures(waits.mean, **quantiles, wait=waits.quantile(percentile), matched=1.0)
         found.append(ClassFigures(each.name, each.share, figures))

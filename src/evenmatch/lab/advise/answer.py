@@ -10,7 +10,7 @@ from evenmatch.lab.advise.cells import SplitPool, WaitFigures, finite
 from evenmatch.lab.advise.cuts import ZonePlan
 from evenmatch.lab.advise.flexible import Flexible
 from evenmatch.lab.advise.hours import Day
-from evenmatch.lab.advise.known import Known
+from evenmatch.lab.advise.known import PoolEvidence
 from evenmatch.lab.advise.simulated import Simulated
 from evenmatch.lab.advise.splits import SplitEffect
 
@@ -53,7 +53,7 @@ class Advice:
     base: PlayerBase
     percentile: float
     target_wait: float | None
-    known: Known
+    known: PoolEvidence
     players_online: float | None
     rate: float | None
     pooled: WaitFigures

@@ -19,7 +19,7 @@ import numpy as np
 from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of
 from evenmatch.lab.advise.known import KnownClass
 from evenmatch.lab.advise.market import Market
-from evenmatch.lab.advise.pools import Floats, Law, PatientPool, Pool, ScalingPool, Source
+from evenmatch.lab.advise.pools import Floats, Law, PatientPool, PoolModel, ScalingPool, Source
 
 SHIFT = 0.1
 """The share of a class that becomes flexible where it is asked who loses."""
@@ -134,7 +134,7 @@ class InAll(NamedTuple):
     matched: float
 
 
-def _in_all(pool: Pool, rates: Floats, classes: Sequence[KnownClass]) -> InAll | None:
+def _in_all(pool: PoolModel, rates: Floats, classes: Sequence[KnownClass]) -> InAll | None:
     """Return the wait of a player in pools of these rates at once; None if it is not known."""
     if isinstance(pool, PatientPool):
         found = None if pool.matched_max < 1.0 else least_with_patience(pool, rates)

@@ -16,7 +16,7 @@ MINUTES = 60.0
 
 
 @dataclass(frozen=True)
-class Hour:
+class HourOfDay:
     """One hour of the day.
 
     Args:
@@ -47,7 +47,7 @@ class Day:
             None without a target, and where an hour has no players.
     """
 
-    hours: tuple[Hour, ...]
+    hours: tuple[HourOfDay, ...]
     shared_minutes: float | None
     needed_mean: float | None
 
@@ -98,13 +98,13 @@ def _hour(
     players: float,
     percentile: float,
     needed: float | None,
-) -> Hour:
+) -> HourOfDay:
     rate = market.rate_of(players) if players > 0.0 else None
     wait = None if rate is None else market.pool.waits(market.smallest * rate).quantile(percentile)
     if needed is None:
-        return Hour(place, players, wait, None, None)
+        return HourOfDay(place, players, wait, None, None)
     # The number that is needed decides, so that it meets its own target to the last digit.
     meets = players >= needed * (1.0 - 1e-9)
     is_hopeless = not math.isfinite(needed) or players == 0.0
     minutes = None if meets or is_hopeless else MINUTES * players / needed
-    return Hour(place, players, wait, meets, minutes)
+    return HourOfDay(place, players, wait, meets, minutes)

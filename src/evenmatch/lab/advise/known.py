@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from evenmatch.lab.advise.base import ANY, SLACK, PlayerBase, role_set
-from evenmatch.lab.advise.pools import Law, PatientPool, Pool, ScalingPool, Source
+from evenmatch.lab.advise.pools import Law, PatientPool, PoolModel, ScalingPool, Source
 
 GROUPS = ("parties", "roles", "sides")
 
 
 @dataclass(frozen=True)
-class Margin:
+class StabilityCondition:
     """One condition of stability.
 
     Args:
@@ -34,7 +34,7 @@ class Margin:
 class Stability(NamedTuple):
     """Conditions of one kind, and the share of players who cannot be placed; None = unknown."""
 
-    margins: tuple[Margin, ...]
+    margins: tuple[StabilityCondition, ...]
     growth: float | None
 
 
@@ -54,7 +54,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Known:
+class PoolEvidence:
     """A pool, and how much of it is certain.
 
     Args:
@@ -67,9 +67,9 @@ class Known:
         growth: Of all players who come, the share who can never be placed; None where stable.
     """
 
-    pool: Pool | None
+    pool: PoolModel | None
     stable: bool | None
-    margins: tuple[Margin, ...] = ()
+    margins: tuple[StabilityCondition, ...] = ()
     statements: tuple[Statement, ...] = ()
     classes: tuple[KnownClass, ...] = ()
     growth: float | None = None
@@ -97,7 +97,7 @@ class KnownClass:
     mean: float
 
 
-def known_of(base: PlayerBase) -> Known:
+def known_of(base: PlayerBase) -> PoolEvidence:
     """Return what theory says about one pool of such players."""
     if base.is_plain:
         return _plain(base)
@@ -116,12 +116,12 @@ def known_of(base: PlayerBase) -> Known:
     return _stability_only(base, groups)
 
 
-def pool_as_if(base: PlayerBase) -> Pool:
+def pool_as_if(base: PlayerBase) -> PoolModel:
     """Return the pool as if everybody came alone and could play with everybody."""
     return _any_of(base, base.seats)
 
 
-def _plain(base: PlayerBase) -> Known:
+def _plain(base: PlayerBase) -> PoolEvidence:
     if base.patience is not None:
         text = (
             "any waiting players can play together, and each gives up after an "
@@ -133,7 +133,7 @@ def _plain(base: PlayerBase) -> Known:
             "them, each number equally often"
         )
     statements = (Statement("waits", "exact", text), _closed_loop())
-    return Known(_any_of(base, base.seats), True, statements=statements)
+    return PoolEvidence(_any_of(base, base.seats), True, statements=statements)
 
 
 def _closed_loop() -> Statement:
@@ -145,7 +145,7 @@ def _closed_loop() -> Statement:
     )
 
 
-def _one_size(base: PlayerBase) -> Known | None:
+def _one_size(base: PlayerBase) -> PoolEvidence | None:
     """Return what is known where all come in parties of one size; None if they do not."""
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
     if len(sizes) > 1:
@@ -154,13 +154,15 @@ def _one_size(base: PlayerBase) -> Known | None:
     if any(team % size for team in base.teams):
         team = next(team for team in base.teams if team % size)
         text = f"parties of {size} alone never fill a team of {team}"
-        return Known(None, False, (Margin("parties", text, -1.0, -1.0),), growth=1.0)
+        return PoolEvidence(
+            None, False, (StabilityCondition("parties", text, -1.0, -1.0),), growth=1.0
+        )
     count = base.seats // size
     text = f"all come in parties of {size}: a match is any {count} of them"
     if base.patience is not None:
         text += ", and each party gives up after an exponential time"
     statements = (Statement("waits", "exact", text), _closed_loop())
-    return Known(_any_of(base, count, size), True, statements=statements)
+    return PoolEvidence(_any_of(base, count, size), True, statements=statements)
 
 
 def _any_of(base: PlayerBase, count: int, size: int = 1) -> PatientPool | ScalingPool:
@@ -173,7 +175,7 @@ def _any_of(base: PlayerBase, count: int, size: int = 1) -> PatientPool | Scalin
     return ScalingPool(found.law, found.mean)
 
 
-def _two_v_two(base: PlayerBase) -> Known:
+def _two_v_two(base: PlayerBase) -> PoolEvidence:
     from evenmatch.theory.two_v_two import two_v_two
 
     solo, party = base.parties[0], base.parties[1]
@@ -186,10 +188,10 @@ def _two_v_two(base: PlayerBase) -> Known:
         KnownClass("party of 2", party, found.law_party, found.law_party.mean),
     )
     statements = (Statement("waits", "exact", text), _closed_loop())
-    return Known(ScalingPool(found.law, found.mean), True, (), statements, classes)
+    return PoolEvidence(ScalingPool(found.law, found.mean), True, (), statements, classes)
 
 
-def _duel_sides(base: PlayerBase) -> Known:
+def _duel_sides(base: PlayerBase) -> PoolEvidence:
     from evenmatch.theory.sides import sides
     from evenmatch.theory.sides_law import sides_law
 
@@ -202,7 +204,7 @@ def _duel_sides(base: PlayerBase) -> Known:
     margins = _side_margins(base).margins
     found = sides(**rates)
     if not found.stable:
-        return Known(None, False, margins, growth=found.growth)
+        return PoolEvidence(None, False, margins, growth=found.growth)
     law = sides_law(**rates)
     classes = tuple(
         KnownClass(name, share, each, each.mean)
@@ -215,10 +217,10 @@ def _duel_sides(base: PlayerBase) -> Known:
     text = "duels with sides, longest waiting first: an exact chain, each class 0 or exponential"
     statements = (Statement("waits", "exact", text), _closed_loop())
     pool = ScalingPool(law.everybody, law.everybody.mean)
-    return Known(pool, True, margins, statements, classes)
+    return PoolEvidence(pool, True, margins, statements, classes)
 
 
-def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
+def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
     """Return margins, the bound of the mean, and waits as if everybody could play together."""
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
@@ -226,7 +228,7 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     growth = max((each.growth or 0.0 for each in found), default=0.0)
     is_short = bool(margins) and margins[0].margin <= 0.0
     if is_short and (base.patience is None or growth >= 1.0 - SLACK):
-        return Known(None, False, margins, growth=growth)
+        return PoolEvidence(None, False, margins, growth=growth)
     # Conditions of parties, roles and sides are each necessary; together they may not suffice.
     is_decided = len(groups) == 1 and found[0].growth is not None
     what = " and ".join(groups)
@@ -243,13 +245,13 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
             of_quantiles="estimate",
         )
         estimate = Statement("waits", "estimate", text)
-        return Known(patient, True, margins, (estimate, _closed_loop()))
+        return PoolEvidence(patient, True, margins, (estimate, _closed_loop()))
     return _bounded(base, what, margins, is_decided=is_decided)
 
 
 def _bounded(
-    base: PlayerBase, what: str, margins: tuple[Margin, ...], *, is_decided: bool
-) -> Known:
+    base: PlayerBase, what: str, margins: tuple[StabilityCondition, ...], *, is_decided: bool
+) -> PoolEvidence:
     """Return the bound of the mean without patience, and the law of the plain pool."""
     from evenmatch.theory.stability import least_pool
 
@@ -273,7 +275,7 @@ def _bounded(
     plain = _any_of(base, base.seats)
     assert isinstance(plain, ScalingPool), "nobody gives up"
     pool = replace(plain, mean=bound, of_mean="bound", of_quantiles="estimate")
-    return Known(pool, True if is_decided else None, margins, statements)
+    return PoolEvidence(pool, True if is_decided else None, margins, statements)
 
 
 def _party_margins(base: PlayerBase) -> Stability:
@@ -293,7 +295,7 @@ def _party_margins(base: PlayerBase) -> Stability:
         # A player who comes in another size of party changes the margin by the difference of both.
         by_player = [0.0, *(x / (place + 1) for place, x in enumerate(each.coefficients))]
         margin, reach = float(each.margin), max(by_player) - min(by_player)
-        margins.append(Margin("parties", per_100(each.text), margin, margin / reach))
+        margins.append(StabilityCondition("parties", per_100(each.text), margin, margin / reach))
     return Stability(tuple(sorted(margins, key=lambda each: each.players)), found.growth or 0.0)
 
 
@@ -320,7 +322,7 @@ def _slots(
         text = per_100(each.text)
         if about == "sides":
             text = text.replace("players who queue only for", "players who insist on")
-        margins.append(Margin(about, text, float(each.margin), float(each.margin)))
+        margins.append(StabilityCondition(about, text, float(each.margin), float(each.margin)))
     return Stability(tuple(margins), found.growth or 0.0)
 
 

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from evenmatch.lab.advise.base import PlayerBase, Split
-from evenmatch.lab.advise.pools import Floats, Pool, Waits, solve_increasing
+from evenmatch.lab.advise.pools import Floats, PoolModel, PoolWaits, solve_increasing
 
 DIGITS = 12
 """Digits to which pools of one size count as equal."""
@@ -44,7 +44,7 @@ class Market:
     """
 
     base: PlayerBase
-    pool: Pool
+    pool: PoolModel
 
     @cached_property
     def sizes(self) -> tuple[tuple[float, int], ...]:
@@ -79,7 +79,7 @@ class Market:
 
         return Market(replace(self.base, splits=tuple(splits)), self.pool)
 
-    def pooled(self, figure: Callable[[Waits], float], rate: float) -> float:
+    def pooled(self, figure: Callable[[PoolWaits], float], rate: float) -> float:
         """Return the mean of a figure of the pools, each by its share of all players."""
         shares, weights = self._arrays
         values = [figure(self.pool.waits(float(share) * rate)) for share in shares]

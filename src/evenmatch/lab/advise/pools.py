@@ -43,7 +43,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
-class Waits:
+class PoolWaits:
     """The wait of a random player of a pool; it is 0 for who completes a match.
 
     Args:
@@ -69,7 +69,7 @@ class Waits:
         return found if found > NO_WAIT * self.mean else 0.0
 
 
-class Pool(Protocol):
+class PoolModel(Protocol):
     """A pool of players that come at any rate."""
 
     @property
@@ -82,7 +82,7 @@ class Pool(Protocol):
         """Return how the quantiles are known."""
         ...
 
-    def waits(self, rate: float) -> Waits:
+    def waits(self, rate: float) -> PoolWaits:
         """Return the waits at so many players per second, > 0."""
         ...
 
@@ -115,10 +115,10 @@ class ScalingPool:
     of_quantiles: Source = "exact"
     _quantiles: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
 
-    def waits(self, rate: float) -> Waits:
+    def waits(self, rate: float) -> PoolWaits:
         """Return the waits at so many players per second."""
         mean = self.mean / rate
-        return Waits(mean, mean, 1.0, self, rate)
+        return PoolWaits(mean, mean, 1.0, self, rate)
 
     def cdf(self, seconds: Floats) -> Floats:
         """Return the probabilities of waiting at most so long at a rate of 1."""
@@ -160,9 +160,9 @@ class PatientPool:
     matched_max: float = 1.0
     of_mean: Source = "exact"
     of_quantiles: Source = "exact"
-    _known: dict[float, Waits] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[float, PoolWaits] = field(default_factory=dict, compare=False, repr=False)
 
-    def waits(self, rate: float) -> Waits:
+    def waits(self, rate: float) -> PoolWaits:
         """Return the waits at so many players per second."""
         found = self._known.get(rate)
         if found is None:
@@ -171,7 +171,7 @@ class PatientPool:
             if matched > self.matched_max:
                 # Whoever is not matched gives up, after all of his patience on average.
                 matched, in_queue = self.matched_max, (1.0 - self.matched_max) * self.patience
-            found = self._known[rate] = Waits(seen.mean, in_queue, matched, seen)
+            found = self._known[rate] = PoolWaits(seen.mean, in_queue, matched, seen)
         return found
 
     def within(self, rates: Floats, wait: float) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenmatch.config.files import parse_scenario
 from evenmatch.lab.advise.cells import QUANTILES
-from evenmatch.lab.advise.known import Known, KnownClass, Statement
+from evenmatch.lab.advise.known import KnownClass, PoolEvidence, Statement
 from evenmatch.lab.advise.pools import Floats, ScalingPool
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import mean_and_width
@@ -196,7 +196,7 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one)
     )
 
 
-def known_by(simulated: Simulated, known: Known) -> Known:
+def known_by(simulated: Simulated, known: PoolEvidence) -> PoolEvidence:
     """Return what is known of a pool with the simulated law in place of the estimate.
 
     Without patience all times scale with the rate, so the law that was seen at one rate holds at

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.percentile import Recent, placed_among, remember, samples_of
+from evenmatch.criteria.percentile import RecentValues, placed_among, remember, samples_of
 from evenmatch.criteria.rules import Rules, side_of
 from evenmatch.criteria.values import scaled_column
 from evenmatch.model.queue import NUMERIC, Queue, Rule
@@ -173,7 +173,7 @@ def widest_limit(rule: Rule) -> float:
 
 def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
     """Return the tickets as the engine accepts them, placed among the last values."""
-    samples, recent = samples_of(queue), dict[str, Recent]()
+    samples, recent = samples_of(queue), dict[str, RecentValues]()
     tickets = []
     for sequence, arrival in enumerate(own):
         given = arrival.ticket

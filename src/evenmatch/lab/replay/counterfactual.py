@@ -15,7 +15,7 @@ import numpy as np
 
 from evenmatch.engine.ledger import Ledger, Sums
 from evenmatch.engine.records import Record
-from evenmatch.engine.shadow import Dropped, World, extract
+from evenmatch.engine.shadow import Dropped, ShadowEngine, extract
 from evenmatch.errors import ConfigError
 from evenmatch.lab.replay.deciding import resolve
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
@@ -68,7 +68,7 @@ def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None 
     journal = Ledger(tables.waiting.values(), tables.queues.values())
     names, since, now, count = dict.fromkeys(tables.queues), tables.now, tables.now, 0
     try:
-        world = World(extract(tables), resolve, lambda record: other.hear(record))
+        world = ShadowEngine(extract(tables), resolve, lambda record: other.hear(record))
         # Not all who waited in a proposal have a place in that world.
         other = Ledger(world.engine.tables.waiting.values(), tables.queues.values())
         for entry in source.entries(source.begin):

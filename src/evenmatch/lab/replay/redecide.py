@@ -31,7 +31,7 @@ SEEKING_SHOWN = 5
 """Matches that are named which had seats to fill when a replay began."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class FirstDifference(msgspec.Struct, frozen=True):
     """A difference, when it was, and what may explain it.
 
     Args:
@@ -68,7 +68,7 @@ class Redecided(msgspec.Struct):
     tickets: int = 0
     matches: int = 0
     starts: list[int] = []
-    found: Found | None = None
+    found: FirstDifference | None = None
     skipped: list[tuple[int, int]] = []
 
 
@@ -156,7 +156,7 @@ class _Again:
                 return best.engine.tables, learnt
             if told.found is None:
                 reasons = tuple(_reasons(source, begin, best))
-                told.found = Found(best.difference, best.wall, reasons)
+                told.found = FirstDifference(best.difference, best.wall, reasons)
             missed = best.difference.record.sequence
             again = source.beginning_within(missed, end)
             told.skipped.append((missed, end if again is None else again.tables.sequence))

@@ -17,7 +17,7 @@ from evenmatch.model.events import Accepted, Event, Matched, Proposed, Repaired,
 from evenmatch.model.inputs import Enqueue
 
 
-class Line(msgspec.Struct, frozen=True):
+class TimelineEntry(msgspec.Struct, frozen=True):
     """One record of a story.
 
     Args:
@@ -37,7 +37,7 @@ class Line(msgspec.Struct, frozen=True):
     events: tuple[Any, ...]
 
 
-def match_story(source: Source, name: str, say: Say) -> list[Line]:
+def match_story(source: Source, name: str, say: Say) -> list[TimelineEntry]:
     """Return the story of a match or proposal, from the creation of its tickets on.
 
     Raises:
@@ -65,7 +65,7 @@ def match_story(source: Source, name: str, say: Say) -> list[Line]:
     return lines
 
 
-def ticket_story(source: Source, name: str, say: Say) -> list[Line]:
+def ticket_story(source: Source, name: str, say: Say) -> list[TimelineEntry]:
     """Return the story of a ticket, and of its match once it has one.
 
     Raises:
@@ -78,7 +78,7 @@ def ticket_story(source: Source, name: str, say: Say) -> list[Line]:
     return lines
 
 
-def player_story(source: Source, player: str, say: Say) -> list[Line]:
+def player_story(source: Source, player: str, say: Say) -> list[TimelineEntry]:
     """Return the story of all tickets of a player, and of their matches.
 
     Raises:
@@ -93,7 +93,9 @@ def player_story(source: Source, player: str, say: Say) -> list[Line]:
     return lines
 
 
-def _followed(source: Source, tickets: dict[str, None], player: str | None, say: Say) -> list[Line]:
+def _followed(
+    source: Source, tickets: dict[str, None], player: str | None, say: Say
+) -> list[TimelineEntry]:
     """Return the lines of some tickets and their matches; a player's new ones join `tickets`."""
     cast, lines = _cast(source, tickets), []
     matches: dict[str, None] = {}
@@ -139,14 +141,16 @@ def _read(
         yield entry
 
 
-def _line(entry: Entry, cast: Cast, events: list[Event]) -> list[Line]:
+def _line(entry: Entry, cast: Cast, events: list[Event]) -> list[TimelineEntry]:
     """Return the line of a record, if any of its events concerns the story."""
     record = entry.record
     if not events:
         return []
     words = tuple([sentence for event in events for sentence in told(event, record.input, cast)])
     raw = tuple([msgspec.to_builtins(event) for event in events])
-    return [Line(record.sequence, record.input.now, entry.wall, kind_of(record), words, raw)]
+    return [
+        TimelineEntry(record.sequence, record.input.now, entry.wall, kind_of(record), words, raw)
+    ]
 
 
 def _cast(source: Source, wanted: Collection[str]) -> Cast:

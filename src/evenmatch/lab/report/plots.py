@@ -53,7 +53,7 @@ UNENDED = (
 )
 
 
-class Line(msgspec.Struct, frozen=True):
+class PlotLine(msgspec.Struct, frozen=True):
     """One line of a plot.
 
     Args:
@@ -90,7 +90,7 @@ class Plot(msgspec.Struct, frozen=True):
     text: str
     x: str
     y: str
-    lines: tuple[Line, ...]
+    lines: tuple[PlotLine, ...]
     is_log: bool = False
     from_zero: bool = True
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evenmatch.lab.report.figures import figures_of, with_width
 from evenmatch.lab.report.report import TEMPLATE, page
-from evenmatch.lab.study.sweep import Point, Sweep
+from evenmatch.lab.study.sweep import ParameterSweep, Point
 
 TEXT = (
     "Each mark is a value: the further to the right, the longer players wait, and the height is "
@@ -14,7 +14,7 @@ TEXT = (
 )
 
 
-def render_sweep(title: str, sweep: Sweep, points: Sequence[Point]) -> str:
+def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[Point]) -> str:
     """Return the page as HTML that loads nothing from anywhere.
 
     Raises:

@@ -17,7 +17,7 @@ from evenmatch.solvers.matching.pairs import LOG
 from evenmatch.solvers.teams.batch import PAIR_GAP, SUM_GAP, Batch, empty_batch, empty_facts
 
 if TYPE_CHECKING:
-    from evenmatch.lab.solve.people import People
+    from evenmatch.lab.solve.people import PlayerIdentities
 
 WEIGHTS = {
     "team": 0.24,
@@ -78,7 +78,7 @@ class Given(NamedTuple):
     columns: tuple[str, ...]
     names: Mapping[str, str] = {}
     role_weight: float = 0.0
-    people: People | None = None
+    people: PlayerIdentities | None = None
 
 
 def read_arrays(path: Path) -> Batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evenmatch.lab.solve.factors import Factor, figures_of, without
+from evenmatch.lab.solve.factors import BatchFactor, figures_of, without
 from evenmatch.lab.solve.solution import POINTS, Solution, cost_of
 from evenmatch.lab.solve.solved import solved
 from evenmatch.solvers.teams.batch import Places
@@ -49,7 +49,7 @@ def _means_without(solution: Solution, name: str) -> dict[str, float]:
     return _means(factors, solved(bare, solution.settings._replace(bound_seconds=None)).plan.seated)
 
 
-def _means(factors: Sequence[Factor], seated: Places) -> dict[str, float]:
+def _means(factors: Sequence[BatchFactor], seated: Places) -> dict[str, float]:
     if not len(seated):
         return {}
     return {f.name: POINTS * float(1.0 - cost_of(f.alone, seated).mean()) for f in factors}

@@ -44,7 +44,7 @@ ZERO = 1e-9
 """A quality this small is zero."""
 
 
-class Factor(NamedTuple):
+class BatchFactor(NamedTuple):
     """One criterion of a batch.
 
     Args:
@@ -81,7 +81,7 @@ class FactorFigures(NamedTuple):
 
 def factors_of(
     batch: Batch, columns: Sequence[str], role_weight: float = 0.0
-) -> tuple[Factor, ...]:
+) -> tuple[BatchFactor, ...]:
     """Return the factors of a batch that have a weight, each by a name of its own.
 
     Args:
@@ -100,7 +100,7 @@ def factors_of(
     return tuple(found)
 
 
-def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Factor]:
+def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[BatchFactor]:
     facts, bare = batch.facts, _without_costs(batch)
     found = []
 
@@ -108,7 +108,7 @@ def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Facto
         own = {key: value for key, value in changes.items() if key in bare.facts._fields}
         rest = {key: value for key, value in changes.items() if key not in own}
         alone = bare._replace(facts=bare.facts._replace(**own), **rest)
-        found.append(Factor(name, float(weight), alone))
+        found.append(BatchFactor(name, float(weight), alone))
 
     for row in batch.terms:
         add(_name_of(row, columns), row[WEIGHT], terms=_only(row))
@@ -183,7 +183,7 @@ def _only(row: Floats) -> Floats:
     return alone
 
 
-def without(batch: Batch, factors: Sequence[Factor], name: str) -> Batch:
+def without(batch: Batch, factors: Sequence[BatchFactor], name: str) -> Batch:
     """Return the batch judged by all factors but one, their weights scaled up to 1.
 
     Rules stay, and so do the roles that a player accepts. Something else must have a weight.
@@ -192,7 +192,9 @@ def without(batch: Batch, factors: Sequence[Factor], name: str) -> Batch:
     return reweighed(batch, kept, {each: factor.weight for each, factor in kept.items()})
 
 
-def reweighed(batch: Batch, factors: Mapping[str, Factor], weights: Mapping[str, float]) -> Batch:
+def reweighed(
+    batch: Batch, factors: Mapping[str, BatchFactor], weights: Mapping[str, float]
+) -> Batch:
     """Return the batch judged by factors with other weights, scaled to sum to 1."""
     total = sum(weights.values())
     return _joined(
@@ -241,7 +243,7 @@ def _weighed(rows: Floats, weight: float) -> Floats:
 
 
 def figures_of(
-    factors: Sequence[Factor], seated: Places, evaluate: Evaluate
+    factors: Sequence[BatchFactor], seated: Places, evaluate: Evaluate
 ) -> tuple[FactorFigures, ...]:
     """Return what each factor does in the matches of a plan.
 

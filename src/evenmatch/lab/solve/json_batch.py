@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from evenmatch.config.files import queue_of
 from evenmatch.criteria.relation import pairs_within
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
 from evenmatch.lab.solve.arrays import PLAYERS_MAX, Given, check_square, checked_pings
-from evenmatch.lab.solve.people import People, weight_of
+from evenmatch.lab.solve.people import PlayerIdentities, weight_of
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
-from evenmatch.policies.shared.batching import Roster
+from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.solvers.teams.batch import Batch
 
 KEYS = ("format", "criteria", "rules", "tickets", "pairs")
@@ -72,7 +72,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
     new = _new_tickets(raw.get("tickets", []), queue, tables)
     tables = _checked(tables, sum(len(ticket.players) for ticket in new))
     tickets = _admitted(queue, new)
-    roster = Roster(queue)
+    roster = WaitingPlayers(queue)
     for ticket in tickets:
         roster.enter(ticket)
     batch = roster.batch(tickets, 0.0)
@@ -82,7 +82,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
         columns,
         _names(queue),
         weight_of(queue, "role_rank"),
-        People(queue, tickets, tables),
+        PlayerIdentities(queue, tickets, tables),
     )
 
 
@@ -230,7 +230,7 @@ def _admitted(queue: Queue, new: tuple[NewTicket, ...]) -> list[Ticket]:
     Raises:
         ConfigError: One is refused.
     """
-    engine = Engine(lambda _: _waits, limits=Limits(waiting_max=PLAYERS_MAX))
+    engine = Engine(lambda _: _waits, limits=ShardLimits(waiting_max=PLAYERS_MAX))
     engine.step(Configure(0.0, (queue,)))
     if not new:
         return []

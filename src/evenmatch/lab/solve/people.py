@@ -26,7 +26,7 @@ def weight_of(queue: Queue, kind: str) -> float:
     return math.fsum(own) / total if total else 0.0
 
 
-class People:
+class PlayerIdentities:
     """Knows who the players of a batch are.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.lab.solve.arrays import Given
-from evenmatch.lab.solve.factors import Factor
+from evenmatch.lab.solve.factors import BatchFactor
 from evenmatch.lab.solve.search import Method, SolveBudget, SolveObjective
 from evenmatch.solvers.teams.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.teams.evaluation_input import scene_of
@@ -73,7 +73,7 @@ class Solution:
     given: Given
     settings: Settings
     plan: Plan
-    factors: tuple[Factor, ...]
+    factors: tuple[BatchFactor, ...]
     elapsed: float
     proof: Bound = UNKNOWN
     reason: str = ""

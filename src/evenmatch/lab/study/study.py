@@ -53,7 +53,7 @@ class Task(msgspec.Struct, frozen=True):
     shares: int = 0
 
 
-class Result(msgspec.Struct, frozen=True):
+class TaskResult(msgspec.Struct, frozen=True):
     """What came of a task: the figures, the whole run if it was asked for, and its shares'."""
 
     task: Task
@@ -62,7 +62,7 @@ class Result(msgspec.Struct, frozen=True):
     shares: tuple[Summary, ...] = ()
 
 
-def execute(task: Task) -> Result:
+def execute(task: Task) -> TaskResult:
     """Do one task here and now.
 
     Raises:
@@ -87,14 +87,14 @@ def execute(task: Task) -> Result:
             f"policy {task.policy}: {error}" if task.policy else str(error)
         ) from None
     shares = tuple(summaries_of_shares(run.history, run.queues, task.shares))
-    return Result(task, run.summary, run if task.keeps_run else None, shares)
+    return TaskResult(task, run.summary, run if task.keeps_run else None, shares)
 
 
 def execute_all(
     tasks: Sequence[Task],
     on_done: Callable[[], None] = lambda: None,
     executor: Executor | None = None,
-) -> list[Result]:
+) -> list[TaskResult]:
     """Do tasks, several at a time, and return the results in the order of the tasks.
 
     Args:

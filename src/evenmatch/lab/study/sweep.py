@@ -39,7 +39,7 @@ HOW = (
 )
 
 
-class Sweep(msgspec.Struct, frozen=True):
+class ParameterSweep(msgspec.Struct, frozen=True):
     """A key and the values that it takes.
 
     Args:
@@ -66,7 +66,7 @@ class Point(msgspec.Struct, frozen=True):
     summary: Summary
 
 
-def parse_sweep(text: str) -> Sweep:
+def parse_sweep(text: str) -> ParameterSweep:
     """Return what `--sweep` asks for.
 
     Raises:
@@ -78,7 +78,7 @@ def parse_sweep(text: str) -> Sweep:
     (5.0, 10.0, 15.0, 20.0)
     """
     if text.strip() == TARGET:
-        return Sweep(TARGET, FACTORS, is_relative=True)
+        return ParameterSweep(TARGET, FACTORS, is_relative=True)
     found = _FORM.fullmatch(text.replace(" ", ""))
     if found is None:
         raise ConfigError(f"{HOW}; got {text!r:.80}")
@@ -89,7 +89,7 @@ def parse_sweep(text: str) -> Sweep:
         raise ConfigError(f"--sweep takes 2 to {COUNT_MAX} values, got {number} in {text!r:.80}")
     if not first < last:
         raise ConfigError(f"--sweep goes from a smaller value to a larger one, got {text!r:.80}")
-    return Sweep(key, _grid(first, last, number))
+    return ParameterSweep(key, _grid(first, last, number))
 
 
 def _number(text: str, given: str) -> float:
@@ -113,7 +113,7 @@ def _grid(first: float, last: float, count: int) -> tuple[float, ...]:
     return tuple(sorted({first, *within, last}))
 
 
-def document_at(document: Mapping[str, Any], sweep: Sweep, value: float) -> dict[str, Any]:
+def document_at(document: Mapping[str, Any], sweep: ParameterSweep, value: float) -> dict[str, Any]:
     """Return the keys of a scenario's file with the swept key at a value.
 
     Args:

@@ -19,7 +19,7 @@ TEAM_MAX = 7
 """Most players of a team: of seven against seven all divisions of all sets of 15 are looked at."""
 
 
-class Entry(NamedTuple):
+class BalanceEntry(NamedTuple):
     """A waiting ticket as a search sees it; sorts by value, then by age.
 
     Args:
@@ -79,10 +79,10 @@ class Balance:
         """Return the multiples that differences are rounded down to; 0 = exact."""
         return self._step
 
-    def entry(self, ticket: Ticket) -> Entry:
+    def entry(self, ticket: Ticket) -> BalanceEntry:
         """Return a ticket with its value."""
         value = math.fsum(scaled_numbers(self._criterion, self._queue, ticket))
-        return Entry(value, ticket.enqueued_at, ticket.sequence, ticket.size, ticket.id)
+        return BalanceEntry(value, ticket.enqueued_at, ticket.sequence, ticket.size, ticket.id)
 
     def imbalance(self, gap: float) -> float:
         """Return what the criterion makes of a difference of sums, before its weight."""

@@ -19,8 +19,8 @@ from evenmatch.policies.shared.batch_people import (
     ROWS_FIRST,
     SET,
     UNKNOWN,
+    BatchPlayers,
     Objects,
-    People,
     codes_of,
     connections,
     freshness_of,
@@ -28,7 +28,7 @@ from evenmatch.policies.shared.batch_people import (
     objects,
 )
 from evenmatch.policies.shared.batch_places import (
-    Places,
+    BatchLatencies,
     are_measured,
     cells_of,
     pings_of,
@@ -150,7 +150,7 @@ class PairFacts:
             [places.of(rows) for places in self._places],
         )
 
-    def facts(self, facts: Facts, said: Sayings, people: People) -> Facts:
+    def facts(self, facts: Facts, said: Sayings, people: BatchPlayers) -> Facts:
         """Return the facts of some players; this reads nothing that changes, in any thread."""
         if self._words:
             facts = facts._replace(
@@ -189,7 +189,7 @@ class PairFacts:
     def _plan_places(self, queue: Queue, each: Sequence[tuple[Criterion, float]]) -> None:
         """Say how latencies count: the first scale the quick way, all others as terms."""
         names = _attributes(queue, "latency")
-        self._places = [Places(name) for name in names]
+        self._places = [BatchLatencies(name) for name in names]
         pings = [(c, w) for c, w in each if c.kind == "latency"]
         quick = pings[0][0] if pings else None
         regional = [c for c, _ in pings if c.pairs == "region"]
@@ -230,7 +230,7 @@ class PairFacts:
         row = np.array([[kind, weight, float(column), CAPPED, worst, best, 0.0]])
         self.terms = np.vstack([self.terms, row])
 
-    def _with_pings(self, facts: Facts, said: Sayings, people: People) -> Facts:
+    def _with_pings(self, facts: Facts, said: Sayings, people: BatchPlayers) -> Facts:
         if not self._places:
             return facts
         players = len(people.ids)
@@ -253,7 +253,7 @@ class PairFacts:
             )
         return facts
 
-    def _with_network(self, facts: Facts, said: Sayings, people: People) -> Facts:
+    def _with_network(self, facts: Facts, said: Sayings, people: BatchPlayers) -> Facts:
         if not self._connects:
             return facts
         tables = [
@@ -275,7 +275,7 @@ def _attributes(queue: Queue, kind: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _met_rows(matches: int, share: float, known: Objects, people: People) -> Floats:
+def _met_rows(matches: int, share: float, known: Objects, people: BatchPlayers) -> Floats:
     """Return rows of `Facts.met`: O(memories of the players)."""
     one, two, ago = meetings(known, people)
     fresh = freshness_of(ago, matches)

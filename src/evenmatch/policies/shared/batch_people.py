@@ -20,7 +20,7 @@ Objects = NDArray[np.object_]
 """Values of players that never change, one a row."""
 
 
-class People(NamedTuple):
+class BatchPlayers(NamedTuple):
     """The players of a batch, party by party.
 
     Args:
@@ -44,11 +44,11 @@ def objects(size: int, old: Objects | None = None) -> Objects:
     return found
 
 
-def people_of(tickets: Sequence[Ticket]) -> People:
+def people_of(tickets: Sequence[Ticket]) -> BatchPlayers:
     """Return the players of some tickets."""
     ids = [player.id for ticket in tickets for player in ticket.players]
     party = np.repeat(np.arange(len(tickets)), [len(ticket.players) for ticket in tickets])
-    return People(tickets, ids, {name: row for row, name in enumerate(ids)}, party)
+    return BatchPlayers(tickets, ids, {name: row for row, name in enumerate(ids)}, party)
 
 
 def codes_of(values: Objects) -> Ints:
@@ -58,7 +58,7 @@ def codes_of(values: Objects) -> Ints:
     return np.array(found, dtype=np.int64)
 
 
-def connections(network: Ints, reached: Objects, people: People) -> Flags:
+def connections(network: Ints, reached: Objects, people: BatchPlayers) -> Flags:
     """Return whether each player reaches each other, as `cost.hosts.reaches` says; (n, n).
 
     Args:
@@ -82,7 +82,7 @@ def connections(network: Ints, reached: Objects, people: People) -> Flags:
     return found
 
 
-class Named(NamedTuple):
+class NamedPairs(NamedTuple):
     """Pairs of players of two parties of whom one at least names the other.
 
     Args:
@@ -96,7 +96,7 @@ class Named(NamedTuple):
     said: Floats
 
 
-def named_by(known: Objects, people: People) -> Named:
+def named_by(known: Objects, people: BatchPlayers) -> NamedPairs:
     """Return who names whom, in the order of the batch: O(names).
 
     Args:
@@ -120,10 +120,10 @@ def named_by(known: Objects, people: People) -> Named:
     said = np.full((2, len(pairs)), np.inf)
     said[(one > two).astype(np.int64), at] = np.array(numbers, dtype=np.float64)[is_other]
     first, second = np.divmod(pairs, players)
-    return Named(first, second, said)
+    return NamedPairs(first, second, said)
 
 
-def meetings(known: Objects, people: People) -> tuple[Ints, Ints, Floats]:
+def meetings(known: Objects, people: BatchPlayers) -> tuple[Ints, Ints, Floats]:
     """Return two players and how many matches ago they met, as `cost.rematch.met` says.
 
     Args:

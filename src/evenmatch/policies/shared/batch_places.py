@@ -10,7 +10,7 @@ import numpy as np
 
 from evenmatch.criteria.kinds.latency import known_of
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.shared.batch_people import ROWS_FIRST, Objects, People, objects
+from evenmatch.policies.shared.batch_people import ROWS_FIRST, BatchPlayers, Objects, objects
 from evenmatch.solvers.teams.batch import Floats, Ints, Singles
 
 PLACES_MAX = 256
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
     ms: Floats
 
 
-class Places:
+class BatchLatencies:
     """The latencies of the waiting players by one attribute, row by row.
 
     Args:
@@ -65,7 +65,7 @@ class Places:
 
 
 def cells_of(known: Objects) -> Cells:
-    """Return what `Places.of` says as flat arrays: O(entries)."""
+    """Return what `BatchLatencies.of` says as flat arrays: O(entries)."""
     codes: dict[str, int] = {}
     columns: dict[tuple[str, ...], Ints] = {}
     names = [tuple(each) for each in known]
@@ -101,12 +101,12 @@ def table_of(cells: Cells, players: int) -> Floats:
     return found
 
 
-def are_measured(cells: Cells, people: People) -> bool:
+def are_measured(cells: Cells, people: BatchPlayers) -> bool:
     """Return whether the ping of some of these players to another of them was measured."""
     return any(name in people.row for name in cells.names)
 
 
-def pings_of(cells: Cells, people: People) -> Singles:
+def pings_of(cells: Cells, people: BatchPlayers) -> Singles:
     """Return the ping of each pair of players, as `cost.latency.ping_table` defines it.
 
     Complexity:
@@ -147,7 +147,7 @@ def _over_common(common: Floats) -> Singles:
     return pings
 
 
-def _put_measured(pings: Singles, cells: Cells, people: People) -> None:
+def _put_measured(pings: Singles, cells: Cells, people: BatchPlayers) -> None:
     """Put in what was measured between two: the larger number where both did."""
     target = np.array([people.row.get(name, -1) for name in cells.names], dtype=np.int64)
     to = target[cells.columns]

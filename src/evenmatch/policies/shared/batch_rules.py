@@ -16,14 +16,14 @@ from evenmatch.criteria.expansion import TICKS, limit_at
 from evenmatch.criteria.kinds.rematch import known_of
 from evenmatch.criteria.kinds.words import elements
 from evenmatch.criteria.relation import pairs_within
-from evenmatch.criteria.rules import Limit, Rules
+from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.policies.shared.batch_pairs import CODES
 from evenmatch.policies.shared.batch_people import (
     ROWS_FIRST,
+    BatchPlayers,
     Objects,
-    People,
     freshness_of,
     meetings,
     named_by,
@@ -92,9 +92,9 @@ class RuleFacts:
         self._shared = [each for each in homes if each.rule.limit < 2.0 and not _widens(each)]
         self._homes = [each for each in homes if each not in self._shared]
         # Each row: the rule, its kind, and where what it compares is found; None = see `table`.
-        self._rows: list[tuple[Limit, float, int | None]] = []
+        self._rows: list[tuple[RuleLimit, float, int | None]] = []
         # Pings that the quick table of pairs knows.
-        self._pings: list[tuple[Limit, int]] = []
+        self._pings: list[tuple[RuleLimit, int]] = []
         for number, each in known:
             kind, column = each.rule.kind, columns.get(number, 0)
             if kind in NUMERIC:
@@ -136,7 +136,13 @@ class RuleFacts:
         return [each[rows] for each in self._named]
 
     def ruled(
-        self, batch: Batch, people: People, now: float, *, first: int, named: Sequence[Objects]
+        self,
+        batch: Batch,
+        people: BatchPlayers,
+        now: float,
+        *,
+        first: int,
+        named: Sequence[Objects],
     ) -> Batch:
         """Return a batch with the rules as they stand now; this reads nothing that changes.
 
@@ -166,7 +172,7 @@ class RuleFacts:
         )
         return batch._replace(facts=facts, rules=self._table(first), reach=reach)
 
-    def _plan_latency(self, each: Limit, column: int) -> None:
+    def _plan_latency(self, each: RuleLimit, column: int) -> None:
         if each.rule.pairs == "region":
             self._rows.append((each, REGION_GAP, column))
             return
@@ -212,7 +218,7 @@ class RuleFacts:
         return found
 
     def _lists_of(
-        self, people: People, named: Sequence[Objects], now: float
+        self, people: BatchPlayers, named: Sequence[Objects], now: float
     ) -> tuple[Floats, Ints]:
         """Return `Facts.listed` of the rules that widen, and the pairs that are forbidden now."""
         listed: list[Floats] = [np.zeros((0, 5))]
@@ -240,7 +246,7 @@ class RuleFacts:
             flags.append(np.array(home, dtype=np.int64).reshape(len(home), 3))
         return np.concatenate(listed), np.concatenate(flags)
 
-    def _at_home(self, each: Limit, people: People) -> list[tuple[int, int, int]]:
+    def _at_home(self, each: RuleLimit, people: BatchPlayers) -> list[tuple[int, int, int]]:
         """Return the pairs of players of one household, of which a match takes one."""
         found: dict[tuple[int, int], None] = {}
         homes: dict[str, list[int]] = {}
@@ -275,17 +281,17 @@ class RuleFacts:
         return found
 
 
-def _widens(each: Limit) -> bool:
+def _widens(each: RuleLimit) -> bool:
     return each.rule.expand is not None
 
 
-def _kind(each: Limit) -> float:
+def _kind(each: RuleLimit) -> float:
     if each.rule.kind == "imbalance":
         return SUM_GAP if each.rule.measure == "sum" else MEAN_GAP
     return KINDS[each.rule.kind]
 
 
-def _names_of(each: Limit, ticket: Ticket, player: Player) -> Any:
+def _names_of(each: RuleLimit, ticket: Ticket, player: Player) -> Any:
     """Return whom a player names: ids, or a map from ids to numbers; None if nothing is known."""
     if each.rule.kind == "rematch":
         return known_of(ticket, player, each.rule.attribute)
@@ -295,7 +301,7 @@ def _names_of(each: Limit, ticket: Ticket, player: Player) -> Any:
     return value if isinstance(value, dict) else None
 
 
-def _gaps(each: Limit, known: Objects, people: People) -> tuple[Ints, Ints, Floats]:
+def _gaps(each: RuleLimit, known: Objects, people: BatchPlayers) -> tuple[Ints, Ints, Floats]:
     """Return the pairs of whom one names the other, with their gaps where those are positive."""
     if each.rule.kind == "rematch":
         one, two, ago = meetings(known, people)
@@ -310,14 +316,14 @@ def _gaps(each: Limit, known: Objects, people: People) -> tuple[Ints, Ints, Floa
     return one[gap > 0.0], two[gap > 0.0], gap[gap > 0.0]
 
 
-def _accepted_by(each: Limit, tickets: Sequence[Ticket], now: float) -> list[float]:
+def _accepted_by(each: RuleLimit, tickets: Sequence[Ticket], now: float) -> list[float]:
     """Return the largest gap that each ticket accepts now."""
     if each.rule.expand is None and each.rule.unit != "relative":
         return [each.rule.limit] * len(tickets)
     return [_accepted(each, ticket, now) for ticket in tickets]
 
 
-def _accepted(each: Limit, ticket: Ticket, now: float) -> float:
+def _accepted(each: RuleLimit, ticket: Ticket, now: float) -> float:
     """Return the largest gap that a ticket accepts now, or one a rounding below it."""
     rule = each.rule
     wait = now - ticket.enqueued_at

@@ -14,18 +14,18 @@ from typing import Protocol
 
 import msgspec
 
-from evenmatch.criteria.rules import Limit, Rules, relative
+from evenmatch.criteria.rules import RuleLimit, Rules, relative
 from evenmatch.criteria.values import number
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.index.age_tree import NONE, AgeTree
-from evenmatch.solvers.index.sweep import Entry, Sweep
+from evenmatch.solvers.index.sweep import IndexedItem, SweepIndex
 
 SHARE_SLACK = 1e-14
 """How much less than computed a relative gap may be, by rounding."""
 
 
-class Waiting(msgspec.Struct, gc=False, eq=False):
+class IndexedTicket(msgspec.Struct, gc=False, eq=False):
     """A ticket in an index, and its values: that of the policy's own rule first."""
 
     ticket: Ticket
@@ -33,7 +33,7 @@ class Waiting(msgspec.Struct, gc=False, eq=False):
     node: int = NONE
 
 
-class Soonest(msgspec.Struct, frozen=True, gc=False):
+class SoonestOpponent(msgspec.Struct, frozen=True, gc=False):
     """The older ticket that a ticket may play soonest.
 
     Args:
@@ -44,13 +44,13 @@ class Soonest(msgspec.Struct, frozen=True, gc=False):
     """
 
     at: float = math.inf
-    other: Waiting | None = None
+    other: IndexedTicket | None = None
     at_once: bool = False
 
 
-NOBODY = Soonest()
+NOBODY = SoonestOpponent()
 
-Partner = tuple[float, Waiting]
+Partner = tuple[float, IndexedTicket]
 """A gap of the policy's own rule, and who is that far away."""
 
 
@@ -64,19 +64,19 @@ class Candidates(Protocol):
         """Return what is compared of a ticket."""
         ...
 
-    def insert(self, waiting: Waiting) -> None:
+    def insert(self, waiting: IndexedTicket) -> None:
         """Take a ticket in."""
         ...
 
-    def remove(self, waiting: Waiting) -> None:
+    def remove(self, waiting: IndexedTicket) -> None:
         """Forget a ticket."""
         ...
 
-    def soonest(self, waiting: Waiting) -> Soonest:
+    def soonest(self, waiting: IndexedTicket) -> SoonestOpponent:
         """Return the older ticket that this one may play soonest."""
         ...
 
-    def partners(self, waiting: Waiting, now: float, fired: bool) -> list[Partner]:
+    def partners(self, waiting: IndexedTicket, now: float, fired: bool) -> list[Partner]:
         """Return all older tickets that this one may play now."""
         ...
 
@@ -103,12 +103,12 @@ class ByGap:
         O(log n) to take in and forget, O(1) for the soonest.
     """
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: RuleLimit) -> None:
         self._limit = limit
         self._when = limit.when
         # Most limits compare an attribute as it is, which is read by a shorter way.
         self._plain = limit.rule.attribute if limit.rule.unit == "difference" else None
-        self._tree: AgeTree[Waiting] = AgeTree()
+        self._tree: AgeTree[IndexedTicket] = AgeTree()
         self.evaluations = 0
 
     def values(self, ticket: Ticket) -> tuple[float, ...]:
@@ -117,15 +117,15 @@ class ByGap:
             return (number(ticket, self._plain),)
         return (self._limit.value(ticket),)
 
-    def insert(self, waiting: Waiting) -> None:
+    def insert(self, waiting: IndexedTicket) -> None:
         """Take a ticket in."""
         waiting.node = self._tree.insert(waiting.values[0], waiting.ticket.sequence, waiting)
 
-    def remove(self, waiting: Waiting) -> None:
+    def remove(self, waiting: IndexedTicket) -> None:
         """Forget a ticket."""
         self._tree.remove(waiting.node)
 
-    def soonest(self, waiting: Waiting) -> Soonest:
+    def soonest(self, waiting: IndexedTicket) -> SoonestOpponent:
         """Return the nearest older ticket: no gap needs less wait than the smallest."""
         tree, value = self._tree, waiting.values[0]
         self.evaluations += 2
@@ -139,9 +139,9 @@ class ByGap:
         if other is None:
             return NOBODY
         wait = self._when(abs(value - other.values[0]))
-        return Soonest(waiting.ticket.enqueued_at + wait, other, wait == 0.0)
+        return SoonestOpponent(waiting.ticket.enqueued_at + wait, other, wait == 0.0)
 
-    def partners(self, waiting: Waiting, now: float, fired: bool) -> list[Partner]:
+    def partners(self, waiting: IndexedTicket, now: float, fired: bool) -> list[Partner]:
         """Return all older tickets that this one may play now, nearest first."""
         born = waiting.ticket.enqueued_at
         found = []
@@ -159,15 +159,15 @@ class ByRules:
     """Tickets on one axis for each limit; `Rules` says of each pair from when on it may play.
 
     Complexity:
-        See `Sweep`. Tickets that no axis keeps apart, but sides or equal values do, are asked
+        See `SweepIndex`. Tickets that no axis keeps apart, but sides or equal values do, are asked
         about one by one.
     """
 
-    def __init__(self, rules: Rules, limits: tuple[Limit, ...]) -> None:
+    def __init__(self, rules: Rules, limits: tuple[RuleLimit, ...]) -> None:
         self._rules = rules
         self._limits = limits
-        self._sweep: Sweep[Waiting] = Sweep(len(limits))
-        self._entries: dict[int, Entry[Waiting]] = {}
+        self._sweep: SweepIndex[IndexedTicket] = SweepIndex(len(limits))
+        self._entries: dict[int, IndexedItem[IndexedTicket]] = {}
         self.evaluations = 0
         # Where both must accept, the younger one's own wait bounds from when on they may play;
         # where no limit is relative either, it is that instant.
@@ -180,22 +180,22 @@ class ByRules:
         """Return the value on each axis."""
         return tuple([limit.value(ticket) for limit in self._limits])
 
-    def insert(self, waiting: Waiting) -> None:
+    def insert(self, waiting: IndexedTicket) -> None:
         """Take a ticket in."""
         sequence = waiting.ticket.sequence
         self._entries[sequence] = self._sweep.insert(waiting.values, sequence, waiting)
 
-    def remove(self, waiting: Waiting) -> None:
+    def remove(self, waiting: IndexedTicket) -> None:
         """Forget a ticket."""
         self._sweep.remove(self._entries.pop(waiting.ticket.sequence))
 
-    def soonest(self, waiting: Waiting) -> Soonest:
+    def soonest(self, waiting: IndexedTicket) -> SoonestOpponent:
         """Return the older ticket that this one may play soonest."""
         ticket = waiting.ticket
         ready_at = self._rules.pair_ready_at
         best, until = NOBODY, math.inf
 
-        def visit(other: Waiting) -> float:
+        def visit(other: IndexedTicket) -> float:
             nonlocal best, until
             at = ready_at(other.ticket, ticket)
             at_once = self._is_at_once(other, waiting, at)
@@ -203,20 +203,20 @@ class ByRules:
             is_late = at == ticket.enqueued_at and not at_once
             key = math.nextafter(at, math.inf) if is_late else at
             if key < until:
-                best, until = Soonest(at, other, at_once), key
+                best, until = SoonestOpponent(at, other, at_once), key
             return until
 
         self._search(waiting, visit, until)
         return best
 
-    def partners(self, waiting: Waiting, now: float, fired: bool) -> list[Partner]:
+    def partners(self, waiting: IndexedTicket, now: float, fired: bool) -> list[Partner]:
         """Return all older tickets that this one may play now."""
         ticket, value = waiting.ticket, waiting.values[0]
         ready_at = self._rules.pair_ready_at
         found: dict[int, Partner] = {}
         beyond = math.nextafter(now, math.inf)
 
-        def visit(other: Waiting) -> float:
+        def visit(other: IndexedTicket) -> float:
             at = ready_at(other.ticket, ticket)
             if at < now or (at == now and (fired or self._is_at_once(other, waiting, at))):
                 found[other.ticket.sequence] = (abs(value - other.values[0]), other)
@@ -225,7 +225,7 @@ class ByRules:
         self._search(waiting, visit, beyond)
         return list(found.values())
 
-    def _is_at_once(self, other: Waiting, waiting: Waiting, at: float) -> bool:
+    def _is_at_once(self, other: IndexedTicket, waiting: IndexedTicket, at: float) -> bool:
         """Return whether a pair may play since the younger arrived, without another event."""
         if at != waiting.ticket.enqueued_at:
             return False
@@ -233,7 +233,9 @@ class ByRules:
             self._rules.duel_widens_at(other.ticket, waiting.ticket) < at
         )
 
-    def _search(self, waiting: Waiting, visit: Callable[[Waiting], float], until: float) -> None:
+    def _search(
+        self, waiting: IndexedTicket, visit: Callable[[IndexedTicket], float], until: float
+    ) -> None:
         """Let `visit` meet all who may play before `until`, later before what it returned last."""
         values = waiting.values
         oldest, own_wait = self._sweep.oldest.ticket.enqueued_at, self._own_wait
@@ -241,7 +243,7 @@ class ByRules:
         far = [math.inf] * len(values)
         axes = tuple(enumerate(bounds))
 
-        def meet(other: Waiting) -> None:
+        def meet(other: IndexedTicket) -> None:
             nonlocal until
             self.evaluations += 1
             theirs, waits_since = other.values, other.ticket.enqueued_at
@@ -261,7 +263,7 @@ class ByRules:
         self._sweep.visit_older(self._entries[waiting.ticket.sequence], far, meet)
 
 
-def _bound(waiting: Waiting, limit: Limit, own: float) -> Callable[[float, float], float]:
+def _bound(waiting: IndexedTicket, limit: RuleLimit, own: float) -> Callable[[float, float], float]:
     """Return the function from a gap to the first instant for anyone as far away or farther.
 
     Its second argument is since when the other one waits, at the earliest.

@@ -13,8 +13,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 
-from evenmatch.policies.shared.balance import Entry
-from evenmatch.policies.shared.even_sets import Found
+from evenmatch.policies.shared.balance import BalanceEntry
+from evenmatch.policies.shared.even_sets import EvenMatch
 
 PLAYERS_MAX = 50
 """Most players of a team."""
@@ -34,23 +34,23 @@ class KindPool:
 
     def __init__(self, players: int) -> None:
         self._players = players
-        self._by_age: list[tuple[tuple[float, int], Entry]] = []
+        self._by_age: list[tuple[tuple[float, int], BalanceEntry]] = []
         self._counts: Counter[Kind] = Counter()
         # Pairs that the tickets make, by size.
         self._pairs: Counter[int] = Counter()
         self.evaluations = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: BalanceEntry) -> None:
         """Take a ticket in."""
         insort(self._by_age, (entry.age_key, entry))
         self._count(_kind(entry), 1)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: BalanceEntry) -> None:
         """Let a ticket go."""
         del self._by_age[bisect_left(self._by_age, (entry.age_key, entry))]
         self._count(_kind(entry), -1)
 
-    def best(self, entry: Entry, limit: float) -> Found | None:
+    def best(self, entry: BalanceEntry, limit: float) -> EvenMatch | None:
         """Return who plays an even match with a newcomer, the longest waiting; None if nobody.
 
         Args:
@@ -66,9 +66,9 @@ class KindPool:
         self._count(own, 1)
         can_play = _fills(self._pairs, self._players)
         self._count(own, -1)
-        return Found(0.0, self._longest(own)) if can_play else None
+        return EvenMatch(0.0, self._longest(own)) if can_play else None
 
-    def _longest(self, own: Kind) -> list[Entry]:
+    def _longest(self, own: Kind) -> list[BalanceEntry]:
         """Return the longest waiting of those who can play with a newcomer."""
         # `left` are those not passed yet, `pairs` what can be made of them. Of a kind that is
         # `alone` a ticket was chosen whose mate is still to come; `free` are the places of a team
@@ -111,7 +111,7 @@ class KindPool:
             del self._counts[kind]
 
 
-def _kind(entry: Entry) -> Kind:
+def _kind(entry: BalanceEntry) -> Kind:
     return entry.value, entry.size
 
 

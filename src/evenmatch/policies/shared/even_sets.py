@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.criteria.kinds.numeric import SUM_SLACK
-from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.balance import Balance, BalanceEntry
 
 CANDIDATES_MAX = 24
 """Tickets that one newcomer to a team is tried with, the longest waiting."""
@@ -28,28 +28,28 @@ TABLES_MAX = 32
 Signs = NDArray[np.int8]
 
 
-class Found(NamedTuple):
+class EvenMatch(NamedTuple):
     """A match with a newcomer: how uneven it is, and who else plays."""
 
     imbalance: float
-    others: list[Entry]
+    others: list[BalanceEntry]
 
 
-class Pool(Protocol):
+class EvenSetIndex(Protocol):
     """Waiting tickets, none of which may play without somebody new."""
 
     evaluations: int
     """Tickets and divisions looked at so far."""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: BalanceEntry) -> None:
         """Take a ticket in."""
         ...
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: BalanceEntry) -> None:
         """Let a ticket go."""
         ...
 
-    def best(self, entry: Entry, limit: float) -> Found | None:
+    def best(self, entry: BalanceEntry, limit: float) -> EvenMatch | None:
         """Return who plays with a newcomer, or None if no match is as even as the limit asks.
 
         It is the most even match, and of several the one with the longest waiting: that which has
@@ -62,7 +62,7 @@ class Pool(Protocol):
         ...
 
 
-def pool_of(balance: Balance) -> Pool:
+def pool_of(balance: Balance) -> EvenSetIndex:
     """Return an empty pool for a format of at most `balance.TEAM_MAX` players a team."""
     return PairPool(balance) if balance.players == 1 else TeamPool(balance)
 
@@ -77,22 +77,22 @@ class PairPool:
 
     def __init__(self, balance: Balance) -> None:
         self._imbalance: Callable[[float], float] = balance.imbalance
-        self._line: list[Entry] = []
+        self._line: list[BalanceEntry] = []
         self.evaluations = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: BalanceEntry) -> None:
         """Take a player in."""
         insort(self._line, entry)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: BalanceEntry) -> None:
         """Let a player go."""
         del self._line[bisect_left(self._line, entry)]
 
-    def best(self, entry: Entry, limit: float) -> Found | None:
+    def best(self, entry: BalanceEntry, limit: float) -> EvenMatch | None:
         """Return the nearest player, the longest waiting of several, if it is near enough."""
         value, least = entry.value, limit
         self.evaluations += 1
-        found: Entry | None = None
+        found: BalanceEntry | None = None
         for others in (self._above(value), self._below(value)):
             for other in others:
                 self.evaluations += 1
@@ -104,9 +104,9 @@ class PairPool:
                 if found is None or is_better or other.age_key < found.age_key:
                     found = other
                 least = min(least, imbalance)
-        return None if found is None else Found(least, [found])
+        return None if found is None else EvenMatch(least, [found])
 
-    def _above(self, value: float) -> Iterator[Entry]:
+    def _above(self, value: float) -> Iterator[BalanceEntry]:
         """Yield the longest waiting player of each value from this one on."""
         line = self._line
         at = bisect_left(line, (value,))
@@ -114,7 +114,7 @@ class PairPool:
             yield line[at]
             at = bisect_right(line, (line[at].value, np.inf), at)
 
-    def _below(self, value: float) -> Iterator[Entry]:
+    def _below(self, value: float) -> Iterator[BalanceEntry]:
         """Yield the longest waiting player of each value below this one."""
         line = self._line
         at = bisect_left(line, (value,))
@@ -138,18 +138,18 @@ class TeamPool:
     def __init__(self, balance: Balance) -> None:
         self._balance = balance
         self._players = balance.players
-        self._by_age: list[tuple[tuple[float, int], Entry]] = []
+        self._by_age: list[tuple[tuple[float, int], BalanceEntry]] = []
         self.evaluations = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: BalanceEntry) -> None:
         """Take a ticket in."""
         insort(self._by_age, (entry.age_key, entry))
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: BalanceEntry) -> None:
         """Let a ticket go."""
         del self._by_age[bisect_left(self._by_age, (entry.age_key, entry))]
 
-    def best(self, entry: Entry, limit: float) -> Found | None:
+    def best(self, entry: BalanceEntry, limit: float) -> EvenMatch | None:
         """Return the most even match with a newcomer, if it is even enough."""
         candidates, signs = self._tried(entry)
         self.evaluations += 1 + len(self._by_age) + len(signs)
@@ -167,13 +167,13 @@ class TeamPool:
         ranks = np.empty(len(ages))
         ranks[ages] = 2.0 ** np.arange(len(ages))
         row = rows[int(np.argmax(np.abs(signs[rows]) @ ranks))]
-        return Found(least, [candidates[at] for at in np.flatnonzero(signs[row]).tolist()])
+        return EvenMatch(least, [candidates[at] for at in np.flatnonzero(signs[row]).tolist()])
 
-    def _tried(self, entry: Entry) -> tuple[list[Entry], Signs]:
+    def _tried(self, entry: BalanceEntry) -> tuple[list[BalanceEntry], Signs]:
         """Return the candidates, larger parties first, and all divisions with a newcomer."""
         others = self._players * 2 - entry.size
         alike: Counter[tuple[float, int]] = Counter()
-        tried: list[Entry] = []
+        tried: list[BalanceEntry] = []
         for _, each in self._by_age:
             if len(tried) == CANDIDATES_MAX:
                 break

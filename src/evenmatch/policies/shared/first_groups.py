@@ -11,12 +11,19 @@ from itertools import islice
 from evenmatch.criteria.columns.sets import JointTable
 from evenmatch.criteria.divisions import MASKED_MAX
 from evenmatch.criteria.objective import Objective
-from evenmatch.criteria.seat_completion import Seats, seats_of
+from evenmatch.criteria.seat_completion import SeatCompletion, seats_of
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, NoJobs
-from evenmatch.policies.shared.group_search import Effort, Group, GroupSearch, Limit, Scene, Search
+from evenmatch.policies.shared.group_search import (
+    Effort,
+    Group,
+    GroupCandidates,
+    GroupSearch,
+    InstantLimit,
+    Search,
+)
 from evenmatch.policies.shared.soonest_group import CONSIDERED_MAX, SoonestGroup
 from evenmatch.policies.shared.timers import Due, Timers
 from evenmatch.policies.shared.turns import Turns
@@ -83,7 +90,7 @@ class GreedyMatcher(NoJobs):
         # sequence, so groups hold the tickets themselves.
         self._groups: dict[int, tuple[Ticket, ...]] = {}
         # Groups that are first in order, not only soonest: by ticket the limit they were found by.
-        self._first: dict[int, tuple[Limit | None, int]] = {}
+        self._first: dict[int, tuple[InstantLimit | None, int]] = {}
         # Tickets that came back: their own timers stand for groups with younger ones, too.
         self._returned: dict[int, None] = {}
         self._returns = self._leavers = 0
@@ -234,7 +241,7 @@ class GreedyMatcher(NoJobs):
 
     def _first_group(self, ticket: Ticket, now: float, fired: bool) -> tuple[bool, list[Ticket]]:
         """Return the first group in order that a ticket completes with older ones now."""
-        limit = Limit(now, fired or now == ticket.enqueued_at)
+        limit = InstantLimit(now, fired or now == ticket.enqueued_at)
         stored = self._stored(ticket.sequence)
         if ticket.sequence in self._returned:
             return True, stored
@@ -244,7 +251,7 @@ class GreedyMatcher(NoJobs):
         is_over, found = self._turns.run(key, lambda e: self._by(ticket, limit, e))
         return is_over, stored if found is None else found.tickets
 
-    def _by(self, ticket: Ticket, limit: Limit, effort: Effort) -> Search:
+    def _by(self, ticket: Ticket, limit: InstantLimit, effort: Effort) -> Search:
         """Return the first group of a ticket and older ones."""
         if self._has_rules:
             place = self._table.place(ticket)
@@ -291,7 +298,7 @@ class GreedyMatcher(NoJobs):
         if not self._soonest.has_places:
             return self._settle(sequence)
         ticket = self._pool[sequence]
-        limit = Limit(now, fired or now == ticket.enqueued_at)
+        limit = InstantLimit(now, fired or now == ticket.enqueued_at)
         key = ("look", sequence)
         is_over, group = self._turns.run(key, lambda effort: self._find_now(ticket, limit, effort))
         if not is_over:
@@ -305,7 +312,7 @@ class GreedyMatcher(NoJobs):
             self._first[sequence] = limit, self._returns
         return True
 
-    def _find_now(self, ticket: Ticket, limit: Limit, effort: Effort) -> Search:
+    def _find_now(self, ticket: Ticket, limit: InstantLimit, effort: Effort) -> Search:
         """Return the first group in order that a ticket completes with older ones by a limit."""
         effort.spend(1)
         if self._players < self._k:
@@ -416,7 +423,7 @@ class GreedyMatcher(NoJobs):
         tickets = [ticket, *others]
         kinds = [self._kinds[each.sequence] for each in tickets]
         if self._is_judged:
-            scene = Scene(tickets, kinds, [], None, Limit(math.inf, True))
+            scene = GroupCandidates(tickets, kinds, [], None, InstantLimit(math.inf, True))
             return (yield from self._search.choose(scene, self._seats, effort, math.inf))
         seats = self._seats
         before, completed = seats.steps, seats.complete(seats.start(kinds[0]), kinds[1:])
@@ -497,7 +504,7 @@ class Alike:
             self._seats.forget()
             self._one.clear()
 
-    def kinds(self, seats: Seats) -> dict[int, int]:
+    def kinds(self, seats: SeatCompletion) -> dict[int, int]:
         """Return the kinds that other seats give all tickets, by sequence."""
         now = {kind: seats.kind_of(ticket) for kind, ticket in self._one.items()}
         return {sequence: now[kind] for sequence, kind in self._kinds.items()}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from evenmatch.criteria.columns.sets import JointTable, Row
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.scales import Floats
-from evenmatch.criteria.seat_completion import Seats, State
+from evenmatch.criteria.seat_completion import SeatCompletion, State
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.waiting_table import CELLS_A_STEP
 
@@ -65,7 +65,7 @@ class Effort:
         self.spent += count
 
 
-class Limit(NamedTuple):
+class InstantLimit(NamedTuple):
     """Instants that are soon enough: those before one, and that one itself or not."""
 
     at: float
@@ -91,7 +91,7 @@ Search = Generator[None, None, Group | None]
 
 
 @dataclass
-class Scene:
+class GroupCandidates:
     """Tickets among which members are chosen; the first is in every group.
 
     Args:
@@ -107,7 +107,7 @@ class Scene:
     kinds: list[int]
     rows: Row
     place: int | None
-    limit: Limit
+    limit: InstantLimit
     judged: int = JUDGED_MAX
     tried: set[tuple[int, ...]] = field(default_factory=set)
     apart: dict[tuple[int, int], bool] = field(default_factory=dict)
@@ -142,7 +142,9 @@ class GroupSearch:
         self._judging = judging
         self._has_rules = bool(rules.known)
 
-    def choose(self, scene: Scene, seats: Seats, effort: Effort, now: float) -> Search:
+    def choose(
+        self, scene: GroupCandidates, seats: SeatCompletion, effort: Effort, now: float
+    ) -> Search:
         """Return the first group of a scene, in its order, that is legal soon enough."""
         levels: list[_Level] = []
         rest = list(range(1, len(scene.tickets)))
@@ -170,8 +172,8 @@ class GroupSearch:
         self,
         levels: list[_Level],
         level: _Level,
-        scene: Scene,
-        seats: Seats,
+        scene: GroupCandidates,
+        seats: SeatCompletion,
         effort: Effort,
         now: float,
     ) -> Group | None:
@@ -189,7 +191,12 @@ class GroupSearch:
         return group
 
     def _after(
-        self, level: _Level, item: int, scene: Scene, seats: Seats, effort: Effort
+        self,
+        level: _Level,
+        item: int,
+        scene: GroupCandidates,
+        seats: SeatCompletion,
+        effort: Effort,
     ) -> _Level | None:
         """Return the level with one member more; None if it goes with nobody."""
         before = seats.steps
@@ -216,7 +223,9 @@ class GroupSearch:
             rest = [other for other, fits in zip(rest, is_soon.tolist(), strict=True) if fits]
         return _Level([*level.chosen, item], state, row, rest, -1)
 
-    def _legal(self, members: list[int], scene: Scene, effort: Effort, now: float) -> Group | None:
+    def _legal(
+        self, members: list[int], scene: GroupCandidates, effort: Effort, now: float
+    ) -> Group | None:
         """Return a group that fills all seats if it is legal soon enough."""
         key = tuple(members)
         if key in scene.tried:
@@ -244,7 +253,7 @@ class GroupSearch:
         is_legal = ready_at < math.inf and scene.limit.allows(ready_at)
         return Group(ready_at, group) if is_legal else None
 
-    def _fit(self, scene: Scene, one: int, two: int, effort: Effort) -> bool:
+    def _fit(self, scene: GroupCandidates, one: int, two: int, effort: Effort) -> bool:
         """Return whether two may be in one group, as far as columns do not tell."""
         if self.joint.is_whole:
             return True

@@ -11,17 +11,17 @@ from typing import Any, Protocol
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
-from evenmatch.policies.shared.balance import TEAM_MAX, Balance, Entry
+from evenmatch.policies.shared.balance import TEAM_MAX, Balance, BalanceEntry
 from evenmatch.policies.shared.even_kinds import KindPool
-from evenmatch.policies.shared.even_sets import Pool, pool_of
+from evenmatch.policies.shared.even_sets import EvenSetIndex, pool_of
 
 
-class Limit(Protocol):
+class ImbalanceLimit(Protocol):
     """How large an imbalance is accepted now, as `Balance.imbalance` gives it."""
 
     value: float
 
-    def arrived(self, entry: Entry) -> None:
+    def arrived(self, entry: BalanceEntry) -> None:
         """Learn from an arrival."""
         ...
 
@@ -36,7 +36,7 @@ class FixedLimit:
     def __init__(self, value: float) -> None:
         self.value = value
 
-    def arrived(self, entry: Entry) -> None:
+    def arrived(self, entry: BalanceEntry) -> None:
         """Learn nothing."""
 
     def memory(self) -> None:
@@ -54,13 +54,13 @@ class ImbalanceMatcher(NoJobs):
         memory: What an earlier matcher knew, except about the limit.
     """
 
-    def __init__(self, balance: Balance, limit: Limit, memory: Memory) -> None:
+    def __init__(self, balance: Balance, limit: ImbalanceLimit, memory: Memory) -> None:
         self._balance = balance
         self._limit = limit
         is_large = balance.players > TEAM_MAX
-        self._pool: Pool = KindPool(balance.players) if is_large else pool_of(balance)
-        self._asked: dict[str, Entry] = {}
-        self._new: dict[str, Entry] = {}
+        self._pool: EvenSetIndex = KindPool(balance.players) if is_large else pool_of(balance)
+        self._asked: dict[str, BalanceEntry] = {}
+        self._new: dict[str, BalanceEntry] = {}
         self._newest: int = memory.get("newest", 0)
         asked_with = memory.get("asked_with", 0.0)
         self._asked_with: float = math.inf if asked_with is None else asked_with
@@ -122,7 +122,7 @@ class ImbalanceMatcher(NoJobs):
             "limit": self._limit.memory(),
         }
 
-    def _ask(self, newcomers: list[Entry], limit: float) -> list[Grouping]:
+    def _ask(self, newcomers: list[BalanceEntry], limit: float) -> list[Grouping]:
         matches = []
         for entry in newcomers:
             found = self._pool.best(entry, limit)
@@ -135,6 +135,6 @@ class ImbalanceMatcher(NoJobs):
             matches.append(Grouping(tuple([each.id for each in together])))
         return matches
 
-    def _settle_down(self, entry: Entry) -> None:
+    def _settle_down(self, entry: BalanceEntry) -> None:
         self._asked[entry.id] = entry
         self._pool.add(entry)

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
-from evenmatch.policies.shared.balance import Balance, Entry
+from evenmatch.policies.shared.balance import Balance, BalanceEntry
 from evenmatch.policies.shared.even_sets import pool_of
 
 TRIALS = 5
@@ -60,16 +60,16 @@ class Trial:
         self._wait_max = wait_max
         self._seats = 2 * balance.players
         self._pool = pool_of(balance)
-        self._held: dict[int, Entry] = {}
+        self._held: dict[int, BalanceEntry] = {}
         self._players = 0
         sums: tuple[float, ...] = known.get("sums", (0.0,) * 4)
         self._arrived, self._waiting, self._uneven, self._refused = sums
         # Who would not play with a smaller limit may with this one.
         settle = self._enter if limit > _limit(known.get("limit")) else self._hold
         for value, at, sequence, size in known.get("held", ()):
-            settle(Entry(value, at, int(sequence), int(size), ""))
+            settle(BalanceEntry(value, at, int(sequence), int(size), ""))
 
-    def arrive(self, entry: Entry) -> None:
+    def arrive(self, entry: BalanceEntry) -> None:
         """Let a ticket in, play if the limit allows, and count."""
         for oldest in self._overdue(entry.at):
             self._let_go(oldest)
@@ -111,7 +111,7 @@ class Trial:
         part = min(1.0, PAST / self._arrived)
         return {**known, "sums": [part * each for each in known["sums"]]}
 
-    def _enter(self, entry: Entry) -> float | None:
+    def _enter(self, entry: BalanceEntry) -> float | None:
         """Let a ticket in; return the imbalance of its match, None if it waits."""
         found = self._pool.best(entry, self.limit)
         if found is None:
@@ -121,7 +121,7 @@ class Trial:
             self._let_go(other)
         return found.imbalance
 
-    def _overdue(self, now: float) -> list[Entry]:
+    def _overdue(self, now: float) -> list[BalanceEntry]:
         found = []
         for place, each in enumerate(self._held.values()):
             if now - each.at < self._wait_max and len(self._held) - place < HELD_MAX:
@@ -129,12 +129,12 @@ class Trial:
             found.append(each)
         return found
 
-    def _hold(self, entry: Entry) -> None:
+    def _hold(self, entry: BalanceEntry) -> None:
         self._held[entry.sequence] = entry
         self._players += entry.size
         self._pool.add(entry)
 
-    def _let_go(self, entry: Entry) -> None:
+    def _let_go(self, entry: BalanceEntry) -> None:
         del self._held[entry.sequence]
         self._players -= entry.size
         self._pool.remove(entry)
@@ -167,7 +167,7 @@ class LearntLimit:
         self._trials = [self._trial(_limit(each["limit"]), each) for each in noted]
         self.value: float = _limit(known.get("value"))
 
-    def arrived(self, entry: Entry) -> None:
+    def arrived(self, entry: BalanceEntry) -> None:
         """Let an arrival into all trials, and now and then choose the best."""
         self._rate.note(entry.at)
         for trial in self._trials:

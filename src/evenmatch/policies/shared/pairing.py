@@ -22,7 +22,7 @@ from evenmatch.policies.shared.timers import Timers
 from evenmatch.solvers.index.age_tree import NONE, AgeTree
 
 
-class Waiting(msgspec.Struct, gc=False, eq=False):
+class TreeTicket(msgspec.Struct, gc=False, eq=False):
     """A ticket in the tree."""
 
     ticket: Ticket
@@ -30,7 +30,7 @@ class Waiting(msgspec.Struct, gc=False, eq=False):
     node: int = NONE
 
 
-class Soonest(msgspec.Struct, gc=False):
+class SoonestPairing(msgspec.Struct, gc=False):
     """When a ticket may first play an older one, and the tickets that this answer rests on."""
 
     at: float = math.inf
@@ -47,33 +47,33 @@ class PairMatcher(NoJobs):
     def __init__(self, queue: Queue) -> None:
         self.rules = Rules(queue)
         self._limits = rating_limits(queue)
-        self.tree: AgeTree[Waiting] = AgeTree()
-        self.waiting: dict[int, Waiting] = {}
-        self._by_id: dict[str, Waiting] = {}
+        self.tree: AgeTree[TreeTicket] = AgeTree()
+        self.waiting: dict[int, TreeTicket] = {}
+        self._by_id: dict[str, TreeTicket] = {}
         self._timers = Timers()
         self._youngest = 0
         self.evaluations = 0
 
-    def bound(self, waiting: Waiting, gap: float) -> float:
+    def bound(self, waiting: TreeTicket, gap: float) -> float:
         """Return an instant before which a ticket plays nobody `gap` away or farther."""
         raise NotImplementedError
 
-    def ready_at(self, waiting: Waiting, gap: float, other: Waiting) -> float:
+    def ready_at(self, waiting: TreeTicket, gap: float, other: TreeTicket) -> float:
         """Return the instant from which a ticket may play an older one, rules included."""
         raise NotImplementedError
 
-    def pick(self, waiting: Waiting, due: list[Waiting], now: float) -> Waiting:
+    def pick(self, waiting: TreeTicket, due: list[TreeTicket], now: float) -> TreeTicket:
         """Return whom a ticket plays of the older ones it may play now: who waits longest."""
         del waiting, now
         return min(due, key=lambda other: other.ticket.age_key)
 
-    def entered(self, waiting: Waiting, now: float) -> None:
+    def entered(self, waiting: TreeTicket, now: float) -> None:
         """Note a ticket that enters, before its timer is set."""
 
-    def removed(self, waiting: Waiting) -> None:
+    def removed(self, waiting: TreeTicket) -> None:
         """Note a ticket that is gone, matched or not."""
 
-    def matched(self, one: Waiting, two: Waiting) -> None:
+    def matched(self, one: TreeTicket, two: TreeTicket) -> None:
         """Note a match."""
 
     def before(self, now: float, fired: bool) -> None:
@@ -83,7 +83,7 @@ class PairMatcher(NoJobs):
         """Take a ticket in and set its timer."""
         if isinstance(entry, OpenMatch):
             return
-        waiting = Waiting(entry, number(entry, RATING))
+        waiting = TreeTicket(entry, number(entry, RATING))
         self.entered(waiting, now)
         waiting.node = self.tree.insert(waiting.rating, entry.sequence, waiting)
         self._by_id[entry.id] = self.waiting[entry.sequence] = waiting
@@ -126,9 +126,9 @@ class PairMatcher(NoJobs):
         first = next(iter(self.waiting.values()), None)
         return math.inf if first is None else first.ticket.enqueued_at
 
-    def soonest(self, waiting: Waiting) -> Soonest:
+    def soonest(self, waiting: TreeTicket) -> SoonestPairing:
         """Return when a ticket may first play one of the older ones."""
-        found = Soonest()
+        found = SoonestPairing()
         self.evaluations += 1
         for gap, other in self.tree.older(waiting.node):
             self.evaluations += 1
@@ -136,10 +136,10 @@ class PairMatcher(NoJobs):
                 break
             at = self.ready_at(waiting, gap, other)
             if at < found.at:
-                found = Soonest(at, (other.ticket.sequence,))
+                found = SoonestPairing(at, (other.ticket.sequence,))
         return found
 
-    def due(self, waiting: Waiting, now: float, fired: bool) -> list[Waiting]:
+    def due(self, waiting: TreeTicket, now: float, fired: bool) -> list[TreeTicket]:
         """Return the older tickets that a ticket may play now, nearest first."""
         born = waiting.ticket.enqueued_at
         found = []
@@ -152,7 +152,7 @@ class PairMatcher(NoJobs):
                 found.append(other)
         return found
 
-    def nearest_older(self, waiting: Waiting) -> list[Waiting]:
+    def nearest_older(self, waiting: TreeTicket) -> list[TreeTicket]:
         """Return the nearest older tickets on both sides, below first."""
         return [self.tree.item(at) for at in self.tree.nearest_older(waiting.node) if at != NONE]
 
@@ -161,16 +161,16 @@ class PairMatcher(NoJobs):
         for waiting in self.waiting.values():
             self._set_timer(waiting)
 
-    def _bound(self, waiting: Waiting, gap: float) -> float:
+    def _bound(self, waiting: TreeTicket, gap: float) -> float:
         """Return `bound`, or later where the younger has not waited enough for a rule."""
         born = waiting.ticket.enqueued_at
         return max(self.bound(waiting, gap), born, *[born + when(gap) for when in self._limits])
 
-    def _set_timer(self, waiting: Waiting) -> None:
+    def _set_timer(self, waiting: TreeTicket) -> None:
         ticket, found = waiting.ticket, self.soonest(waiting)
         self._timers.put(ticket.sequence, found.at, found.needs, ticket.enqueued_at)
 
-    def _remove(self, *gone: Waiting) -> None:
+    def _remove(self, *gone: TreeTicket) -> None:
         """Forget tickets, and set the timers anew that they had helped to set."""
         stale: dict[int, None] = {}
         for waiting in gone:

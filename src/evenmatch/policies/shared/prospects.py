@@ -36,7 +36,7 @@ TICKETS_FIRST, TICKETS_MAX = 10.0, 400.0
 VARIANCE_MIN = 1e-9
 
 
-class Known(msgspec.Struct):
+class TicketProspects(msgspec.Struct):
     """What is known of a waiting ticket.
 
     Args:
@@ -92,7 +92,9 @@ class Prospects:
     """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
-        self._known = {sequence: Known(*each) for sequence, *each in memory.get("known", ())}
+        self._known = {
+            sequence: TicketProspects(*each) for sequence, *each in memory.get("known", ())
+        }
         self._searches: int = memory.get("searches", 0)
         # Of players in tentative matches: their mean prospect and quality, the variance of
         # prospects, and the covariance of both.
@@ -106,12 +108,12 @@ class Prospects:
 
     def restored(self, tickets: Mapping[int, Ticket]) -> None:
         """Know those who wait after a restart, and nobody else: a memory may know others."""
-        unknown = {each: Known(ticket.size) for each, ticket in tickets.items()}
+        unknown = {each: TicketProspects(ticket.size) for each, ticket in tickets.items()}
         self._known = {each: self._known.get(each, known) for each, known in unknown.items()}
 
     def entered(self, ticket: Ticket) -> None:
         """Take a ticket in."""
-        self._known[ticket.sequence] = Known(ticket.size)
+        self._known[ticket.sequence] = TicketProspects(ticket.size)
 
     def left(self, sequence: int) -> None:
         """Forget a ticket."""

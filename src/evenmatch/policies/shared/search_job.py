@@ -31,7 +31,7 @@ Find = Callable[[Batch, int, int], Plan]
 """Returns the matches of a batch that so many evaluations find, from a seed."""
 
 
-class Effort(msgspec.Struct, frozen=True):
+class SearchEffort(msgspec.Struct, frozen=True):
     """How the searches of a queue are done.
 
     Args:
@@ -49,7 +49,7 @@ class Effort(msgspec.Struct, frozen=True):
 
 def effort_of(
     queue: Queue, *, parts: int, each: int, solver: str = "anneal", objective: str = "mean"
-) -> Effort:
+) -> SearchEffort:
     """Return how a queue is searched; its kernels are loaded now, so that no search waits for them.
 
     Args:
@@ -62,17 +62,19 @@ def effort_of(
     if queue.format.players == (1, 1):
         from evenmatch.solvers.duels.plan import plan_duels
 
-        return Effort(1, each, lambda batch, *_: plan_duels(batch).plan)
+        return SearchEffort(1, each, lambda batch, *_: plan_duels(batch).plan)
     if solver == "descent":
         from evenmatch.solvers.teams.descent import descent
 
-        return Effort(parts, each, lambda batch, most, seed: descent(batch, effort=most, seed=seed))
+        return SearchEffort(
+            parts, each, lambda batch, most, seed: descent(batch, effort=most, seed=seed)
+        )
     from evenmatch.solvers.teams.solve import anneal
 
     def find(batch: Batch, most: int, seed: int) -> Plan:
         return anneal(batch, effort=most, seed=seed, objective=objective)
 
-    return Effort(parts, each, find)
+    return SearchEffort(parts, each, find)
 
 
 class SearchJob:
@@ -94,7 +96,7 @@ class SearchJob:
         number: int,
         make: Callable[[], Batch],
         tickets: Sequence[Ticket],
-        effort: Effort,
+        effort: SearchEffort,
         *,
         seed: int,
         with_half: Callable[[], Batch] | None = None,

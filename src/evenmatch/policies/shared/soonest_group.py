@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from evenmatch.criteria.columns.sets import JointTable
 from evenmatch.criteria.scales import Floats
-from evenmatch.criteria.seat_completion import Seats
+from evenmatch.criteria.seat_completion import SeatCompletion
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.group_search import (
     PAIR,
     PASS,
     Effort,
     Group,
+    GroupCandidates,
     GroupSearch,
-    Limit,
-    Scene,
+    InstantLimit,
     Search,
 )
 from evenmatch.policies.shared.waiting_table import CELLS_A_STEP, NOBODY, WaitingTable
@@ -51,7 +51,7 @@ class SoonestGroup:
     """
 
     def __init__(
-        self, search: GroupSearch, table: WaitingTable, seats: Seats, *, cells_max: int
+        self, search: GroupSearch, table: WaitingTable, seats: SeatCompletion, *, cells_max: int
     ) -> None:
         self._rules, self._joint = search.rules, search.joint
         self._table = table
@@ -66,12 +66,12 @@ class SoonestGroup:
         """Return whether a rule asks for a place at which all meet."""
         return bool(self._joint.places)
 
-    def use(self, seats: Seats) -> None:
+    def use(self, seats: SeatCompletion) -> None:
         """Fill other seats from now on: kinds have been given anew."""
         self._seats = seats
         self._answers.clear()
 
-    def by(self, anchor: Ticket, end: int, limit: Limit, effort: Effort) -> Search:
+    def by(self, anchor: Ticket, end: int, limit: InstantLimit, effort: Effort) -> Search:
         """Return the first group, soonest and longest waiting members first, legal by a limit.
 
         Args:
@@ -84,7 +84,7 @@ class SoonestGroup:
         at = around.ready_at(effort)
         return (yield from self._among(around, at, None, limit, effort, limit.at))
 
-    def placed(self, anchor: Ticket, end: int, limit: Limit, effort: Effort) -> Search:
+    def placed(self, anchor: Ticket, end: int, limit: InstantLimit, effort: Effort) -> Search:
         """Return a group legal by a limit, at the first place that has one; see `by`."""
         around = self._around(anchor, end, effort)
         for place in around.places():
@@ -111,7 +111,7 @@ class SoonestGroup:
         for place in around.places():
             if effort.left <= 0:
                 yield
-            limit = Limit(math.inf if best is None else best.ready_at, False)
+            limit = InstantLimit(math.inf if best is None else best.ready_at, False)
             at = around.ready_at(effort, place)
             if not self._may_fill(around, limit.allowed(at), effort):
                 continue
@@ -135,7 +135,7 @@ class SoonestGroup:
             effort: Pays for it.
         """
         around = self._around(anchor, len(self._table), effort)
-        limit = Limit(now)
+        limit = InstantLimit(now)
         there = np.flatnonzero(limit.allowed(around.ready_at(effort)))
         effort.spend(1 + len(there) // ORDERED_A_STEP)
         needed = self._needed(around, around.kinds[there].tolist(), effort)
@@ -145,7 +145,7 @@ class SoonestGroup:
             if place < around.place or self._table.tickets[place] is None:
                 continue
             youngest = self._ticket(place)
-            found = yield from self.by(youngest, place, Limit(now), effort)
+            found = yield from self.by(youngest, place, InstantLimit(now), effort)
             if found is not None or effort.total <= 0:
                 return found
         return None
@@ -155,7 +155,7 @@ class SoonestGroup:
         return _Around(self._table, self._joint, anchor, end, effort)
 
     def _at_place(
-        self, around: _Around, at: Floats, place: int | None, limit: Limit, effort: Effort
+        self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
     ) -> Search:
         """Return the group that is legal soonest at one place, sooner than a limit."""
         if effort.left <= 0:
@@ -166,10 +166,10 @@ class SoonestGroup:
         if not limit.allows(early):
             return None
         # No group is legal before enough tickets may meet the anchor; most often one is just then.
-        best = yield from self._among(around, at, place, Limit(early), effort)
+        best = yield from self._among(around, at, place, InstantLimit(early), effort)
         for _ in range(IMPROVEMENTS_MAX):
             if best is not None:
-                limit = Limit(best.ready_at, False)
+                limit = InstantLimit(best.ready_at, False)
             if not limit.allows(early):
                 return best
             found = yield from self._among(around, at, place, limit, effort)
@@ -184,7 +184,7 @@ class SoonestGroup:
         around: _Around,
         at: Floats,
         place: int | None,
-        limit: Limit,
+        limit: InstantLimit,
         effort: Effort,
         now: float = -math.inf,
         *,
@@ -211,7 +211,9 @@ class SoonestGroup:
                 yield
         everyone = [around.place, *places]
         kinds = self._table.kinds(len(self._table))[everyone].tolist()
-        scene = Scene([around.anchor, *tickets], kinds, self._table.rows(everyone), place, limit)
+        scene = GroupCandidates(
+            [around.anchor, *tickets], kinds, self._table.rows(everyone), place, limit
+        )
         if any(each.counts_from == "nobody" for each in self._joint.places):
             scene.judged = PLACED_MAX
         effort.spend(PASS)
@@ -246,7 +248,7 @@ class SoonestGroup:
         return known
 
     def _considered(
-        self, around: _Around, at: Floats, place: int | None, limit: Limit, effort: Effort
+        self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
     ) -> tuple[float | None, list[int]]:
         """Return from when on enough may meet the anchor to fill a match, and whom to choose from.
 

@@ -25,7 +25,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
 from evenmatch.policies.shared.clock import is_due
-from evenmatch.policies.shared.search_job import Effort, SearchJob, found_in, seed_of
+from evenmatch.policies.shared.search_job import SearchEffort, SearchJob, found_in, seed_of
 from evenmatch.policies.shared.search_pool import SearchPool
 from evenmatch.policies.shared.start_rule import StartRule, Tentative, start_of, tentative_of
 
@@ -63,7 +63,7 @@ class SearchingMatcher:
         self,
         queue: Queue,
         rule: StartRule,
-        effort: Effort,
+        effort: SearchEffort,
         *,
         players_max: int,
         wait_max: float,
@@ -72,7 +72,7 @@ class SearchingMatcher:
         halves: bool = False,
     ) -> None:
         # Loaded here: a policy can be chosen and explained without compiling kernels.
-        from evenmatch.policies.shared.batching import Roster
+        from evenmatch.policies.shared.batching import WaitingPlayers
 
         self.evaluations = 0
         self.rule = rule
@@ -81,7 +81,7 @@ class SearchingMatcher:
         self._k, self._k_min = queue.format.k, queue.format.k_min
         self._wait_max = wait_max
         self._objective = Objective(queue)
-        self._roster = Roster(queue)
+        self._roster = WaitingPlayers(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
         self._widens = any(each.expand is not None for each in queue.rules)
         self._matches: list[Tentative] = [

@@ -31,7 +31,7 @@ AGAIN = frozenset({408, 409, 425, 429})
 KUBERNETES = "/apis/allocation.agones.dev/"
 
 
-class Found(msgspec.Struct, frozen=True):
+class AllocatedPlace(msgspec.Struct, frozen=True):
     """An answer: where the match is played; None if somebody will say so later."""
 
     assignment: dict[str, str] | None
@@ -88,7 +88,7 @@ class Hook:
         self._tls = tls_of(given.url)
         self._secret = _secret_in(given.secret_file, f"server.allocation.{given.name}")
 
-    async def ask(self, match: Match, roster: Roster) -> Found:
+    async def ask(self, match: Match, roster: Roster) -> AllocatedPlace:
         """Ask for a server.
 
         Raises:
@@ -106,7 +106,7 @@ class Hook:
             raise NoServer(f"the answer was {reply.status}")
         if not 200 <= reply.status < 300:
             raise NoServer(f"the answer was {reply.status}", is_final=True)
-        return Found(self._server(reply) if kind == "agones" else _place(reply))
+        return AllocatedPlace(self._server(reply) if kind == "agones" else _place(reply))
 
     def _headers(self, match: Match, body: bytes) -> dict[str, str]:
         headers = {"evenmatch-match": match.id, "idempotency-key": match.id}

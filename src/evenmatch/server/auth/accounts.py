@@ -19,11 +19,11 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import ServerSettings, Tokens
 from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog
-from evenmatch.server.auth.keys import FILE_NAME, Key, KeyRing, read_keys
-from evenmatch.server.auth.limits import Buckets, Places
+from evenmatch.server.auth.keys import FILE_NAME, KeyRing, ServiceKey, read_keys
+from evenmatch.server.auth.limits import Buckets, OpenStreams
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
-from evenmatch.server.auth.trusted_latency import Measured
+from evenmatch.server.auth.trusted_latency import MeasuredLatencies
 from evenmatch.server.runtime.logs import log
 
 SECRET_NAME = "guests.secret"
@@ -73,14 +73,14 @@ class Accounts:
         self.tenant = tenant
         self.settings = settings
         self.audit = AuditLog(folder, wall=wall)
-        self.measured = Measured()
+        self.measured = MeasuredLatencies()
         self.free_attributes = frozenset(settings.player_attributes)
         self.ring = KeyRing(())
         self.verifiers: dict[str, Verifier] = {}
         limits = settings.limits
         self.service_buckets = Buckets(limits.key_requests_max, limits.key_burst_max)
         self.player_buckets = Buckets(limits.player_requests_max, limits.player_burst_max)
-        self.places = Places()
+        self.places = OpenStreams()
         self._wall = wall
         self._newcomers = Buckets(limits.guests_max / HOUR, limits.guests_max)
         self._keys_file = _keys_file(settings, folder)
@@ -212,7 +212,7 @@ def _stamp_of(name: str) -> tuple[str, int, int, int] | None:
     return (name, found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def _changes(before: dict[str, Key], after: dict[str, Key]) -> str:
+def _changes(before: dict[str, ServiceKey], after: dict[str, ServiceKey]) -> str:
     """Return in words what became of which key; secrets are in neither."""
     words = [
         f"{'added' if old is None else 'revoked' if new.revoked and not old.revoked else 'changed'}"

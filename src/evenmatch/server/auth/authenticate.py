@@ -72,7 +72,7 @@ class Entrance(msgspec.Struct, frozen=True):
     turned_away: Callable[[str], None] = _ignore
 
 
-class Known(msgspec.Struct, frozen=True, gc=False):
+class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
     """A credential that was verified."""
 
     principal: Principal
@@ -106,7 +106,7 @@ class Gate:
         self._wall = wall
         self._clock = clock
         self._salt = secrets.token_bytes(32)
-        self._known: dict[bytes, Known] = {}
+        self._known: dict[bytes, VerifiedCredential] = {}
         self._trusted: tuple[Network, ...] = networks_of(
             sorted({each for one in entrances for each in one.accounts.settings.trusted_proxies})
         )
@@ -188,7 +188,7 @@ class Gate:
                     return each.app
         return self._entrances[0].app
 
-    def _verify(self, given: bytes, digest: bytes, scope: Scope) -> Known:
+    def _verify(self, given: bytes, digest: bytes, scope: Scope) -> VerifiedCredential:
         address = household_of(self.address(scope))
         if wait := self._failures.missing(address, self._clock()):
             raise TooManyRequests("too many keys and tokens that are not valid", wait)
@@ -207,7 +207,7 @@ class Gate:
         self._known[digest] = known
         return known
 
-    def _found(self, given: bytes, now: float) -> Known:
+    def _found(self, given: bytes, now: float) -> VerifiedCredential:
         """Return what a credential stands for.
 
         Raises:
@@ -221,7 +221,7 @@ class Gate:
             for each in self._entrances:
                 if (principal := each.accounts.ring.principal(text, now)) is not None:
                     buckets, audit = each.accounts.service_buckets, each.accounts.audit
-                    return Known(
+                    return VerifiedCredential(
                         principal, principal.until, principal.key, buckets, each.app, audit
                     )
             raise unknown_credential("unknown_key")
@@ -230,7 +230,7 @@ class Gate:
                 if (verifier := each.accounts.verifiers.get(audience)) is not None:
                     principal = verifier.principal(credential, now)
                     buckets, audit = each.accounts.player_buckets, each.accounts.audit
-                    return Known(
+                    return VerifiedCredential(
                         principal, principal.until, principal.name, buckets, each.app, audit
                     )
         if credential.count(b".") != 2:

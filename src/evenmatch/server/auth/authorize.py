@@ -21,7 +21,7 @@ from evenmatch.server.auth.refusals import (
     no_credential,
     unknown_credential,
 )
-from evenmatch.server.auth.rights import Line, line_of
+from evenmatch.server.auth.rights import RouteRights, line_of
 from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send
 from evenmatch.server.http.sockets import NOT_VALID
 from evenmatch.server.runtime.runtime import Runtime
@@ -136,7 +136,7 @@ class Guard:
             with suppress(OSError, RuntimeError):
                 await send(ENDS[scope["type"]])
 
-    def _check(self, scope: Scope, line: Line, principal: Principal) -> None:
+    def _check(self, scope: Scope, line: RouteRights, principal: Principal) -> None:
         if not principal.rights & line.rights:
             raise no_credential() if principal.kind == "nobody" else lacks(principal, line.rights)
         if not (principal.is_player or principal.queues):

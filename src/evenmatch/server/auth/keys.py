@@ -34,7 +34,7 @@ NAME_MAX = 64
 FILE_BYTES_MAX = 2_000_000
 
 
-class Key(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class ServiceKey(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One service key, without its secret.
 
     Args:
@@ -67,13 +67,13 @@ class Key(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
 class KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the file holds."""
 
-    keys: tuple[Key, ...] = ()
+    keys: tuple[ServiceKey, ...] = ()
 
 
 def new_key(
     name: str, rights: tuple[str, ...], *, queues: tuple[str, ...] = (), now: float,
     expires: float | None = None,
-) -> tuple[Key, str]:  # fmt: skip
+) -> tuple[ServiceKey, str]:  # fmt: skip
     """Return a new key and its text, which nobody can find out later.
 
     Args:
@@ -95,19 +95,21 @@ def new_key(
     key_id = secrets.token_hex(ID_BYTES)
     text = f"{PREFIX}_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Key(key_id, name, digest, tuple(dict.fromkeys(rights)), queues, now, expires), text
+    return ServiceKey(
+        key_id, name, digest, tuple(dict.fromkeys(rights)), queues, now, expires
+    ), text
 
 
 class KeyRing:
     """The keys of one game, by id."""
 
-    def __init__(self, keys: tuple[Key, ...], tenant: str = "") -> None:
+    def __init__(self, keys: tuple[ServiceKey, ...], tenant: str = "") -> None:
         self._tenant = tenant
         self._keys = {key.id: key for key in keys}
         self._digests = {key.id: bytes.fromhex(key.sha256) for key in keys}
 
     @property
-    def keys(self) -> dict[str, Key]:
+    def keys(self) -> dict[str, ServiceKey]:
         """Return the keys by id, whatever their state."""
         return self._keys
 
@@ -131,7 +133,7 @@ class KeyRing:
         return Principal("service", key.name, rights, self._tenant, key.id, queues, until)
 
 
-def read_keys(path: Path) -> tuple[Key, ...]:
+def read_keys(path: Path) -> tuple[ServiceKey, ...]:
     """Return the keys in a file.
 
     Raises:
@@ -154,7 +156,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     return found.keys
 
 
-def write_keys(path: Path, keys: tuple[Key, ...]) -> None:
+def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
     """Put keys in the place of those in a file, at once and for its owner's eyes only."""
     fresh = path.with_name(f"{path.name}.new")
     with suppress(FileNotFoundError):
@@ -176,7 +178,7 @@ def editing(path: Path) -> Iterator[None]:
         yield
 
 
-def _check(key: Key, path: Path) -> None:
+def _check(key: ServiceKey, path: Path) -> None:
     try:
         is_digest = len(bytes.fromhex(key.sha256)) == 32
     except ValueError:

@@ -68,7 +68,7 @@ class Buckets:
         self._full_at = {caller: at for at, caller in busy[: self._most // 2]}
 
 
-class Places:
+class OpenStreams:
     """How many streams and long polls each caller has open.
 
     The server holds so many in all; without a limit for each, one player takes them from everybody.

@@ -70,7 +70,7 @@ GET    /                                 anyone
 AUDITED, QUERIED = "audited", "queried"
 
 
-class Line(msgspec.Struct, frozen=True):
+class RouteRights(msgspec.Struct, frozen=True):
     """Who may use a route.
 
     Args:
@@ -84,20 +84,20 @@ class Line(msgspec.Struct, frozen=True):
     is_queried: bool = False
 
 
-def _read(table: str) -> dict[tuple[str, str], Line]:
-    lines: dict[tuple[str, str], Line] = {}
+def _read(table: str) -> dict[tuple[str, str], RouteRights]:
+    lines: dict[tuple[str, str], RouteRights] = {}
     for row in filter(None, table.splitlines()):
         method, pattern, *words = row.split()
         rights = frozenset(words) - {AUDITED, QUERIED}
-        lines[method, pattern] = Line(rights, AUDITED in words, QUERIED in words)
+        lines[method, pattern] = RouteRights(rights, AUDITED in words, QUERIED in words)
     return lines
 
 
 LINES = _read(TABLE)
-UNLISTED = Line(frozenset({"operate"}), is_audited=True)
+UNLISTED = RouteRights(frozenset({"operate"}), is_audited=True)
 """What holds for a route that nobody wrote down; a test finds it."""
 
 
-def line_of(method: str, pattern: str) -> Line:
+def line_of(method: str, pattern: str) -> RouteRights:
     """Return who may use a route; `WS` is the method of a WebSocket."""
     return LINES.get(("GET" if method == "HEAD" else method, pattern), UNLISTED)

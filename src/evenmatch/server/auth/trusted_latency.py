@@ -32,7 +32,7 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
     maps: dict[str, dict[str, float]]
 
 
-class Measured:
+class MeasuredLatencies:
     """The measurements of one game.
 
     Args:

@@ -38,7 +38,7 @@ DECIMALS = 3
 Table = dict[str, list[float | int | None]]
 
 
-class History:
+class ChartHistory:
     """What charts show; memory is bounded whatever happens."""
 
     def __init__(self) -> None:

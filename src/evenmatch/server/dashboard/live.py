@@ -13,7 +13,7 @@ from typing import NamedTuple
 from evenmatch.errors import UnknownMatch
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.shown import (
-    Hour,
+    LastHour,
     LoopShown,
     MatchShown,
     Queues,
@@ -108,7 +108,9 @@ class Live:
         self._figures.advance(queue, self._runtime.now())
         history = figures.history
         after = figures.crowd.overdue_after
-        yield self._event("hour", Hour(self._figures.step, after, history.fine(), history.coarse()))
+        yield self._event(
+            "hour", LastHour(self._figures.step, after, history.fine(), history.coarse())
+        )
         yield self._event("matches", self._recent(queue))
         yield self._event("tick", self._tick(queue))
 

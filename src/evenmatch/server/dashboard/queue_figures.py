@@ -16,7 +16,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import WaitingCounts
-from evenmatch.server.dashboard.history import COUNTS, History
+from evenmatch.server.dashboard.history import COUNTS, ChartHistory
 
 WINDOW = 60
 """Ticks whose matched players give the percentiles of waits."""
@@ -78,7 +78,7 @@ class QueueFigures:
     def __init__(self, queue: Queue, tick: int, step: float) -> None:
         self.queue = queue
         self.crowd = WaitingCounts(queue)
-        self.history = History()
+        self.history = ChartHistory()
         self.recent: deque[RecordedMatch] = deque(maxlen=RECENT)
         self.qualities = [0] * QUALITY_BARS
         self.totals = dict.fromkeys(COUNTS, 0)

@@ -43,7 +43,7 @@ class Queues(msgspec.Struct, frozen=True, gc=False):
     queues: tuple[QueueShown, ...]
 
 
-class Hour(msgspec.Struct, frozen=True, gc=False):
+class LastHour(msgspec.Struct, frozen=True, gc=False):
     """The last hour of a queue; a tick lasts `step` engine seconds, one real second."""
 
     step: float
@@ -110,7 +110,7 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
     Args:
         now: Engine time.
         wall: The same instant, Unix seconds.
-        rows: The last closed ticks, as in `Hour`.
+        rows: The last closed ticks, as in `LastHour`.
         oldest: The ticket that has waited longest.
         qualities: Matches by quality, twenty bars from 0 to 1.
         gaps: Means over the last fifty matches without bots.

@@ -93,7 +93,7 @@ class App:
         )
         # A redirect would be built from the Host header, which anybody may write.
         self._starlette.router.redirect_slashes = False
-        self._hosts = Hosts(self._origins)
+        self._hosts = AllowedHosts(self._origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -182,7 +182,7 @@ class App:
         return text in self._origins or _host_of(text) in LOOPBACK_NAMES
 
 
-class Hosts:
+class AllowedHosts:
     """The names that a server without keys answers to.
 
     A web page can make a browser call this machine under the page's own name (DNS rebinding);

@@ -66,7 +66,7 @@ def request_seconds(environment: Mapping[str, str]) -> int:
 def _patient(seconds: int) -> type[asyncio.Protocol]:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class Patient(HttpToolsProtocol):
+    class TimeoutProtocol(HttpToolsProtocol):
         """HTTP with an end to patience. A request that comes whole costs two assignments."""
 
         _is_within = False
@@ -132,4 +132,4 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
                 self._end.cancel()
                 self._end = None
 
-    return Patient
+    return TimeoutProtocol

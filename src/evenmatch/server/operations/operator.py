@@ -32,7 +32,7 @@ from evenmatch.server.operations.custom_policies import (
 from evenmatch.server.operations.versions import Stored, changeable, digest, edited
 from evenmatch.server.runtime.compiling import try_out
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import Plan, check_waiting
+from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.switchback_schedule import as_played, next_turn
 from evenmatch.wire.operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
@@ -253,7 +253,7 @@ class Controls:
         log.warning("configuration_changed", version=given.version, by=by, **ended)
         return ConfigChanged(given.version, False, names, expired, left, foreseen.overdue)
 
-    async def _with_file(self, document: dict[str, Any] | None) -> Plan:
+    async def _with_file(self, document: dict[str, Any] | None) -> ShardPlan:
         """Return the plan; if a change is the edited CONFIG file, with the file as it is now.
 
         It was edited before the change and came with it, so it is not edited since.

@@ -24,7 +24,7 @@ from evenmatch.config.files import server_of
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 
 FOLDER = "config"
 KEPT = 100
@@ -129,7 +129,7 @@ class Versions:
             (folder / f"{number}.json").unlink(missing_ok=True)
 
 
-def chosen(plan: Plan, versions: Versions, tables: Tables) -> Plan:
+def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """Return the plan with the configuration that is to be in force after a restart.
 
     Args:
@@ -171,7 +171,7 @@ def chosen(plan: Plan, versions: Versions, tables: Tables) -> Plan:
     return msgspec.structs.replace(plan, queues=queues, seed=seed, set_by=stored.by)
 
 
-def _from_journal(plan: Plan, versions: Versions, tables: Tables) -> Plan:
+def _from_journal(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """Return the plan with the journal's own queues: the file of a change over HTTP is missing.
 
     That is so in a copy of the journal alone. The keys as they were written are lost with it, so
@@ -192,7 +192,7 @@ def _from_journal(plan: Plan, versions: Versions, tables: Tables) -> Plan:
     )
 
 
-def _from_file(plan: Plan, versions: Versions, version: int) -> Plan:
+def _from_file(plan: ShardPlan, versions: Versions, version: int) -> ShardPlan:
     """Return the plan as it is, and say so if that undoes a change over HTTP."""
     try:
         stored = versions.read(version)

@@ -22,7 +22,7 @@ from evenmatch.errors import MatchmakingError
 from evenmatch.model.inputs import Configure
 from evenmatch.server.http.responses import json
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import Plan, pools_of
+from evenmatch.server.runtime.recovery import ShardPlan, pools_of
 from evenmatch.solvers import kernel
 from evenmatch.warming import Warming, missing, processors
 
@@ -31,7 +31,7 @@ SAY_EVERY = 10.0
 BEFOREHAND = "`evenmatch warm` does this beforehand"
 
 
-def warm_up(plan: Plan) -> None:
+def warm_up(plan: ShardPlan) -> None:
     """Load what the queues need, so that nothing of it is left for the moment of taking over."""
     make = pools_of(plan.seed)
     for queue in plan.queues:
@@ -39,7 +39,7 @@ def warm_up(plan: Plan) -> None:
             make(queue)
 
 
-def must_compile(plans: Sequence[Plan]) -> bool:
+def must_compile(plans: Sequence[ShardPlan]) -> bool:
     """Load what the queues need, and return whether something of it has to be compiled first.
 
     Where nothing can be kept, it is compiled here and now.
@@ -70,7 +70,7 @@ class Compiling:
         plans: What the server is to run.
     """
 
-    def __init__(self, plans: Sequence[Plan]) -> None:
+    def __init__(self, plans: Sequence[ShardPlan]) -> None:
         self._plans = plans
         self._warming: Warming | None = None
         self._is_stopped = False
@@ -132,7 +132,7 @@ class Compiling:
 
 
 async def compile_first(
-    plans: Sequence[Plan],
+    plans: Sequence[ShardPlan],
     listening: socket.socket,
     configure: Callable[[Compiling], uvicorn.Config],
 ) -> bool:

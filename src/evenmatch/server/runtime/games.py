@@ -23,7 +23,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authenticate import Entrance, Gate
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import Plan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Parts, assemble
 from evenmatch.server.runtime.time_notes import TimeNotes
@@ -40,11 +40,11 @@ class Game(msgspec.Struct, frozen=True):
         accounts: Who may come in.
     """
 
-    plan: Plan
+    plan: ShardPlan
     accounts: Accounts
 
 
-def game(plan: Plan, tenant: str = "") -> Game:
+def game(plan: ShardPlan, tenant: str = "") -> Game:
     """Return a game; its keys are read.
 
     Args:
@@ -190,7 +190,7 @@ def _assembled(game: Game, snapshot_every: int) -> Parts:
         return assemble(game.plan, journal, snapshot_every=snapshot_every)
 
 
-def _naming(plan: Plan) -> AbstractContextManager[None]:
+def _naming(plan: ShardPlan) -> AbstractContextManager[None]:
     """Name the CONFIG file in what is wrong, unless the queues come from elsewhere."""
     return nullcontext() if plan.file is None or plan.set_by else naming(plan.file)
 

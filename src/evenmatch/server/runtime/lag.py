@@ -28,10 +28,10 @@ RECENT_SECONDS = 60.0
 STANDING_SECONDS = 1.0
 """A loop that is late throughout this time has more to do than it can."""
 SLOTS = 12
-"""Parts of the time of `Recent`: the oldest of them goes at once."""
+"""Parts of the time of `RecentDurations`: the oldest of them goes at once."""
 
 
-class Recent:
+class RecentDurations:
     """How many durations there were lately, how many of them too long, and the longest.
 
     Args:
@@ -83,7 +83,7 @@ class Lag:
         self.standing = 0.0
         self._observe = observe
         self._monotonic = monotonic
-        self._recent = Recent(RECENT_SECONDS, AWAY_LEAST)
+        self._recent = RecentDurations(RECENT_SECONDS, AWAY_LEAST)
         # The calls of the probe within a second, and by how much they were late.
         self._lately: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._seen_at = self._due_at = monotonic()

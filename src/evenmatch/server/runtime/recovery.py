@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 import evenmatch
-from evenmatch.engine.admission.limits import Limits
+from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
@@ -46,7 +46,7 @@ APPLIED_AT_ONCE = 200
 """Records folded before others may run."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ShardPlan(msgspec.Struct, frozen=True):
     """What a shard is to run.
 
     Args:
@@ -109,7 +109,7 @@ class Recovered(msgspec.Struct, frozen=True):
 
 async def recover(
     journal: Journal,
-    plan: Plan,
+    plan: ShardPlan,
     watch: Watch | None = None,
     *,
     wall: Callable[[], float] = time.time,
@@ -141,7 +141,7 @@ async def recover(
 
 
 async def rebuild(
-    journal: Journal, plan: Plan, watch: Watch | None = None
+    journal: Journal, plan: ShardPlan, watch: Watch | None = None
 ) -> tuple[Engine, Mapping[str, Memory], int]:
     """Return an engine with all that a journal holds, which nobody may change that way.
 
@@ -183,7 +183,7 @@ class Snapshots:
     """
 
     def __init__(
-        self, journal: Journal, plan: Plan, every: int, wall: Callable[[], float] = time.time
+        self, journal: Journal, plan: ShardPlan, every: int, wall: Callable[[], float] = time.time
     ) -> None:
         self._journal = journal
         self._keep = plan.settings.keep_days * DAY
@@ -259,7 +259,7 @@ class Snapshots:
             log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
 
 
-def check_waiting(tables: Tables, plan: Plan) -> None:
+def check_waiting(tables: Tables, plan: ShardPlan) -> None:
     """Refuse a plan without a queue in which tickets wait, unless it says that they may expire.
 
     A queue that is not in force any more is not missed: it was taken out while the server ran, and
@@ -285,7 +285,7 @@ def expired_by_change(tables: Tables, after: int) -> int:
     return sum(row.changed > after and row.reason == "queue_changed" for row in rows)
 
 
-def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
+def configuration(engine: Engine, plan: ShardPlan, now: float) -> Configure | None:
     """Return the input that brings the plan's queues into force, None if they are."""
     tables = engine.tables
     is_known = tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed
@@ -298,10 +298,10 @@ def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
     return Configure(now, plan.queues, plan.seed, version, paused, plan.set_by)
 
 
-def engine_limits(settings: ServerSettings) -> Limits:
+def engine_limits(settings: ServerSettings) -> ShardLimits:
     """Return the engine's share of the server's limits."""
     limits = settings.limits
-    return Limits(
+    return ShardLimits(
         waiting_max=limits.pool_max,
         players_max=limits.players_per_ticket_max,
         attributes_max=limits.attributes_max,
@@ -309,7 +309,7 @@ def engine_limits(settings: ServerSettings) -> Limits:
     )
 
 
-async def _check_keys(journal: Journal, plan: Plan) -> None:
+async def _check_keys(journal: Journal, plan: ShardPlan) -> None:
     """Refuse to go on without keys where the journal was written with some.
 
     Keys are in no backup. A server that is restored without them would let in whoever reaches it,
@@ -368,7 +368,7 @@ def pools_of(seed: int) -> Callable[[Queue], Pool]:
     return make
 
 
-async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
+async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Foreseen, int]:
     """Return what a plan would do to the tickets that wait in a journal, and how many those are.
 
     The journal is only read, so its server may run meanwhile.
@@ -386,6 +386,6 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
-def _segment(plan: Plan, first_seq: int, wall: float) -> Segment:
+def _segment(plan: ShardPlan, first_seq: int, wall: float) -> Segment:
     policies = {queue.name: queue.policy for queue in plan.queues}
     return Segment(first_seq, FORMAT, evenmatch.__version__, policies, wall, plan.keyed)

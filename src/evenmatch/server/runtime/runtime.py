@@ -42,8 +42,8 @@ from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
-    Plan,
     Recovered,
+    ShardPlan,
     Snapshots,
     check_waiting,
     configuration,
@@ -81,7 +81,7 @@ class Runtime(Asking):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ShardPlan,
         journal: Journal,
         *,
         listeners: Sequence[Listener] = (),

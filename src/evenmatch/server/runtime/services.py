@@ -18,7 +18,7 @@ from evenmatch.server.dashboard.live import Live
 from evenmatch.server.operations.drain import Drain
 from evenmatch.server.operations.operator import Controls
 from evenmatch.server.runtime.lag import Lag
-from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, Plan
+from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
 from evenmatch.server.runtime.returning import Returning
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
@@ -76,7 +76,7 @@ class _Watch:
         del record
 
 
-def _further(plan: Plan) -> list[Listener]:
+def _further(plan: ShardPlan) -> list[Listener]:
     """Return the listeners that the settings ask for."""
     settings = plan.settings
     found: list[Listener] = []
@@ -92,7 +92,7 @@ def _further(plan: Plan) -> list[Listener]:
     return found
 
 
-def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
+def assemble(plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
     """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
     metrics = Metrics()
     followers = Followers(plan.settings.limits.followers_max)

@@ -50,7 +50,7 @@ UNHEARD_SECONDS = 30
 SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
-class Place(msgspec.Struct, frozen=True):
+class ListenOptions(msgspec.Struct, frozen=True):
     """Where a server listens and where it keeps its journal; without `data`, in memory.
 
     With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
@@ -67,7 +67,7 @@ class Place(msgspec.Struct, frozen=True):
     health_port: int | None = None
 
 
-def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) -> None:
+def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:
     """Run a server until it is told to stop.
 
     Args:
@@ -125,7 +125,7 @@ def is_own(host: str) -> bool:
         return False
 
 
-def warn_of_clear_keys(place: Place) -> None:
+def warn_of_clear_keys(place: ListenOptions) -> None:
     """Say that keys and tokens go over the network as they are, where they do."""
     if place.tls_cert is None and not is_own(place.host):
         log.warning(
@@ -136,7 +136,7 @@ def warn_of_clear_keys(place: Place) -> None:
         )
 
 
-def check_certificate(place: Place) -> None:
+def check_certificate(place: ListenOptions) -> None:
     """Refuse a certificate that cannot be used.
 
     Raises:
@@ -182,7 +182,7 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
     return listening
 
 
-def _listen_for_health(place: Place) -> AbstractContextManager[socket.socket | None]:
+def _listen_for_health(place: ListenOptions) -> AbstractContextManager[socket.socket | None]:
     if place.health_port is None:
         return nullcontext()
     return listen(place.host, place.health_port, "--health-port")
@@ -202,7 +202,7 @@ def snapshot_every(environment: Mapping[str, str]) -> int:
 
 async def _serve(
     games: Sequence[Game],
-    place: Place,
+    place: ListenOptions,
     sockets: tuple[socket.socket, socket.socket | None],
     announce: Callable[[str], None],
     *,
@@ -219,7 +219,7 @@ async def _serve(
 
 
 async def _run(
-    running: Games, place: Place, listening: socket.socket, announce: Callable[[str], None]
+    running: Games, place: ListenOptions, listening: socket.socket, announce: Callable[[str], None]
 ) -> None:
     await running.start()
     load_late_modules()
@@ -246,7 +246,7 @@ async def _run(
     running.check_given_up()
 
 
-def _config(app: Callable[..., Any], place: Place) -> uvicorn.Config:
+def _config(app: Callable[..., Any], place: ListenOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=http_protocol(),
@@ -333,7 +333,7 @@ async def _stop_when_over(server: _Server) -> None:
     server.should_exit = True
 
 
-def _log_start(place: Place, address: str, *, is_keyed: bool) -> None:
+def _log_start(place: ListenOptions, address: str, *, is_keyed: bool) -> None:
     log.info(
         "listening",
         address=address,

@@ -21,7 +21,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import Overloaded
 from evenmatch.explain.explanations import Explainer
-from evenmatch.explain.snapshot import Scene, Subject, scene_of, subject_of
+from evenmatch.explain.snapshot import QueueSnapshot, Subject, scene_of, subject_of
 from evenmatch.model.explanation import Explanation, LongestWaiting, LongWait
 from evenmatch.server.http.unknown_queues import unknown_queue
 from evenmatch.server.runtime.runtime import Runtime
@@ -64,7 +64,7 @@ class Mark(msgspec.Struct, frozen=True):
         )
 
 
-class Lines(msgspec.Struct, frozen=True):
+class LongestWaitingCache(msgspec.Struct, frozen=True):
     """The longest waiting as far as somebody has asked for them."""
 
     mark: Mark
@@ -85,7 +85,7 @@ class Explanations:
         # Made for the first question: many servers are never asked.
         self._thread: ThreadPoolExecutor | None = None
         self._told: OrderedDict[str, tuple[Mark, Explanation]] = OrderedDict()
-        self._lines: dict[str, Lines] = {}
+        self._lines: dict[str, LongestWaitingCache] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._few = asyncio.Semaphore(AT_ONCE)
         self._asking = 0
@@ -144,7 +144,7 @@ class Explanations:
     async def _longest(self, queue: str, most: int) -> LongestWaiting:
         now = self._runtime.now()
 
-        def query(engine: Engine) -> tuple[Mark, Scene | LongestWaiting]:
+        def query(engine: Engine) -> tuple[Mark, QueueSnapshot | LongestWaiting]:
             if queue not in engine.pools:
                 raise unknown_queue(queue, engine.pools)
             mark = mark_of(engine, 0, now)
@@ -158,13 +158,13 @@ class Explanations:
             return mark, scene_of(engine, queue, now)
 
         mark, found = await self._runtime.look(query)
-        if isinstance(found, Scene):
+        if isinstance(found, QueueSnapshot):
             lines = tuple(await self._made(found, most))
             found = LongestWaiting(queue, now, len(found.tickets), lines)
-            self._lines[queue] = Lines(mark, most, found)
+            self._lines[queue] = LongestWaitingCache(mark, most, found)
         return LongestWaiting(queue, found.at, found.waiting, found.tickets[:most])
 
-    async def _made(self, scene: Scene, most: int) -> list[LongWait]:
+    async def _made(self, scene: QueueSnapshot, most: int) -> list[LongWait]:
         """Return the lines of a queue, made slice by slice."""
         lines: Iterator[LongWait] = self._many.longest(scene, most)
         found: list[LongWait] = []

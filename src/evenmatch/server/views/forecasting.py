@@ -7,7 +7,7 @@ from itertools import islice
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rows import Ended, Waiting
+from evenmatch.engine.state.rows import Ended, LiveTicket
 from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import with_ratings
 from evenmatch.forecast.quantiles import Quantiles
@@ -167,7 +167,7 @@ def _round_at(engine: Engine, queue: str, ticket_id: str, now: float) -> float |
     return latest
 
 
-def _ends_after(engine: Engine, row: Waiting, now: float) -> float:
+def _ends_after(engine: Engine, row: LiveTicket, now: float) -> float:
     """Return the seconds until the last deadline of a ticket."""
     found = []
     for name in row.queues:

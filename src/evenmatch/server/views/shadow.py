@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.records import Record
-from evenmatch.engine.shadow import World
+from evenmatch.engine.shadow import ShadowEngine
 from evenmatch.engine.state.state import Tables
 from evenmatch.model.inputs import Configure
 from evenmatch.server.runtime.recovery import resolve
@@ -24,7 +24,7 @@ class Shadow:
         queues = tuple(start.queues.values())
         self.live = Ledger(start.waiting.values(), queues, waits_most=WAITS_MOST)
         self._queues = dict(start.queues)
-        self._world = World(start, resolve, self._count)
+        self._world = ShadowEngine(start, resolve, self._count)
         self.engine = self._world.engine
         rows = self.engine.tables.waiting.values()
         self.mine = Ledger(rows, queues, waits_most=WAITS_MOST)

@@ -49,7 +49,7 @@ PAUSE = 0.05
 """Seconds for which the thread lets lines gather."""
 
 
-class Line(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class LogLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a line says; `at` is engine time, `record` the number in the journal."""
 
     event: str
@@ -135,7 +135,9 @@ class TicketLog:
                 continue
             self._count += 1
             players = self._players(ticket)
-            line = Line("ticket", ticket, state, at, sequence, stamp, match, queue, reason, players)
+            line = LogLine(
+                "ticket", ticket, state, at, sequence, stamp, match, queue, reason, players
+            )
             self._pending.append(self._encode(line))
         self._wake()
 

@@ -20,7 +20,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, JobResult, Matcher, Memory
-from evenmatch.server.runtime.lag import Recent
+from evenmatch.server.runtime.lag import RecentDurations
 
 BUDGET = 0.025
 """Seconds of the loop that a decision may take."""
@@ -78,7 +78,7 @@ class Timings:
         self.clock = clock
         self._handled = handled
         self._decided = decided
-        self._recent: dict[tuple[str, str], Recent] = {}
+        self._recent: dict[tuple[str, str], RecentDurations] = {}
         self._began = clock()
 
     def input(self, given: Input, queue: str, began: float) -> None:
@@ -97,7 +97,7 @@ class Timings:
         key = (queue.name, queue.policy)
         recent = self._recent.get(key)
         if recent is None:
-            recent = self._recent[key] = Recent(RECENT_SECONDS, BUDGET)
+            recent = self._recent[key] = RecentDurations(RECENT_SECONDS, BUDGET)
         recent.add(self.clock() - self._began, seconds)
 
     def recent(self, name: str, engine: Engine) -> Lately:

@@ -19,7 +19,7 @@ def has_drift(classes: Sequence[ArrivalClass]) -> bool:
     return any(each.drift for each in classes)
 
 
-class Lines:
+class RateLines:
     """The rates, or shares, of classes over time: straight between knots, then constant.
 
     Args:
@@ -52,7 +52,7 @@ def drifting_kinds(
         times: Instants of the arrivals; read 4,096 ahead.
         rng: Takes one number an arrival, as for classes that do not change.
     """
-    lines = Lines(classes)
+    lines = RateLines(classes)
     while some := list(islice(times, CHUNK)):
         bounds = np.cumsum(lines.amounts(np.array(some)), axis=0)
         lots = rng.random(CHUNK)[: len(some)] * bounds[-1]
@@ -66,7 +66,7 @@ def inverse_of_lines(classes: Sequence[ArrivalClass]) -> Callable[[Floats], Floa
     From a knot t0 with total rate r0 and slope s the expected number is r0 (t - t0) + s (t - t0)^2
     / 2, so t = t0 + 2 e / (r0 + sqrt(r0^2 + 2 s e)). Where the last rate is 0, nobody comes later.
     """
-    lines = Lines(classes)
+    lines = RateLines(classes)
     knots, rates = lines.knots, lines.totals()
     lengths = np.diff(knots)
     slopes = np.append(np.diff(rates) / lengths, 0.0)

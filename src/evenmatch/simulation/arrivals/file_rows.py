@@ -18,8 +18,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.simulation.arrivals.population import Population
-from evenmatch.simulation.arrivals.stream import Row
-from evenmatch.simulation.arrivals.tables import Table, number_of, value_of
+from evenmatch.simulation.arrivals.stream import RowPlace
+from evenmatch.simulation.arrivals.tables import ArrivalTable, number_of, value_of
 from evenmatch.simulation.arrivals.timestamps import Timestamps
 
 RESERVED = (
@@ -42,7 +42,7 @@ MAPPING = (
 )
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ColumnPlan(msgspec.Struct, frozen=True):
     """Which column holds what.
 
     Args:
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
         return frozenset(chain(self.reserved, (name for name, _ in self.attributes), maps))
 
 
-def plan_columns(table: Table, columns: dict[str, str]) -> Plan:
+def plan_columns(table: ArrivalTable, columns: dict[str, str]) -> ColumnPlan:
     """Return which column holds what.
 
     Args:
@@ -88,10 +88,10 @@ def plan_columns(table: Table, columns: dict[str, str]) -> Plan:
     for name, _, index in maps:
         if name in positions or name in RESERVED:
             raise table.error(f"is a key of {name}, which is another column", None, index)
-    return Plan(reserved, tuple(attributes), tuple(maps))
+    return ColumnPlan(reserved, tuple(attributes), tuple(maps))
 
 
-def _columns(table: Table, plan: Plan) -> dict[str, str]:
+def _columns(table: ArrivalTable, plan: ColumnPlan) -> dict[str, str]:
     """Return the file's name of each column by ours; a map has those of all its keys."""
     columns = {name: table.header[at] for name, at in (*plan.reserved.items(), *plan.attributes)}
     for name, _, at in plan.maps:
@@ -100,14 +100,14 @@ def _columns(table: Table, plan: Plan) -> dict[str, str]:
     return columns
 
 
-def _map_key(table: Table, name: str) -> tuple[str, str]:
+def _map_key(table: ArrivalTable, name: str) -> tuple[str, str]:
     attribute, _, key = name.partition(".")
     if not attribute or not key:
         raise table.error(f"must have a name and a key around the dot of column {name}")
     return attribute, key
 
 
-class Reader:
+class RowReader:
     """Turns rows into tickets; it remembers which ids must not come again.
 
     Args:
@@ -118,7 +118,11 @@ class Reader:
     """
 
     def __init__(
-        self, table: Table, plan: Plan, queues: tuple[Queue, ...], timestamps: Timestamps
+        self,
+        table: ArrivalTable,
+        plan: ColumnPlan,
+        queues: tuple[Queue, ...],
+        timestamps: Timestamps,
     ) -> None:
         self.table, self.plan = table, plan
         self._timestamps = timestamps
@@ -127,9 +131,9 @@ class Reader:
         self._first_queue = queues[:1]
         self._ids: set[str] = set()
 
-    def row(self, line: int) -> Row:
+    def row(self, line: int) -> RowPlace:
         """Return where a row stands, for those who refuse it later."""
-        return Row(self.table.file, line, self.table.unit, self._columns)
+        return RowPlace(self.table.file, line, self.table.unit, self._columns)
 
     def instant(self, name: str, line: int, cells: list[str]) -> float:
         """Return the seconds in a reserved column."""

@@ -19,7 +19,7 @@ import numpy as np
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals
-from evenmatch.simulation.arrivals.file_rows import Plan, Reader, plan_columns
+from evenmatch.simulation.arrivals.file_rows import ColumnPlan, RowReader, plan_columns
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, BadRows
 from evenmatch.simulation.arrivals.tables import open_table
@@ -46,7 +46,7 @@ class _Scan(msgspec.Struct, frozen=True, gc=False):
         bad: What they are like; None if there are none.
     """
 
-    plan: Plan
+    plan: ColumnPlan
     timestamps: Timestamps
     start: float | None
     is_sorted: bool
@@ -84,7 +84,7 @@ def read_arrivals(
         return ArrivalStream(iter(()))
     offset = float(math.floor(scan.start))
     table = open_table(arrivals.file, base_dir)
-    reader = Reader(table, scan.plan, queues, scan.timestamps)
+    reader = RowReader(table, scan.plan, queues, scan.timestamps)
     population = Population(arrivals, seeds, base_dir, scan.plan.names)
     rows = _good_rows(reader, scan)
     shifted = _shifted(reader, islice(rows, arrivals.count), population, offset)
@@ -103,7 +103,7 @@ def _scan(
     table = open_table(arrivals.file, base_dir)
     plan = plan_columns(table, arrivals.columns)
     timestamps = Timestamps(arrivals.unit)
-    reader = Reader(table, plan, queues, timestamps)
+    reader = RowReader(table, plan, queues, timestamps)
     population = Population(arrivals, seeds, base_dir, plan.names)
     start, last, is_sorted = math.inf, -math.inf, True
     numbers, lines = array("Q"), array("Q")
@@ -135,7 +135,7 @@ def _scan(
     return _Scan(plan, timestamps, found, is_sorted, numbers, bad)
 
 
-def _good_rows(reader: Reader, scan: _Scan) -> Iterator[Good]:
+def _good_rows(reader: RowReader, scan: _Scan) -> Iterator[Good]:
     """Yield the good rows by ascending time; rows of one instant stay in the file's order."""
     good = _in_file(reader, scan.bad_numbers)
     if scan.is_sorted:
@@ -143,7 +143,7 @@ def _good_rows(reader: Reader, scan: _Scan) -> Iterator[Good]:
     return iter(sorted(good, key=lambda row: reader.instant("at", row[1], row[2])))
 
 
-def _in_file(reader: Reader, bad_numbers: array[int]) -> Iterator[Good]:
+def _in_file(reader: RowReader, bad_numbers: array[int]) -> Iterator[Good]:
     coming = iter(bad_numbers)
     bad = next(coming, -1)
     for number, (line, raw) in enumerate(reader.table.lines):
@@ -154,7 +154,7 @@ def _in_file(reader: Reader, bad_numbers: array[int]) -> Iterator[Good]:
 
 
 def _arrival(
-    reader: Reader,
+    reader: RowReader,
     line: int,
     cells: list[str],
     number: int,
@@ -168,7 +168,7 @@ def _arrival(
 
 
 def _shifted(
-    reader: Reader, rows: Iterator[Good], population: Population, offset: float
+    reader: RowReader, rows: Iterator[Good], population: Population, offset: float
 ) -> Iterator[Arrival]:
     is_patient = "leaves_at" not in reader.plan.reserved
     for (number, line, cells), wait in zip(rows, population.patience(), strict=False):

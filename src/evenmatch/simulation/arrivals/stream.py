@@ -10,7 +10,7 @@ from evenmatch.errors import ArrivalsError
 from evenmatch.model.ticket import NewTicket
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class RowPlace(msgspec.Struct, frozen=True, gc=False):
     """Where in a file an arrival stands.
 
     Args:
@@ -32,7 +32,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
             sentence: What is wrong.
             about: The attribute or reserved column it is about, if it is about one.
 
-        >>> print(Row("a.csv", 3, columns={"at": "t", "skill": "mu"}).error("is odd", "skill"))
+        >>> print(RowPlace("a.csv", 3, columns={"at": "t", "skill": "mu"}).error("is odd", "skill"))
         a.csv, line 3, column mu: is odd
         """
         where = f"{self.file}, {self.unit} {self.line}"
@@ -61,7 +61,7 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     at: float
     ticket: NewTicket
     leaves_at: float | None = None
-    where: Row | None = None
+    where: RowPlace | None = None
 
 
 class BadRows(msgspec.Struct, frozen=True):

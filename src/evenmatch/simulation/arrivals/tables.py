@@ -34,7 +34,7 @@ Rows = Iterator[tuple[int, list[str]]]
 """Line numbers and stripped cells; every row has as many cells as the header."""
 
 
-class Table:
+class ArrivalTable:
     """A file's header and its rows, read while they are taken.
 
     Args:
@@ -109,7 +109,7 @@ class Table:
         return cells
 
 
-def open_table(name: str, base_dir: Path | None = None) -> Table:
+def open_table(name: str, base_dir: Path | None = None) -> ArrivalTable:
     """Open a CSV or Parquet file.
 
     Args:
@@ -123,11 +123,11 @@ def open_table(name: str, base_dir: Path | None = None) -> Table:
     path = _locate(name, base_dir)
     kind = path.name.lower()
     if kind.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-        return Table(name, _csv_lines(name, path, is_packed=kind.endswith(".gz")))
+        return ArrivalTable(name, _csv_lines(name, path, is_packed=kind.endswith(".gz")))
     if kind.endswith(".parquet"):
         from evenmatch.simulation.arrivals.parquet import parquet_lines
 
-        return Table(name, parquet_lines(name, path), unit="row")
+        return ArrivalTable(name, parquet_lines(name, path), unit="row")
     raise ArrivalsError(f"{name}: must be a file that ends in {FORMATS}")
 
 

@@ -20,7 +20,7 @@ from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.policies.base import Policy
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.times import instants
-from evenmatch.simulation.compiled.tickets import Floats, Outcome, play
+from evenmatch.simulation.compiled.tickets import CompiledResult, Floats, play
 from evenmatch.simulation.history import EXPIRED, MATCHED, WAITING, History
 from evenmatch.simulation.seeds import generator
 
@@ -66,7 +66,7 @@ def _values(arrivals: Arrivals, queue: Queue, seeds: np.random.SeedSequence, cou
     return np.array([rows[name] for name in names], dtype=np.float64).reshape(len(names), count)
 
 
-def _fill(history: History, queue: Queue, times: Floats, outcome: Outcome) -> None:
+def _fill(history: History, queue: Queue, times: Floats, outcome: CompiledResult) -> None:
     """Write arrivals, matches and ends into a history, as the engine's events would."""
     count = len(times)
     ids = [str(number) for number in range(count)]
@@ -91,7 +91,7 @@ def _fill(history: History, queue: Queue, times: Floats, outcome: Outcome) -> No
     history.finish(outcome.end)
 
 
-def _measure(history: History, queue: Queue, values: Floats, outcome: Outcome) -> None:
+def _measure(history: History, queue: Queue, values: Floats, outcome: CompiledResult) -> None:
     """Add the gaps of all matches without bots; each criterion compares numbers of an attribute."""
     full = outcome.bots == 0
     compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
@@ -103,7 +103,7 @@ def _measure(history: History, queue: Queue, values: Floats, outcome: Outcome) -
         history.gaps.setdefault(name, array("d", gaps.tobytes()))
 
 
-def _matches(queue: Queue, ids: list[str], outcome: Outcome) -> list[Match]:
+def _matches(queue: Queue, ids: list[str], outcome: CompiledResult) -> list[Match]:
     qualities = [None] * len(outcome.at) if outcome.quality is None else outcome.quality.tolist()
     matches = []
     rows = zip(

@@ -33,7 +33,7 @@ CHUNK = 100_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CompiledResult:
     """What came of a run.
 
     Args:
@@ -64,7 +64,7 @@ def play(
     values: Floats,
     *,
     on_done: Callable[[int], None] = lambda _: None,
-) -> Outcome:
+) -> CompiledResult:
     """Run arrivals through a queue in compiled code.
 
     Args:
@@ -134,7 +134,9 @@ def _scaled(queue: Queue, values: Floats, count: int) -> Floats:
     return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), count))
 
 
-def _outcome(queue: Queue, made: _Made, times: Floats, scaled: Floats, end: float) -> Outcome:
+def _outcome(
+    queue: Queue, made: _Made, times: Floats, scaled: Floats, end: float
+) -> CompiledResult:
     """Add bots, costs and quality to matches."""
     tickets, at, expired_at = made
     bots: Ints = (tickets < 0).sum(axis=1)
@@ -157,4 +159,4 @@ def _outcome(queue: Queue, made: _Made, times: Floats, scaled: Floats, end: floa
     elif all(criterion.scale.kind != "none" for criterion in queue.criteria):
         quality = np.ones(len(tickets))
     whole = criteria + queue.price * waits
-    return Outcome(tickets, at, bots, criteria, whole, quality, expired_at, end)
+    return CompiledResult(tickets, at, bots, criteria, whole, quality, expired_at, end)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ArrivalsError
-from evenmatch.simulation.arrivals.tables import Table, number_of, open_table
+from evenmatch.simulation.arrivals.tables import ArrivalTable, number_of, open_table
 from evenmatch.simulation.world.model import HOURS, Floats, directions, kilometres
 
 CITIES_MAX = 5_000
@@ -176,14 +176,14 @@ def kept(cities: Cities, rtt: Floats, keep: NDArray[np.bool_]) -> tuple[Cities, 
     return chosen, rtt[np.ix_(places, places)]
 
 
-def _pairs(table: Table) -> Iterator[tuple[str, str, float]]:
+def _pairs(table: ArrivalTable) -> Iterator[tuple[str, str, float]]:
     one, other, rtt = (table.index(name) for name in ("from_city", "to_city", "rtt_avg_ms"))
     for line, cells in table.rows:
         yield cells[one], cells[other], _number(table, line, rtt, cells, (0.0, RTT_MAX))
 
 
 def _number(
-    table: Table, line: int, index: int, cells: list[str], bounds: tuple[float, float]
+    table: ArrivalTable, line: int, index: int, cells: list[str], bounds: tuple[float, float]
 ) -> float:
     low, high = bounds
     try:

@@ -10,8 +10,8 @@ import numpy as np
 
 from evenmatch.solvers.bounds.columns import price_sums
 from evenmatch.solvers.bounds.generation import ROUNDING, Generation
-from evenmatch.solvers.bounds.match_pricing import Search, price_matches
-from evenmatch.solvers.bounds.packing import Chosen, Packing
+from evenmatch.solvers.bounds.match_pricing import PricingSearch, price_matches
+from evenmatch.solvers.bounds.packing import Chosen, SetPacking
 from evenmatch.solvers.teams.batch import Ints
 
 TOLERANCE = 1e-6
@@ -26,7 +26,7 @@ NODES = 2000
 """Nodes of the search for the best choice."""
 
 
-class Closed(NamedTuple):
+class ProvedPlan(NamedTuple):
     """The outcome of an attempt to find the best plan.
 
     Args:
@@ -38,7 +38,7 @@ class Closed(NamedTuple):
     matches: list[list[list[int]]]
 
 
-def close(generation: Generation, effort: float, keep_going: Callable[[], bool]) -> Closed:
+def close(generation: Generation, effort: float, keep_going: Callable[[], bool]) -> ProvedPlan:
     """Return the best plan among the matches that could be in a better one than those known.
 
     A match of a better plan must be worth the best plan so far, less all prices, less the highest
@@ -57,7 +57,7 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     others = np.sort(dual.tops)[::-1][: matches - 1]
     limit = lowest - math.fsum(dual.prices) - math.fsum(others) - TOLERANCE
     of_root = min(ROOT_MOST, effort / len(dual.prices))
-    search = Search(limit, KEEP_MOST, of_root, keep_going)
+    search = PricingSearch(limit, KEEP_MOST, of_root, keep_going)
     priced = price_matches(generation.pricing, dual.prices, search)
     generation.spent += priced.spent
     bound, chosen = generation.bound, known.columns
@@ -72,13 +72,13 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
         bound = min(bound, total / matches + ROUNDING)
         if len(best.columns) and math.fsum(columns.quality[best.columns]) > lowest:
             chosen = best.columns
-    return Closed(bound, [columns.teams(column) for column in chosen.tolist()])
+    return ProvedPlan(bound, [columns.teams(column) for column in chosen.tolist()])
 
 
 def _choice(generation: Generation, among: Ints, keep_going: Callable[[], bool]) -> Chosen:
     """Return the best choice of matches among some columns, as numbers of columns."""
     columns = generation.columns
-    packing = Packing(len(generation.pricing.sizes), generation.matches)
+    packing = SetPacking(len(generation.pricing.sizes), generation.matches)
     packing.add(columns.quality[among], columns.parties[among])
     chosen = packing.choose(NODES, keep_going)
     return Chosen(chosen.bound, among[chosen.columns])

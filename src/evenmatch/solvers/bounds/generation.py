@@ -13,12 +13,12 @@ from evenmatch.solvers.bounds.columns import GAIN, Columns, price_sums
 from evenmatch.solvers.bounds.match_pricing import (
     Priced,
     Pricing,
-    Search,
+    PricingSearch,
     always,
     price_matches,
     pricing_of,
 )
-from evenmatch.solvers.bounds.packing import Packing
+from evenmatch.solvers.bounds.packing import SetPacking
 from evenmatch.solvers.teams.batch import WEIGHT, Batch, Floats, Plan
 
 ROUNDING = 1e-9
@@ -76,7 +76,7 @@ class Generation:
         self.dual = Dual(first, 0.0, np.full(len(sizes), np.inf), np.inf)
         self._effort, self._smooth = EFFORT_FIRST, 1.0
         if self.matches:
-            self._packing = Packing(len(sizes), self.matches)
+            self._packing = SetPacking(len(sizes), self.matches)
             self._packing.add(self.columns.quality, self.columns.parties)
 
     @property
@@ -97,7 +97,7 @@ class Generation:
         match = smooth * self.dual.match + (1.0 - smooth) * proposed.match
         searches = len(prices) * len(self.pricing.tables)
         effort = min(self._effort, max(1.0, (effort_most - self.spent) / searches))
-        search = Search(match - BELOW, KEEP, effort, keep_going)
+        search = PricingSearch(match - BELOW, KEEP, effort, keep_going)
         priced = price_matches(self.pricing, prices, search)
         self.rounds += 1
         self.spent += priced.spent

@@ -79,7 +79,7 @@ def always() -> bool:
     return True
 
 
-class Search(NamedTuple):
+class PricingSearch(NamedTuple):
     """How matches are looked for.
 
     Args:
@@ -95,7 +95,7 @@ class Search(NamedTuple):
     keep_going: Callable[[], bool] = always
 
 
-def price_matches(pricing: Pricing, prices: Floats, search: Search) -> Priced:
+def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Priced:
     """Return the best matches under prices.
 
     Args:

@@ -41,7 +41,7 @@ class Chosen(NamedTuple):
     columns: Ints
 
 
-class Packing:
+class SetPacking:
     """Choose exactly `matches` columns of greatest worth; the uses of each row are limited to 1.
 
     Args:

@@ -44,7 +44,7 @@ PLAYERS_MAX = 100_000
 
 
 @dataclass(frozen=True)
-class Round:
+class DuelRound:
     """Pairs for one round and what is proved about them.
 
     Args:
@@ -75,7 +75,7 @@ def pair_duels(
     *,
     extra_top: float = 0.0,
     searches_max: int = SEARCHES_MAX,
-) -> Round:
+) -> DuelRound:
     """Pair as many players as possible, at the least cost.
 
     Args:
@@ -95,13 +95,13 @@ def pair_duels(
         raise ConfigError(f"a round takes at most {PLAYERS_MAX:,} players, got {duels.players:,}")
     if duels.players < 2:
         over = math.fsum(duels.worth.tolist())
-        return Round(np.full(duels.players, -1, dtype=np.int64), over, over, True, 0)
+        return DuelRound(np.full(duels.players, -1, dtype=np.int64), over, over, True, 0)
     if extra is None and (found := _by_neighbours(duels)) is not None:
         return found
     return _by_graph(duels, extra, extra_top, searches_max)
 
 
-def _by_neighbours(duels: Duels) -> Round | None:
+def _by_neighbours(duels: Duels) -> DuelRound | None:
     """Return the round of sorted neighbours if it is certain to be the best."""
     columns = {*duels.terms[duels.terms[:, WEIGHT] != 0.0, COLUMN], *duels.rules[:, BETWEEN]}
     if len(columns) != 1:
@@ -123,7 +123,7 @@ def _by_neighbours(duels: Duels) -> Round | None:
     gaps = along[near[seated]] - along[seated]
     cost = slope * math.fsum(gaps[gaps > 0.0].tolist())
     cost += math.fsum(duels.worth[mates < 0].tolist())
-    return Round(mates, cost, cost, True, duels.players)
+    return DuelRound(mates, cost, cost, True, duels.players)
 
 
 def _limits(duels: Duels, accept: float) -> Floats:
@@ -133,7 +133,7 @@ def _limits(duels: Duels, accept: float) -> Floats:
     return limits
 
 
-def _by_graph(duels: Duels, extra: Extra | None, extra_top: float, searches_max: int) -> Round:
+def _by_graph(duels: Duels, extra: Extra | None, extra_top: float, searches_max: int) -> DuelRound:
     """Return the round of a matching on the pairs that matter."""
     axis, limits = best_axis(duels)
     along = duels.values[axis] if duels.values.size else np.zeros(duels.players)
@@ -150,7 +150,7 @@ def _by_graph(duels: Duels, extra: Extra | None, extra_top: float, searches_max:
     seated = graph.mates >= 0
     mates[order[seated]] = order[graph.mates[seated]]
     cost = line.cost_of(graph.mates)
-    return Round(mates, cost, min(bound, cost), is_optimal, line.seen)
+    return DuelRound(mates, cost, min(bound, cost), is_optimal, line.seen)
 
 
 def _solved(line: _Line, over: float, searches_max: int) -> tuple[Graph, bool, float]:

@@ -35,7 +35,7 @@ FEW = 16
 """Older items that are met one by one."""
 
 
-class Entry(Generic[Item]):
+class IndexedItem(Generic[Item]):
     """An item with its place."""
 
     __slots__ = ("age", "item", "strip", "values")
@@ -56,10 +56,10 @@ class _Strip(Generic[Item]):
 
     def __init__(self) -> None:
         self.values: list[float] = []
-        self.entries: list[Entry[Item]] = []
+        self.entries: list[IndexedItem[Item]] = []
 
 
-class Sweep(Generic[Item]):
+class SweepIndex(Generic[Item]):
     """Items with a value on each of several axes, and an age; smaller is older.
 
     Args:
@@ -73,7 +73,7 @@ class Sweep(Generic[Item]):
         # On the first axis, the items of strip i lie from edge i to edge i + 1, both inclusive.
         self._edges: list[float] = [float("-inf")]
         self._ages: list[int] = []
-        self._by_age: list[Entry[Item]] = []
+        self._by_age: list[IndexedItem[Item]] = []
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -84,7 +84,7 @@ class Sweep(Generic[Item]):
         """Return the oldest item; there must be one."""
         return self._by_age[0].item
 
-    def insert(self, values: tuple[float, ...], age: int, item: Item) -> Entry[Item]:
+    def insert(self, values: tuple[float, ...], age: int, item: Item) -> IndexedItem[Item]:
         """Put an item in.
 
         Args:
@@ -97,7 +97,7 @@ class Sweep(Generic[Item]):
         """
         number = bisect_right(self._edges, values[0]) - 1
         strip = self._strips[number]
-        entry = Entry(values, age, item, strip)
+        entry = IndexedItem(values, age, item, strip)
         value = values[self._line_axis]
         at = bisect_right(strip.values, value)
         strip.values.insert(at, value)
@@ -109,7 +109,7 @@ class Sweep(Generic[Item]):
             self._halve(number)
         return entry
 
-    def remove(self, entry: Entry[Item]) -> None:
+    def remove(self, entry: IndexedItem[Item]) -> None:
         """Take an item out.
 
         Complexity:
@@ -124,7 +124,7 @@ class Sweep(Generic[Item]):
             self._join(strip)
 
     def visit_older(
-        self, entry: Entry[Item], far: list[float], visit: Callable[[Item], object]
+        self, entry: IndexedItem[Item], far: list[float], visit: Callable[[Item], object]
     ) -> None:
         """Let `visit` meet every older item within the box, each once.
 
@@ -157,7 +157,7 @@ class Sweep(Generic[Item]):
     def _sweep(
         self,
         strip: _Strip[Item],
-        entry: Entry[Item],
+        entry: IndexedItem[Item],
         far: list[float],
         visit: Callable[[Item], object],
     ) -> None:
@@ -179,8 +179,8 @@ class Sweep(Generic[Item]):
 
     def _meet(
         self,
-        others: Iterable[Entry[Item]],
-        entry: Entry[Item],
+        others: Iterable[IndexedItem[Item]],
+        entry: IndexedItem[Item],
         far: list[float],
         visit: Callable[[Item], object],
     ) -> None:
@@ -212,7 +212,7 @@ class Sweep(Generic[Item]):
         if len(neighbour.entries) > STRIP_MAX:
             self._halve(number)
 
-    def _fill(self, strip: _Strip[Item], entries: list[Entry[Item]]) -> None:
+    def _fill(self, strip: _Strip[Item], entries: list[IndexedItem[Item]]) -> None:
         axis = self._line_axis
         strip.entries = sorted(entries, key=lambda entry: entry.values[axis])
         strip.values = [entry.values[axis] for entry in strip.entries]
@@ -225,7 +225,7 @@ class Sweep(Generic[Item]):
         assert self._edges[0] == float("-inf")
         assert self._edges == sorted(self._edges)
         assert len(self._edges) == len(self._strips)
-        seen: list[Entry[Item]] = []
+        seen: list[IndexedItem[Item]] = []
         for low, high, strip in zip(
             self._edges, [*self._edges[1:], float("inf")], self._strips, strict=True
         ):

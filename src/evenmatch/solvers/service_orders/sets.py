@@ -47,7 +47,7 @@ class Layout(NamedTuple):
         return tuple((size, label) for size in self.sizes for label in labels)
 
 
-class Packing(NamedTuple):
+class TeamPacking(NamedTuple):
     """How packed teams fill matches: in two steps.
 
     Args:
@@ -85,7 +85,7 @@ def match_sets(layout: Layout) -> Table | None:
 
 
 @lru_cache(maxsize=64)
-def packing_sets(layout: Layout) -> Packing | None:
+def packing_sets(layout: Layout) -> TeamPacking | None:
     """Return how packed teams of the same number of seats fill a match; None if too many ways.
 
     >>> packing_sets(Layout((3, 3), (1, 2, 3), False)).teams
@@ -112,7 +112,7 @@ def packing_sets(layout: Layout) -> Packing | None:
             _merge(matches, _sums(packs))
     except _TooManyError:
         return None
-    return Packing(teams, matches, kinds)
+    return TeamPacking(teams, matches, kinds)
 
 
 def _fillings(layout: Layout, team: int) -> Table:

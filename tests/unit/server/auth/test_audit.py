@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from evenmatch.model.scenario import Limits
+from evenmatch.model.scenario import ServerLimits
 from evenmatch.server.auth import audit as audit_module
 from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.principal import LOCAL
@@ -124,7 +124,7 @@ def test_key_that_asks_too_often_is_named_once_a_minute(tmp_path: Path) -> None:
         text = site.parts.metrics.text().decode()
         assert 'evenmatch_refused_callers_total{reason="too_many_requests"} 5.0' in text
 
-    limits = Limits(key_requests_max=0.01, key_burst_max=3)
+    limits = ServerLimits(key_requests_max=0.01, key_burst_max=3)
     with_site(tmp_path, scene, limits=limits)
 
 
@@ -214,7 +214,7 @@ def test_no_secret_is_ever_written(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / "keys.json").write_text(f'{{"keys": "{service}"}}')
         site.gate.look()
 
-    with_site(tmp_path, scene, limits=Limits(failures_max=1_000))
+    with_site(tmp_path, scene, limits=ServerLimits(failures_max=1_000))
     assert "unexpected_error" in lines.getvalue(), "the log was looked at"
     written = lines.getvalue() + "".join(answers) + (tmp_path / "audit.jsonl").read_text()
     for secret in (*secrets, SECRET.decode()):

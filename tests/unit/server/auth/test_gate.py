@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import Limits, Tokens
+from evenmatch.model.scenario import ServerLimits, Tokens
 from evenmatch.server.auth import authenticate as gate_module
 from evenmatch.server.auth.authenticate import Gate
 from evenmatch.server.auth.keys import read_keys, write_keys
@@ -122,7 +122,7 @@ def test_token_with_any_letter_altered_is_refused(tmp_path: Path) -> None:
                     assert reply.status == 401, (at, letter)
         assert (await site.call("GET", "/v1/queues", key=GOOD)).status == 200
 
-    with_site(tmp_path, scene, limits=Limits(failures_max=1_000_000))
+    with_site(tmp_path, scene, limits=ServerLimits(failures_max=1_000_000))
 
 
 @pytest.fixture(scope="module")
@@ -368,7 +368,7 @@ def test_refusals_are_counted_by_their_reason(tmp_path: Path) -> None:
 
 
 def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
-    limits = Limits(player_requests_max=1, player_burst_max=3)
+    limits = ServerLimits(player_requests_max=1, player_burst_max=3)
 
     async def scene(site: Site) -> None:
         ann = token("ann")
@@ -396,7 +396,7 @@ def test_address_that_guesses_is_turned_away_and_others_are_not(tmp_path: Path) 
         other = await site.call("GET", "/v1/queues", key=token("bob"), client="192.0.2.2")
         assert other.status == 200
 
-    with_site(tmp_path, scene, limits=Limits(failures_max=3))
+    with_site(tmp_path, scene, limits=ServerLimits(failures_max=3))
 
 
 def test_remembered_credentials_are_bounded(

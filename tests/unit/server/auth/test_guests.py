@@ -4,7 +4,7 @@ import stat
 from pathlib import Path
 
 from evenmatch.model.queue import Queue, Rule
-from evenmatch.model.scenario import Limits
+from evenmatch.model.scenario import ServerLimits
 from tests.callers import Site, call, duel, token, with_site
 
 
@@ -52,7 +52,7 @@ def test_one_address_gets_so_many_guests(tmp_path: Path) -> None:
         behind = {"client": "10.0.0.1", "headers": lie}
         assert (await site.call("POST", "/v1/guests", **behind)).status == 201
 
-    with_site(tmp_path, scene, guests=True, limits=Limits(guests_max=2),
+    with_site(tmp_path, scene, guests=True, limits=ServerLimits(guests_max=2),
               trusted_proxies=("10.0.0.0/8",))  # fmt: skip
 
 

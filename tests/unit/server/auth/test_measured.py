@@ -6,7 +6,7 @@ from typing import Any
 from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.model.ticket import Player
 from evenmatch.server.auth import trusted_latency as measured_module
-from evenmatch.server.auth.trusted_latency import Measured
+from evenmatch.server.auth.trusted_latency import MeasuredLatencies
 from tests.callers import QUEUES, Site, add_key, token, with_site
 
 
@@ -86,7 +86,7 @@ def test_players_answer_a_ready_check_each_for_himself(tmp_path: Path) -> None:
 
 def test_measurements_are_bounded_and_grow_old() -> None:
     clock = [0.0]
-    measured = Measured(most=3, clock=lambda: clock[0])
+    measured = MeasuredLatencies(most=3, clock=lambda: clock[0])
     for number in range(10):
         measured.note((Player(f"p{number}", attributes={"latency": {"eu": 1.0}}),))
     assert len(measured) == 3

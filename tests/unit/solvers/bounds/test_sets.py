@@ -13,7 +13,7 @@ import pytest
 from evenmatch.errors import NotSupported
 from evenmatch.solvers.bounds import generation
 from evenmatch.solvers.bounds.columns import plan_of, seated_teams
-from evenmatch.solvers.bounds.match_pricing import Search, price_matches, pricing_of
+from evenmatch.solvers.bounds.match_pricing import PricingSearch, price_matches, pricing_of
 from evenmatch.solvers.bounds.sets import Proof, prove
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.teams import reference
@@ -250,7 +250,7 @@ def test_worth_of_a_match_is_its_quality_less_its_prices() -> None:
     for name in PARTIES:
         batch = random_batch(1, *PARTIES[name])
         prices = np.random.default_rng(1).uniform(0.0, 0.3, len(batch.first) - 1)
-        priced = price_matches(pricing_of(batch), prices, Search(-9.0, 5000, 1e9))
+        priced = price_matches(pricing_of(batch), prices, PricingSearch(-9.0, 5000, 1e9))
         expected = {
             key: quality - sum(prices[p] for p in key)
             for key, _, quality in possible_matches(batch)
@@ -269,9 +269,9 @@ def test_search_cut_short_still_bounds_what_it_has_not_seen() -> None:
     batch = random_batch(4, [1] * 12, [3, 3])
     prices = np.full(12, 0.1)
     pricing = pricing_of(batch)
-    full = price_matches(pricing, prices, Search(-1.0, 5000, 1e9))
+    full = price_matches(pricing, prices, PricingSearch(-1.0, 5000, 1e9))
     for effort in (1.0, 100.0, 1000.0):
-        part = price_matches(pricing, prices, Search(-1.0, 5000, effort))
+        part = price_matches(pricing, prices, PricingSearch(-1.0, 5000, effort))
         assert part.spent < full.spent
         assert (part.tops >= full.tops - 1e-12).all()
         assert not part.is_complete
@@ -295,9 +295,9 @@ def test_planted_error_in_tops_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices may be wrong in any way: only the bound's distance depends on them."""
-    solve = generation.Packing.solve
+    solve = generation.SetPacking.solve
 
-    def disturbed(self: generation.Packing) -> object:
+    def disturbed(self: generation.SetPacking) -> object:
         prices = solve(self)
         noise = np.random.default_rng(len(prices.share)).uniform(0.0, 0.05, len(prices.parties))
         return prices._replace(parties=prices.parties + noise)
@@ -306,7 +306,7 @@ def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found
     batch, plan, best = found
     exact = prove(batch, plan, effort=EFFORT).bound
-    monkeypatch.setattr(generation.Packing, "solve", disturbed)
+    monkeypatch.setattr(generation.SetPacking, "solve", disturbed)
     assert prove(batch, plan, effort=3e5).bound >= best
     assert exact >= best
 

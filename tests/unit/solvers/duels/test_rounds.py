@@ -9,7 +9,7 @@ from evenmatch import MatchmakingError
 from evenmatch.solvers.duels import rounds
 from evenmatch.solvers.duels.line import pair_neighbours
 from evenmatch.solvers.duels.pool import Duels, duel_cost, ladder
-from evenmatch.solvers.duels.rounds import Round, pair_duels
+from evenmatch.solvers.duels.rounds import DuelRound, pair_duels
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 
 TOLERANCE = 1e-6  # costs are rounded to 2^-42 of what leaving a player over costs
@@ -39,7 +39,7 @@ def by_brute_force(duels: Duels) -> tuple[int, float]:
     return rest(0)
 
 
-def check_legal(duels: Duels, found: Round) -> None:
+def check_legal(duels: Duels, found: DuelRound) -> None:
     for i, j in found.pairs.tolist():
         assert found.mates[i] == j
         assert found.mates[j] == i
@@ -49,7 +49,7 @@ def check_legal(duels: Duels, found: Round) -> None:
     assert found.cost == pytest.approx(math.fsum(own + over), abs=1e-9)
 
 
-def check_best(duels: Duels, found: Round) -> None:
+def check_best(duels: Duels, found: DuelRound) -> None:
     pairs, cost = by_brute_force(duels)
     check_legal(duels, found)
     assert len(found.pairs) == pairs
