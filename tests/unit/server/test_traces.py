@@ -128,8 +128,8 @@ def test_server_without_traces_loads_nothing_of_them() -> None:
         "import sys, evenmatch.server.runtime.serving, evenmatch.server.runtime.services as p\n"
         "from evenmatch.journals.memory import MemoryJournal\n"
         "from evenmatch.model.queue import Queue\n"
-        "from evenmatch.server.runtime.recovery import Plan\n"
-        "p.assemble(Plan((Queue(),)), MemoryJournal())\n"
+        "from evenmatch.server.runtime.recovery import ShardPlan\n"
+        "p.assemble(ShardPlan((Queue(),)), MemoryJournal())\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
