@@ -24,10 +24,10 @@ import evenmatch
 from evenmatch import errors, testing
 from evenmatch.client import client
 from evenmatch.config import shapes
-from evenmatch.model import accept as accept_model
+from evenmatch.model import queue as accept_model
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
-from evenmatch.model import switchback as switchback_model
+from evenmatch.model import queue as switchback_model
 from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
 
@@ -166,7 +166,7 @@ def http_page() -> str:
 
 def errors_page() -> str:
     """Return the tree of errors, with codes and HTTP statuses."""
-    from evenmatch.server.auth.refusals import Forbidden, TooManyRequests, Unauthenticated
+    from evenmatch.server.auth.principal import Forbidden, TooManyRequests, Unauthenticated
     from evenmatch.server.http.app import CODES
     from evenmatch.server.http.responses import STATUS, BodyTooLarge, InvalidRequest
 

@@ -10,8 +10,7 @@ from statistics import fmean, stdev
 
 import evenmatch
 from evenmatch.config.files import parse_scenario
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 
 QUEUE = """
 [[queue]]

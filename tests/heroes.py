@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 
 from evenmatch.criteria.roles import role_problem
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket, Value
 
 ROLES = (("tank", 1), ("damage", 2), ("support", 2))
 REGIONS = ("america", "asia", "europe", "oceania")

@@ -17,7 +17,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
-from evenmatch.simulation.compiled import tickets as compiled
+from evenmatch.simulation.compiled import run as compiled
 from evenmatch.simulation.compiled.compilable import why_not
 from papers.shared.estimates import Estimate, ratio
 from papers.shared.findings import Effort

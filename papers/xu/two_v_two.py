@@ -13,6 +13,7 @@ from evenmatch.theory.k_player import k_player
 from evenmatch.theory.tagged_chain import TaggedChain, tagged_chain
 from evenmatch.theory.two_v_two import rule_of
 from evenmatch.theory.two_v_two_formulas import (
+    PRINTED,
     Order,
     mean_of_players,
     mean_party,
@@ -20,7 +21,6 @@ from evenmatch.theory.two_v_two_formulas import (
     two_queues_minimum,
     variance,
 )
-from evenmatch.theory.two_v_two_printed import PRINTED
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
@@ -76,7 +76,7 @@ def chain_of(solo: float, party: float, order: Order) -> TaggedChain[Fraction]:
     """
     rates = dict(zip(("solo", "party"), fractions(solo, party), strict=True))
     found = tagged_chain({"solo": 1, "party": 2}, rates, rule_of(order), exact=True)
-    return cast(TaggedChain[Fraction], found)
+    return cast("TaggedChain[Fraction]", found)
 
 
 def _of_variance(point: Point, found: Observed, exact: TaggedChain[Fraction]) -> Row:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from evenmatch.model.explanation import LongestWaiting as LongestWaiting
     from evenmatch.model.match import Match as Match
     from evenmatch.model.queue import Queue as Queue
-    from evenmatch.model.rating import Rating as Rating
     from evenmatch.model.ticket import Player as Player
+    from evenmatch.model.ticket import Rating as Rating
     from evenmatch.model.ticket import Ticket as Ticket
     from evenmatch.policies.base import Decision as Decision
     from evenmatch.policies.base import Grouping as Grouping
@@ -86,7 +86,7 @@ _PUBLIC: dict[str, str] = {
     "Queue": "evenmatch.model.queue",
     "QueueState": "evenmatch.wire.tickets",
     "QueueStats": "evenmatch.wire.tickets",
-    "Rating": "evenmatch.model.rating",
+    "Rating": "evenmatch.model.ticket",
     "ReportOutcome": "evenmatch.wire.matches",
     "Retry": "evenmatch.client.client",
     "Run": "evenmatch.lab.simulate",

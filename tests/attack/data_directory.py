@@ -19,8 +19,7 @@ from evenmatch.config.files import server_of
 from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.inputs import Cancel, Enqueue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.auth.keys import FILE_NAME, new_key, write_keys
 from evenmatch.server.operations.versions import changeable
 from evenmatch.server.runtime.clock import Clock

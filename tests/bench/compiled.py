@@ -17,7 +17,7 @@ from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
-from evenmatch.simulation.compiled.tickets import play
+from evenmatch.simulation.compiled.run import play
 from evenmatch.simulation.history import History
 from evenmatch.simulation.simulator import Simulator
 from tests.bench.report import Row, Setting
@@ -43,7 +43,7 @@ started = time.perf_counter()
 import numpy as np
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import play
+from evenmatch.simulation.compiled.run import play
 queue = Queue(criteria=(Criterion("spread", "c0"),), wait_max=5.0, on_deadline="bots")
 play(queue, parse_policy("price"), np.arange(100) / 10.0, np.zeros((1, 100)))
 print(time.perf_counter() - started)

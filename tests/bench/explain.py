@@ -17,9 +17,8 @@ from evenmatch.explain.snapshot import QueueSnapshot, Subject
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.process import calm_collector, share_interpreter
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble

@@ -16,8 +16,7 @@ from evenmatch.engine.backfill import requests as backfill
 from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
 from tests.bench.report import Row, Setting
 

@@ -12,9 +12,8 @@ from evenmatch.config.files import load_scenario
 from evenmatch.forecast.waits import WaitForecast
 from evenmatch.lab.study.calibration import NOMINAL, calibrate
 from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Scenario
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from tests.bench.report import Row, Setting
 
 SCENES = (

@@ -18,8 +18,7 @@ from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, re
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher, Memory, NoJobs
 from evenmatch.policies.registry import parse_policy
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 
 QUEUE = "duel"
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.testing.journal_promises import Damage
-from evenmatch.testing.journals import check_journal, damage_memory, flip_bit
+from evenmatch.testing.journals import Damage, check_journal, damage_memory, flip_bit
 
 
 class Clock:

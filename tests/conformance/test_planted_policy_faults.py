@@ -19,7 +19,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Matcher, Memory, NoJobs
 from evenmatch.testing import check_policy, queue, rule
-from evenmatch.testing.evaluation_promise import BOUND
+from evenmatch.testing.policy_promises import BOUND
 from tests.extent import extent, more
 from tests.shuffles import Pairing, Shuffles, ShufflesMatcher
 

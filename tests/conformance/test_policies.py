@@ -23,10 +23,9 @@ from evenmatch.policies.base import Policy, evaluations_allowed, policy
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import check_policy, rule
-from evenmatch.testing.evaluation_promise import check_evaluations
 from evenmatch.testing.play import Case
 from evenmatch.testing.policies import SEEDS, _refusal
-from evenmatch.testing.policy_promises import PROMISES, _mirrored
+from evenmatch.testing.policy_promises import PROMISES, _mirrored, check_evaluations
 from evenmatch.testing.scripts import QUEUES
 from tests.extent import kept
 from tests.small_kit import check_small

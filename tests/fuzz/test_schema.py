@@ -25,8 +25,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from evenmatch.server.http.openapi.answers import LINES
-from evenmatch.server.http.openapi.document import openapi_document
+from evenmatch.server.http.openapi.document import LINES, openapi_document
 from tests.fuzz.fitting import fit
 from tests.fuzz.world import World
 

@@ -11,8 +11,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from evenmatch.model.accept import ReadyCheck
-from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.queue import Format as Seats
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.http.app import App

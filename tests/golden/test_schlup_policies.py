@@ -13,7 +13,7 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
-from evenmatch.simulation.compiled.tickets import play
+from evenmatch.simulation.compiled.run import play
 
 INSTANCES = json.loads((Path(__file__).parent / "instances" / "schlup_policies.json").read_text())
 GRID = 2e-6

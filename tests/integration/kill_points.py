@@ -17,8 +17,7 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.client.client import AsyncClient, Retry, ServerRefused, ServerUnreachable
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player
+from evenmatch.model.ticket import Player, Rating
 from evenmatch.wire.matches import FeedMatch
 from evenmatch.wire.tickets import CreateTicket
 from tests.integration.serving import Server

@@ -11,9 +11,8 @@ from msgspec import UNSET
 from evenmatch.client.client import AsyncClient, ServerRefused
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue, ReadyCheck
-from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
-from evenmatch.model.ticket import Player
+from evenmatch.model.ticket import Player, Rating
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble

@@ -15,8 +15,7 @@ import pytest
 
 from evenmatch.client.client import AsyncClient, Client, ServerRefused
 from evenmatch.errors import ConfigError
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player
+from evenmatch.model.ticket import Player, Rating
 from evenmatch.wire.tickets import CreateTicket
 from tests.integration.serving import Server, running, ticket
 from tests.waiting import GIVE_UP, wait_until

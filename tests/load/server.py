@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.cli.main import main
-from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state import reducers as forgetting
 from evenmatch.engine.state import rows
 from evenmatch.engine.state import state as tables
 from evenmatch.server.runtime import serving

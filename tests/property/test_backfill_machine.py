@@ -24,7 +24,6 @@ from evenmatch.engine.state.snapshot import (
     take,
 )
 from evenmatch.errors import Refusal, StaleRoster
-from evenmatch.model.accept import ReadyCheck as ReadyCheck
 from evenmatch.model.events import Accepted, Closed, Finished, Matched, Opened, Voided
 from evenmatch.model.inputs import (
     Accept,
@@ -41,8 +40,8 @@ from evenmatch.model.inputs import (
     Void,
 )
 from evenmatch.model.queue import Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.queue import ReadyCheck as ReadyCheck
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 

@@ -12,14 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.criteria.kinds.host_options import reaches
-from evenmatch.criteria.kinds.latency import known_of, ping_table
+from evenmatch.criteria.kinds.latency import known_latencies, ping_table
 from evenmatch.criteria.kinds.rematch import freshness, met
 from evenmatch.criteria.kinds.rematch import known_of as remembered
 from evenmatch.criteria.kinds.words import elements
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
-from evenmatch.policies.shared.batch_places import PLACES_MAX
-from evenmatch.policies.shared.batch_sets import BITS, bits_of
+from evenmatch.policies.shared.batch_pairs import BITS, PLACES_MAX, bits_of
 from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.policies.shared.search_job import SearchJob, effort_of
 from evenmatch.solvers.teams.batch import Batch
@@ -201,7 +200,7 @@ def test_pairs_are_what_their_definitions_say(count: int, seed: int) -> None:
     tickets = parties(count, seed)
     facts = entered(EVERYTHING, tickets).batch(tickets, NOW).facts
     people = [(ticket, player) for ticket in tickets for player in ticket.players]
-    known = [known_of(ticket, player, "latency") for ticket, player in people]
+    known = [known_latencies(ticket, player, "latency") for ticket, player in people]
     if any(two.id in own for own in known for _, two in people):
         assert np.array_equal(facts.ping, ping_table(tickets, "latency").astype(np.float32))
     else:

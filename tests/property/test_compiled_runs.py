@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.compiled.compilable import why_not
-from evenmatch.simulation.compiled.tickets import CompiledResult, Floats, play
+from evenmatch.simulation.compiled.run import CompiledResult, Floats, play
 from tests.extent import extent, more
 
 pytestmark = more

@@ -35,8 +35,7 @@ from evenmatch.model.inputs import (
     Input,
 )
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from tests.extent import extent, more

@@ -10,7 +10,7 @@ import pytest
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import Rules
 from evenmatch.engine.engine import Engine
-from evenmatch.explain import latency_columns as places
+from evenmatch.explain import pair_columns as places
 from evenmatch.explain.explanations import Explainer
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.events import Matched

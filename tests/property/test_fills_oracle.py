@@ -25,8 +25,7 @@ from evenmatch.model.events import Matched
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Open
 from evenmatch.model.match import Priority
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
 from tests.extent import extent, more
 

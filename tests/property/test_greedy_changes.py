@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.greedy import EVALUATIONS_MIN, Greedy
 
 GROWING = Rule("spread", "rating", 5.0, expand=Expansion(rate=2.0, max=60.0))

@@ -14,7 +14,6 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import Refusal
-from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.events import (
     Cancelled,
     Confirmed,
@@ -37,8 +36,8 @@ from evenmatch.model.inputs import (
 )
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.queue import ReadyCheck as Check
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import queue
 

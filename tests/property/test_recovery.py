@@ -31,8 +31,7 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
 )
-from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.redraw import redraw_rule
+from evenmatch.model.queue import Criterion, Queue, Rule, redraw_rule
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy

@@ -15,13 +15,11 @@ from msgspec.structs import replace
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Proposed, Repaired
 from evenmatch.model.inputs import Accept as Yes
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
 from tests.extent import extent, more
 

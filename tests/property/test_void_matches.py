@@ -15,13 +15,10 @@ from evenmatch.lab.export.export import Trace, _take
 from evenmatch.model.events import Accepted, Matched, Voided
 from evenmatch.model.inputs import Advance, Assign, Configure, Enqueue, Finish, Input, Open, Void
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Format, Queue, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.switchback import Switchback
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.queue import Criterion, Format, Queue, Scale, Switchback
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.runtime.recovery import resolve
-from evenmatch.server.views.minute_rate import Rate
-from evenmatch.server.views.statistics import Statistics, wait_stats
+from evenmatch.server.views.statistics import Rate, Statistics, wait_stats
 from evenmatch.server.views.switchback import Switchbacks
 
 TURNS = Switchback(("greedy", "greedy"), block=50.0, trim=0.0)

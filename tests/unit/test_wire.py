@@ -3,8 +3,7 @@ import pytest
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.match import Match
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player
+from evenmatch.model.ticket import Player, Rating
 from evenmatch.wire.matches import ReportOutcome, feed_match, match_state
 from evenmatch.wire.operate import SetPolicy
 from evenmatch.wire.tickets import CreateTicket, InvalidRequest, decode, decode_create, new_ticket

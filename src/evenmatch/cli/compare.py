@@ -16,8 +16,7 @@ from evenmatch.cli.sweeping import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.optimum.floor import floor_of
 from evenmatch.lab.report.figures import figure, figures_of, group_tables, with_width
-from evenmatch.lab.study.distinct import best_of, footnote
-from evenmatch.lab.study.study import TaskResult
+from evenmatch.lab.study.study import TaskResult, best_of, footnote
 from evenmatch.simulation.metrics import Summary
 
 

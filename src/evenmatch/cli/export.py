@@ -12,10 +12,10 @@ from cyclopts import Parameter
 
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
+from evenmatch.lab.export.anonymise import alone
 from evenmatch.lab.export.export import Trace, anonymised, columns_of, read_trace
-from evenmatch.lab.export.rounding import alone
 from evenmatch.server.runtime.process import keep_files_private
-from evenmatch.simulation.arrivals.parquet import write_parquet
+from evenmatch.simulation.arrivals.tables import write_parquet
 from evenmatch.simulation.history import match_row
 
 STEPS = 100

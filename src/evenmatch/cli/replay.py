@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.cli.replay_view import (
-    comparison_as_json,
-    print_comparison,
-    print_redecided,
-    print_story,
-    redecided_as_json,
-    story_as_json,
-)
+from evenmatch.engine.replay import Difference
 from evenmatch.errors import ConfigError
 from evenmatch.lab.replay.counterfactual import with_other_policy
-from evenmatch.lab.replay.redecide import redecide
+from evenmatch.lab.replay.redecide import FirstDifference, Redecided, kind_of, redecide
 from evenmatch.lab.replay.source import Say, Source, opened
-from evenmatch.lab.replay.timeline import match_story, player_story, ticket_story
+from evenmatch.lab.replay.timeline import (
+    Cast,
+    counted,
+    match_story,
+    player_story,
+    ticket_story,
+    told,
+)
+from evenmatch.model.events import Event
+from evenmatch.model.inputs import Advance, Input
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evenmatch.lab.replay.counterfactual import Compared, Figures
+    from evenmatch.lab.replay.timeline import TimelineEntry
+
 
 STEPS = 100
 STORIES = {"match": match_story, "ticket": ticket_story, "player": player_story}
@@ -125,3 +136,217 @@ def _told(what: str) -> Iterator[Say]:
                 step()
 
         yield say
+
+
+# How `evenmatch replay` shows what it found.
+
+EVENTS_SHOWN = 3
+"""Events of either side that are shown of a difference; the rest is counted."""
+FIELDS_SHOWN = 5
+"""Fields that are shown where two events differ."""
+VALUE_MOST = 60
+"""Characters of a value there."""
+LEFT_OUT = (
+    "The other policy played the same tickets, cancels and refreshed facts at the same instants; "
+    "ready-checks, backfill and exclusive matches are answers to the matches that were made, and "
+    "are left out."
+)
+
+
+def print_redecided(out: Console, found: Redecided) -> None:
+    """Print how many records were decided the same, and the first difference."""
+    for line in _redecided(found):
+        out.print(line, soft_wrap=True)
+
+
+def _redecided(found: Redecided) -> Iterable[str]:
+    if found.first > 1:
+        yield f"records before {found.first:,} are deleted; a snapshot holds what came of them"
+    inputs = ", ".join(f"{count:,} {kind}" for kind, count in found.inputs.most_common())
+    yield (
+        f"{counted(found.records, 'record')} of shard {found.shard}"
+        + (f" ({inputs})" if inputs else "")
+        + f": {counted(found.tickets, 'ticket')}, {counted(found.matches, 'match')}"
+    )
+    if found.starts:
+        before = ", ".join(f"{at:,}" for at in found.starts)
+        yield f"the server was started again before record {before}"
+    if found.found is None:
+        yield "all of it is decided the same from the inputs alone"
+    else:
+        yield from _difference(found.found)
+    for first, last in found.skipped:
+        yield (
+            f"records {first:,} to {last:,} were not compared: they follow a difference, and the "
+            "replay went on after them"
+        )
+
+
+def _difference(found: FirstDifference) -> Iterable[str]:
+    it = found.difference
+    record = it.record
+    yield (
+        f"record {record.sequence:,} is decided differently now: {kind_of(record)} at "
+        f"{record.input.now:,.3f} s, {_date(found.wall)}"
+    )
+    yield from _side("recorded", record.events[it.first :], record.input)
+    if it.refused:
+        yield f"  now: refused, {it.refused}"
+    elif it.at == record.input.now:
+        yield from _side("now", it.decided[it.first :], record.input)
+    else:
+        # Only a timer fires where the journal has no input.
+        yield from _side(f"now, at {it.at:,.3f} s already", it.decided, Advance(it.at))
+    yield from _fields(it)
+    yield from (f"  perhaps because {reason}" for reason in found.reasons)
+
+
+def _side(name: str, events: Sequence[Event], given: Input) -> Iterable[str]:
+    if not events:
+        yield f"  {name}: nothing{' more' if name == 'recorded' else ''}"
+    for event in events[:EVENTS_SHOWN]:
+        yield f"  {name}: {'; '.join(told(event, given, Cast()))}"
+    if len(events) > EVENTS_SHOWN:
+        yield f"  {name}: {counted(len(events) - EVENTS_SHOWN, 'event')} more"
+
+
+def _fields(it: Difference) -> Iterable[str]:
+    """Yield in which fields the first two events differ, where they are of one kind."""
+    pair = [side[it.first : it.first + 1] for side in (it.record.events, it.decided)]
+    if not all(pair) or type(pair[0][0]) is not type(pair[1][0]):
+        return
+    was, now = (_flat(msgspec.to_builtins(side[0])) for side in pair)
+    names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    told_ = [f"{name} was {_brief(was.get(name))}, is {_brief(now.get(name))}" for name in names]
+    more = f"; and {len(names) - FIELDS_SHOWN} more" if len(names) > FIELDS_SHOWN else ""
+    yield f"  in detail: {'; '.join(told_[:FIELDS_SHOWN])}{more}"
+
+
+def _flat(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event, those of its match among them."""
+    inner = event.get("match")
+    return {**event, "match": None, **inner} if isinstance(inner, dict) else event
+
+
+def _brief(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= VALUE_MOST else f"{text[:VALUE_MOST]}..."
+
+
+def redecided_as_json(found: Redecided) -> dict[str, Any]:
+    """Return the object of --json."""
+    difference = None
+    if found.found is not None:
+        it = found.found.difference
+        difference = {
+            "record": it.record.sequence,
+            "wall": found.found.wall,
+            "input": msgspec.to_builtins(it.record.input),
+            "recorded": msgspec.to_builtins(it.record.events),
+            "at": it.at,
+            "decided": msgspec.to_builtins(it.decided),
+            "refused": it.refused or None,
+            "reasons": list(found.found.reasons),
+        }
+    return {
+        "shard": found.shard,
+        "first": found.first,
+        "records": found.records,
+        "inputs": dict(found.inputs),
+        "tickets": found.tickets,
+        "matches": found.matches,
+        "starts": found.starts,
+        "same": difference is None,
+        "skipped": found.skipped,
+        "difference": difference,
+    }
+
+
+def print_story(out: Console, lines: Sequence[TimelineEntry]) -> None:
+    """Print a line for each record of a story: its number, its instants, and what it did."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out.print(
+        f"began on {_date(lines[0].wall)}; seconds are those of the server's own clock",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False)
+    for head in ("record", "second", "time"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("what happened", overflow="fold")
+    for line in lines:
+        at = datetime.fromtimestamp(line.wall, UTC).strftime("%H:%M:%S")
+        cells = (f"{line.record:,}", f"{line.at:,.3f}", at, "\n".join(line.words))
+        table.add_row(*map(Text, cells))
+    out.print(table)
+
+
+def story_as_json(asked: dict[str, str | None], lines: Sequence[TimelineEntry]) -> dict[str, Any]:
+    """Return the object of --json; `asked` are the ids by what they are of."""
+    return {**asked, "story": msgspec.to_builtins(lines)}
+
+
+def print_comparison(out: Console, found: Compared) -> None:
+    """Print both worlds side by side, queue by queue."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out.print(
+        f"{counted(found.records, 'record')} over {found.seconds:,.1f} s of the server's time",
+        soft_wrap=True,
+    )
+    for queue, journal in found.journal.items():
+        out.print(f"\n{queue}", soft_wrap=True)
+        table = Table(box=None, pad_edge=False)
+        for head in ("", "in the journal", f"under {found.policy}"):
+            table.add_column(Text(head), justify="right" if head else "left", overflow="fold")
+        rows = zip(_rows(journal), _rows(found.other[queue]), strict=True)
+        for (name, was), (_, would) in rows:
+            table.add_row(name, was, would)
+        out.print(table)
+    out.print(f"\n{LEFT_OUT}", soft_wrap=True)
+    if found.merged:
+        out.print(
+            f"{counted(found.merged, 'ticket')} came for players who still waited there, and "
+            "counted as one with their first.",
+            soft_wrap=True,
+        )
+
+
+def _rows(figures: Figures) -> list[tuple[str, str]]:
+    wait = figures["wait"]
+    quality = figures["quality"]
+    return [
+        ("matches", f"{figures['matches']:,}"),
+        ("players in them", f"{figures['players']:,}"),
+        ("bots", f"{figures['bots']:,}"),
+        ("mean wait", _span(wait["mean"])),
+        ("half waited at most", _span(wait["p50"])),
+        ("nine in ten at most", _span(wait["p90"])),
+        ("mean quality", "-" if quality is None else f"{quality:.3f}"),
+        ("tickets expired", f"{figures['expired']:,}"),
+        ("tickets waiting at the end", f"{figures['waiting']:,}"),
+    ]
+
+
+def comparison_as_json(found: Compared) -> dict[str, Any]:
+    """Return the object of --json."""
+    return {
+        "policy": found.policy,
+        "records": found.records,
+        "seconds": found.seconds,
+        "merged": found.merged,
+        "queues": {
+            name: {"journal": found.journal[name], "policy": found.other[name]}
+            for name in found.journal
+        },
+    }
+
+
+def _span(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f} s"
+
+
+def _date(wall: float) -> str:
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

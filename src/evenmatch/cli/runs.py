@@ -18,8 +18,7 @@ from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
-from evenmatch.lab.study.distinct import SHARES, Repeated
-from evenmatch.lab.study.study import Task, TaskResult, averages, execute_all
+from evenmatch.lab.study.study import SHARES, Repeated, Task, TaskResult, averages, execute_all
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import Summary

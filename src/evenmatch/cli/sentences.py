@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenmatch.cli.solving import solving_warnings
 from evenmatch.cli.surprises import surprises
-from evenmatch.cli.timing import timing_warnings
+from evenmatch.cli.timing import solving_warnings, timing_warnings
 from evenmatch.criteria.expansion import inverse, last_change
 from evenmatch.criteria.relation import pairs_of
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.model.accept import ReadyCheck
-from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule, default_choice
+from evenmatch.model.queue import (
+    Criterion,
+    Format,
+    Handicap,
+    Queue,
+    ReadyCheck,
+    Rule,
+    default_choice,
+)
 from evenmatch.model.scenario import Scenario
 
 COMPARISONS = {

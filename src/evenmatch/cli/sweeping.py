@@ -21,16 +21,19 @@ from evenmatch.cli.runs import (
 from evenmatch.config.files import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
 from evenmatch.lab.report.figures import GAPS, figure, figures_of, shown, with_width
-from evenmatch.lab.study.longer import Short, at_factor, play_short, target_in
 from evenmatch.lab.study.study import Task, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
     TARGET,
     ParameterSweep,
     Point,
+    Short,
+    at_factor,
     document_at,
     parse_sweep,
+    play_short,
     spark,
+    target_in,
     with_parameter,
 )
 from evenmatch.model.scenario import Scenario

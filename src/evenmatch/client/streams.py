@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evenmatch.client.connection import RESUME_SECONDS, Connection, HttpResponse
-from evenmatch.client.exchange import PASSING, Exchange, Request, ServerRefused, refused
+from evenmatch.client.exchange import (
+    PASSING,
+    RESUME_SECONDS,
+    Connection,
+    Exchange,
+    HttpResponse,
+    Request,
+    ServerRefused,
+    refused,
+)
 from evenmatch.errors import ConfigError
 from evenmatch.wire.live import StreamEvent, StreamProblem
 

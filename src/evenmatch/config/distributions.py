@@ -52,7 +52,7 @@ def build_distribution(shape: DistributionShape, base_dir: Path | None, at: Plac
         if getattr(shape, key) is None:
             at.at(key).refuse(f"is missing; {kind} needs {' and '.join(NEEDED[kind])}")
     built = Distribution(
-        kind=cast(DistributionKind, kind),
+        kind=cast("DistributionKind", kind),
         min=shape.min,
         max=shape.max,
         mean=shape.mean or 0.0,

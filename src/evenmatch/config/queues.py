@@ -14,17 +14,17 @@ from msgspec.structs import asdict
 from evenmatch.config.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.config.decode import Place, seconds_of
 from evenmatch.config.shapes import HandicapShape, QueueShape, SwitchbackShape
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import (
     Backfill,
     Format,
     Handicap,
     OnDeadline,
     Queue,
+    ReadyCheck,
     SideChoice,
+    Switchback,
     default_policy,
 )
-from evenmatch.model.switchback import Switchback
 
 QUEUES_MAX = 100
 SEATS_MAX = 1000
@@ -89,14 +89,14 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         wait_max=wait_max,
         wait_price=shape.wait_price,
         target_wait=_target_wait(shape, at),
-        on_deadline=cast(OnDeadline, on_deadline),
+        on_deadline=cast("OnDeadline", on_deadline),
         policy="greedy" if shape.policy is None else shape.policy,
         group=shape.group,
         exclusive_match=shape.exclusive_match,
         match_max=shape.match_max,
         attributes=shape.attributes,
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
-        backfill=cast(Backfill | None, shape.backfill),
+        backfill=cast("Backfill | None", shape.backfill),
         allocation=shape.allocation,
         silent_after=_read(shape.silent_after, at.at("silent_after")),
         accept=None if shape.accept is None else ReadyCheck(**asdict(shape.accept)),
@@ -156,7 +156,7 @@ def build_format(shape: QueueShape, at: Place) -> Format:
         shape.party_sizes or (),
         least,
         roles,
-        cast(SideChoice, choice),
+        cast("SideChoice", choice),
     )
 
 

@@ -133,7 +133,7 @@ def _tokens(shape: TokensShape, folder: Path | None, at: Place) -> Tokens:
         if not 1 <= len(text) <= NAME_LENGTH_MAX:
             at.at(key).refuse_value(f"1 to {NAME_LENGTH_MAX} characters", text)
     return Tokens(
-        cast(Algorithm, algorithm),
+        cast("Algorithm", algorithm),
         tuple(
             locate_file(name, folder, at.at("key_files").at(i))
             for i, name in enumerate(shape.key_files)
@@ -154,13 +154,13 @@ def _hook(name: str, shape: AllocationShape, folder: Path | None, at: Place) -> 
         at.at("selectors").refuse(f"must be at most {SELECTORS_MAX}, got {len(shape.selectors)}")
     return Allocation(
         name,
-        cast(HookKind, at.at("kind").one_of(shape.kind, get_args(HookKind))),
+        cast("HookKind", at.at("kind").one_of(shape.kind, get_args(HookKind))),
         shape.url,
         _file(shape.secret_file, folder, at.at("secret_file")),
         at.at("timeout").within(shape.timeout, TIMEOUTS),
         at.at("retries").between(shape.retries, 0, 100),
         at.at("concurrency").between(shape.concurrency, 1, 1_000),
-        cast(WhenFailed, at.at("failed").one_of(shape.failed, get_args(WhenFailed))),
+        cast("WhenFailed", at.at("failed").one_of(shape.failed, get_args(WhenFailed))),
         shape.namespace,
         shape.selectors,
     )

@@ -74,7 +74,7 @@ def build_world(
     return World(
         player_rate=at.at("player_rate").within(shape.player_rate, PLAYER_RATES),
         hour=hour_of(shape.start, shape.zone, at),
-        follows=cast(Follows, shape.follows),
+        follows=cast("Follows", shape.follows),
         party_shares=party_shares,
         home_share=_share(shape.home_share, 0.9, at.at("home_share")),
         connect=_connect(shape.connect, at.at("connect")),

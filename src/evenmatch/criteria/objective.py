@@ -18,8 +18,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.criteria.base import Seats
-from evenmatch.criteria.divider import Divider, Teams, teams_of
-from evenmatch.criteria.divisions import DivisionTable, division_of
+from evenmatch.criteria.divisions import Divider, DivisionTable, Teams, division_of, teams_of
 from evenmatch.criteria.kinds.numeric import Numeric
 from evenmatch.criteria.percentile import samples_of
 from evenmatch.criteria.registry import comparison_of

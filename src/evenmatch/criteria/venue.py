@@ -18,7 +18,7 @@ from evenmatch.criteria.kinds.latency import (
     are_measured,
     cheapest,
     common_regions,
-    known_of,
+    known_latencies,
     open_regions,
     ping,
     region_criterion,
@@ -82,7 +82,7 @@ class Venues:
             return ticket
         players = []
         for player in ticket.players:
-            known = known_of(ticket, player, name)
+            known = known_latencies(ticket, player, name)
             if region not in known:
                 return None
             only = {**player.attributes, name: {region: known[region]}}
@@ -142,9 +142,9 @@ class Venues:
         name = self._latency
         if name is None:
             return 0.0
-        own = known_of(ticket, player, name)
+        own = known_latencies(ticket, player, name)
         pings = [
-            ping(player, other, own, known_of(t, other, name))
+            ping(player, other, own, known_latencies(t, other, name))
             for team in teams
             for t in team
             for other in t.players

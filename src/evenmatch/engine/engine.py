@@ -20,8 +20,7 @@ from evenmatch.engine.admission.admission import Door, check_request, judge, jud
 from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.backfill.requests import Backfill
 from evenmatch.engine.configuration import carried_over, changed_since, check_configuration, misfits
-from evenmatch.engine.matching.deadline_fill import fill_at_deadline
-from evenmatch.engine.matching.deadlines import Entry
+from evenmatch.engine.matching.deadlines import Entry, fill_at_deadline
 from evenmatch.engine.matching.decision_check import playable
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.pool import Pool, in_turn, order_of_queues
@@ -31,10 +30,9 @@ from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
 from evenmatch.engine.outcomes.reports import OutcomeReports
 from evenmatch.engine.ready_check.acceptance import Proposals
 from evenmatch.engine.records import Record, changes_state
-from evenmatch.engine.state.lookup import find_match, find_ticket, too_late
 from evenmatch.engine.state.reducers import apply, seal
 from evenmatch.engine.state.rows import KeptMatch, Roster, TicketView
-from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.state import Tables, find_match, find_ticket, too_late
 from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError
 from evenmatch.model.events import (
     Accepted,

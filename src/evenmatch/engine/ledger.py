@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.provisional_counts import Recall, remove_last
+from evenmatch.engine.state.rosters import Recall, remove_last
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import (
     Accepted,

@@ -28,9 +28,8 @@ from evenmatch.engine.admission.limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.counters import Counters
 from evenmatch.engine.state.rows import LiveTicket
-from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.state import Counters, Tables
 from evenmatch.engine.state.stored_ratings import with_ratings
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Accepted, Existing, Refused

@@ -8,24 +8,36 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from evenmatch.explain.changes import changes_of, of_party, of_pings
-from evenmatch.explain.endings import ending_of, summary_of_check
-from evenmatch.explain.hypothetical_match import prospect_of
-from evenmatch.explain.lateness import in_time
-from evenmatch.explain.nearest_duels import best_duel, first_duel
-from evenmatch.explain.nearest_groups import GroupSearchLimits, best_group, first_group
+from evenmatch.engine.engine import Engine
+from evenmatch.explain.changes import changes_of, in_time, of_party, of_pings
+from evenmatch.explain.nearest_groups import (
+    GroupSearchLimits,
+    best_duel,
+    best_group,
+    first_duel,
+    first_group,
+    prospect_of,
+)
 from evenmatch.explain.pairwise import Sight, Watcher
-from evenmatch.explain.reasons import Prospects, reason_of
 from evenmatch.explain.seats import seats_of
 from evenmatch.explain.sentences import summary_of, summary_of_all
-from evenmatch.explain.snapshot import QueueSnapshot, Subject
+from evenmatch.explain.snapshot import (
+    QueueSnapshot,
+    Subject,
+    ending_of,
+    subject_of,
+    summary_of_check,
+)
 from evenmatch.explain.tolerances import tolerances
 from evenmatch.explain.waiting_table import TraitTable
+from evenmatch.explain.words import seconds
 from evenmatch.model.explanation import (
     Acceptance,
     Explanation,
     LongWait,
+    Prospect,
     QueuePart,
+    Reason,
     Seats,
 )
 
@@ -175,3 +187,105 @@ def _acceptance(watcher: Watcher, sight: Sight) -> Acceptance:
     only_you = int(np.count_nonzero(mine)) - both
     neither = int(np.count_nonzero(among)) - both - only_they - only_you
     return Acceptance(both, only_they, only_you, neither)
+
+
+# Why a ticket still waits: the door to `engine.explanation` for scripts and simulations.
+#
+# A server that explains many tickets keeps an `Explainer`, takes a `Subject` where the engine
+# lives, and explains it in a thread.
+
+
+def explain(engine: Engine, ticket_id: str, now: float) -> Explanation:
+    """Return why a ticket still waits, or how it ended.
+
+    Args:
+        engine: The engine, which is only read.
+        ticket_id: A ticket that it has accepted.
+        now: Engine time, not before that of the engine's last input.
+
+    Raises:
+        UnknownTicket: It was never accepted.
+        Forgotten: It ended long ago.
+
+    Complexity:
+        O(tickets of its queues). Keep an `Explainer` to explain several.
+    """
+    return Explainer().explain(subject_of(engine, ticket_id, now))
+
+
+# Why no match is made with a ticket now: the first of these that holds.
+
+Prospects = tuple[Prospect | None, Prospect | None]
+"""A match that is legal now, and one that will be."""
+
+
+def reason_of(
+    scene: QueueSnapshot, ticket_id: str, seats: Seats, found: Prospects | None, *, may_ever: bool
+) -> Reason:
+    """Return why no match is made now.
+
+    Args:
+        scene: The queue.
+        ticket_id: The ticket that was asked about.
+        seats: What sizes, sides and roles have to say.
+        found: Matches with the ticket; None if none was looked for.
+        may_ever: Whether the rules let anybody play with the ticket, now or after some wait.
+    """
+    now, later = found or (None, None)
+    if scene.is_paused:
+        return Reason("paused", "the queue is paused, and nobody is matched until it is resumed")
+    if scene.fault is not None:
+        text = "the policy of the queue has failed, and nobody is matched until it is changed"
+        return Reason("policy_failed", text)
+    if now is not None:
+        return _unmade(scene, ticket_id, now)
+    if len(scene.tickets) == 1:
+        return Reason("alone", "nobody else waits")
+    if not seats.fills_without_rules:
+        return Reason("seats", "those who wait do not fill a match")
+    if later is not None:
+        text = f"the limits allow the first match in {seconds(later.at - scene.now)}"
+        return Reason("not_yet", text, later.at)
+    if not may_ever:
+        return Reason("never", "the rules never allow a match with those who wait now")
+    if found is None:
+        return Reason("not_searched", "a match is looked for when this ticket is asked about alone")
+    return Reason("rules", "the rules leave no match that a short search finds")
+
+
+def _unmade(scene: QueueSnapshot, ticket_id: str, match: Prospect) -> Reason:
+    """Return why a match that is legal has not been made."""
+    if not scene.delayed.isdisjoint(match.tickets):
+        # Not until when: nobody outside shall know the moment.
+        return Reason("delayed", "the queue holds newcomers back for a moment drawn by chance")
+    held = [each for each in match.tickets if scene.held.get(each, 0.0) > scene.now]
+    if held:
+        until = max([scene.held[each] for each in held])
+        left = seconds(until - scene.now)
+        text = f"after a failed ready-check the same players are kept apart for another {left}"
+        return Reason("held", text, until)
+    if scene.is_solving:
+        return Reason("computing", "the policy is computing its next matches")
+    wake_at = scene.wake_at if scene.wake_at < math.inf else None
+    if scene.in_rounds and wake_at is not None:
+        left = seconds(wake_at - scene.now)
+        return Reason("round", f"the policy waits for its next round in {left}", wake_at)
+    return Reason("policy", _held_back(scene, match), _until(scene, ticket_id, wake_at))
+
+
+def _held_back(scene: QueueSnapshot, match: Prospect) -> str:
+    """Return why a policy leaves a legal match unmade, in a clause."""
+    if scene.held_back:
+        return scene.held_back
+    players = sum([scene.tickets[each].size for each in match.tickets])
+    if players < scene.queue.format.k:
+        return "it is not full, and smaller matches start at a deadline"
+    return f"the policy {scene.queue.policy} has not chosen it"
+
+
+def _until(scene: QueueSnapshot, ticket_id: str, wake_at: float | None) -> float | None:
+    """Return until when a policy may leave a legal match unmade, or when it looks again."""
+    for at in (scene.starts.get(ticket_id), scene.served_at(ticket_id)):
+        if at is not None and at > scene.now:
+            return at
+    return wake_at

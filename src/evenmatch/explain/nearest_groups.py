@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
 
 from evenmatch.criteria.scales import Floats
-from evenmatch.explain.hypothetical_match import prospect_of
-from evenmatch.explain.nearest_duels import nearness
 from evenmatch.explain.pairwise import Sight, Watcher
 from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, Rows, TraitTable
 from evenmatch.model.explanation import Prospect
@@ -146,3 +144,87 @@ def _grown(crowd: TraitTable, rows: Sequence[int], now: float) -> Prospect | Non
             else:
                 best = prospect
     return best
+
+
+# The nearest matches of one against one, over all candidates and therefore exact.
+
+CLOSE = 1e-9
+"""Costs that differ by less in arrays are told apart by the reference."""
+TOLD_APART = 8
+"""Candidates at most for whom that is done."""
+
+
+def best_duel(crowd: TraitTable, sight: Sight) -> Prospect | None:
+    """Return the legal duel with the least cost of the criteria, then the longest waiting one."""
+    rows = np.flatnonzero(sight.allowed)
+    if not len(rows):
+        return None
+    costs = nearness(crowd, sight, rows)
+    is_exact = _sees_all(sight) and bool(np.isfinite(costs).all())
+    found = []
+    for row in _by_age(crowd, rows[costs <= costs.min() + CLOSE])[:TOLD_APART]:
+        prospect = prospect_of(crowd, (sight.row, row), sight.now, is_exact=is_exact)
+        assert prospect is not None, "two who fit make a duel"
+        found.append(prospect)
+    return min(found, key=lambda each: each.criteria_cost)
+
+
+def first_duel(crowd: TraitTable, sight: Sight) -> Prospect | None:
+    """Return the duel that becomes legal first, of those that are not yet."""
+    is_ahead = sight.others & sight.fits & (sight.ready_at > sight.now)
+    ready_at = np.where(is_ahead, sight.ready_at, math.inf)
+    first = float(ready_at.min())
+    if first == math.inf:
+        return None
+    row = _by_age(crowd, np.flatnonzero(ready_at == first))[0]
+    return prospect_of(crowd, (sight.row, row), sight.now, is_exact=_sees_all(sight))
+
+
+def nearness(crowd: TraitTable, sight: Sight, rows: Rows) -> Floats:
+    """Return what the criteria cost in a match of two with some; inf where that is not known."""
+    total: Floats = np.zeros(len(rows))
+    for trait, weight in zip(crowd.criteria, crowd.objective.weights, strict=True):
+        total += weight * crowd.costs(trait, sight.row, rows)
+    return total
+
+
+def _sees_all(sight: Sight) -> bool:
+    return int(np.count_nonzero(sight.others)) == len(sight.others) - 1
+
+
+def _by_age(crowd: TraitTable, rows: Rows) -> list[int]:
+    """Return rows, longest waiting first."""
+    if len(rows) == 1:
+        return [int(rows[0])]
+    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows]))
+    return [int(row) for row in rows[order]]
+
+
+# A set of waiting tickets as a match that could be, by the objective that the engine asks.
+
+
+def prospect_of(
+    crowd: TraitTable, rows: Iterable[int], now: float, *, is_exact: bool
+) -> Prospect | None:
+    """Return the match that tickets make, divided as the engine would; None if they make none.
+
+    Args:
+        crowd: The table.
+        rows: Places of the tickets.
+        now: The instant; a division that is legal now is preferred, else the one that is first.
+        is_exact: As the prospect says of itself.
+    """
+    tickets = sorted((crowd.tickets[row] for row in rows), key=lambda ticket: ticket.age_key)
+    objective = crowd.objective
+    seating = objective.seat(tickets, now=now)
+    if seating is None or seating.ready_at == math.inf:
+        return None
+    return Prospect(
+        at=seating.ready_at,
+        tickets=tuple([ticket.id for ticket in tickets]),
+        teams=tuple([tuple([ticket.id for ticket in team]) for team in seating.teams]),
+        quality=seating.quality,
+        cost=objective.cost(seating, 0, max(now, seating.ready_at)),
+        criteria_cost=seating.criteria_cost,
+        is_exact=is_exact,
+    )

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.columns.expansions import inverse_table
+from evenmatch.criteria.expansion import inverse_table
 from evenmatch.criteria.rules import PERCENTILE_DIGITS
 from evenmatch.criteria.scales import Floats
 from evenmatch.explain.pair_columns import Trait

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from evenmatch.criteria.set_completion import Labels
+from evenmatch.criteria.seat_completion import Labels
 from evenmatch.criteria.team_packing import Kind
 from evenmatch.explain.pairwise import Sight
 from evenmatch.explain.waiting_table import TraitTable

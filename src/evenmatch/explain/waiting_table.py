@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.criteria.scales import Floats
-from evenmatch.criteria.set_completion import Labels
+from evenmatch.criteria.seat_completion import Labels
 from evenmatch.criteria.team_packing import Kind
-from evenmatch.explain.latency_columns import LatencyColumns
 from evenmatch.explain.pair_columns import (
     Codes,
     HostColumns,
+    LatencyColumns,
     NamedPlayers,
     Numbers,
     Sets,

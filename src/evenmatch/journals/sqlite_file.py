@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
+from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
+from zlib import crc32
+
+import msgspec
 
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
-from evenmatch.journals.ends import load_ends
-from evenmatch.journals.preflight import look
 
 APPLICATION_ID = 0x65766D6A
 """`evmj` in ASCII; tells our file from any other SQLite database."""
@@ -262,3 +267,178 @@ def transaction(connection: sqlite3.Connection, mode: str = "IMMEDIATE") -> Iter
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+# A look at a journal that changes none of its files, before SQLite may.
+#
+# SQLite takes a write-ahead log with a damaged frame for a shorter one, and whoever opens and
+# closes the journal moves the rest into `journal.db` and deletes the log. With that goes what an
+# expert could still have saved. So after an unclean end the journal is judged first through a
+# second name for its file, a copy of its log, and a connection that may only read.
+
+ATTEMPTS = 3
+"""Looks at a journal that another process writes to meanwhile."""
+
+
+def look(path: Path, judge: Callable[[sqlite3.Connection], None]) -> None:
+    """Judge a journal whose log was left behind; without a log nothing is at stake.
+
+    Args:
+        path: The journal.
+        judge: Raises what is wrong with it.
+    """
+    for _ in range(ATTEMPTS):
+        before = _state(path)
+        if not before[1]:
+            return
+        try:
+            _look_once(path, judge)
+        except OSError:
+            # No room or no right for a second name: opening it will say so, if it matters.
+            return
+        except Exception:
+            # A look at files that changed meanwhile says nothing about the journal.
+            if _state(path) == before:
+                raise
+        else:
+            return
+
+
+def _look_once(path: Path, judge: Callable[[sqlite3.Connection], None]) -> None:
+    with TemporaryDirectory(dir=path.parent, prefix=f"{path.name}-look-") as folder:
+        other = Path(folder).resolve() / path.name
+        # Not a copy: it may be large, and closing a second descriptor of the file would release
+        # the locks that SQLite holds on it in this process.
+        os.link(path, other)
+        shutil.copyfile(_log(path), _log(other))
+        connection = sqlite3.connect(f"{other.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        try:
+            judge(connection)
+        finally:
+            connection.close()
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _state(path: Path) -> tuple[tuple[int, int], tuple[int, int] | None]:
+    """Return size and time of change of the journal, and of its log, None if it is empty."""
+    states = []
+    for each in (path, _log(path)):
+        try:
+            found = each.stat()
+        except OSError:
+            states.append((0, 0))
+        else:
+            states.append((found.st_size, found.st_mtime_ns))
+    return states[0], states[1] if states[1][0] else None
+
+
+# A witness beside the SQLite journal: the last acknowledged sequence of each shard.
+#
+# SQLite takes the first damaged frame of its write-ahead log for the end of the log. So a changed
+# bit in it, or its loss, takes back acknowledged batches without an error (seen: half of 300
+# records), and inside the database nothing contradicts that. This file does.
+#
+# It is written after each commit and not forced to the disk. So it may lag behind the journal,
+# and is then a weaker witness; it is never ahead of it, and so never accuses an intact journal.
+# An unreadable witness counts as none.
+
+
+class Ends:
+    """Notes the ends of shards in a file; one thread calls it.
+
+    Args:
+        path: The file; its first line is a checksum and a JSON object.
+        known: What the file held.
+    """
+
+    def __init__(self, path: Path, known: Mapping[str, int]) -> None:
+        self._path = path
+        self._ends = dict(known)
+        self._file: FileIO | None = None
+
+    def note(self, shard: str, seq: int) -> None:
+        """Write down that the records of a shard are stored up to `seq`."""
+        self._ends[shard] = seq
+        body = msgspec.json.encode(self._ends)
+        # The batch is stored already; a witness that lags is no reason to refuse it.
+        with suppress(OSError):
+            if self._file is None:
+                self._path.touch()
+                self._file = FileIO(self._path, "r+b")
+            self._file.seek(0)
+            self._file.write(b"%08x %b\n" % (crc32(body), body))
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        if self._file is not None:
+            self._file.close()
+
+
+def load_ends(path: Path) -> dict[str, int]:
+    """Return the last sequence by shard, as far as the witness is there and intact.
+
+    Raises:
+        JournalUnavailable: The file may not be read.
+    """
+    try:
+        line = path.read_bytes().partition(b"\n")[0]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise JournalUnavailable(
+            f"{path} cannot be read ({error.strerror}): allow this user to read and write it"
+        ) from error
+    body = line[9:]
+    if line[:9] != b"%08x " % crc32(body):
+        return {}
+    return msgspec.json.decode(body, type=dict[str, int])
+
+
+# Whether the files that are written are the ones that a restart would read.
+#
+# A process keeps writing to files that somebody has removed, renamed or put others in the place
+# of, and everything seems well until it ends: then all that it had acknowledged since is gone. So
+# the names are looked at with each batch, before anybody hears that it is stored.
+
+PARTS = ("", "-wal", "-shm")
+"""Ends of the names of the files that belong together while a journal is open."""
+
+
+class InPlace:
+    """Remembers which files a journal's names stood for; one thread calls it.
+
+    Args:
+        path: The journal's file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._paths = [path.with_name(path.name + part) for part in PARTS]
+        self._known: dict[Path, tuple[int, int]] = {}
+
+    def check(self) -> None:
+        """Look at the names; what was not there before is remembered.
+
+        Raises:
+            JournalUnavailable: One of them stands for another file than before, or for none.
+        """
+        for path in self._paths:
+            try:
+                found = path.stat()
+            except OSError as error:
+                if path in self._known:
+                    raise _moved(path, error.strerror or str(error)) from None
+                continue
+            here = found.st_dev, found.st_ino
+            if self._known.setdefault(path, here) != here:
+                raise _moved(path, "another file is in its place")
+
+
+def _moved(path: Path, why: str) -> JournalUnavailable:
+    return JournalUnavailable(
+        f"{path} is not the file any more that this server writes ({why}): what was written there "
+        f"would be lost at a restart, so nothing more is acknowledged; put the file back, or stop "
+        f"the server and start it on a backup"
+    )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from evenmatch.model.match import Match, OpenMatch
-from evenmatch.model.outcome import Result
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Ticket
+from evenmatch.model.match import Match, OpenMatch, Result
+from evenmatch.model.ticket import Rating, Ticket
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=str.lower):

@@ -7,9 +7,6 @@ from typing import Literal
 
 import msgspec
 
-from evenmatch.model.accept import ReadyCheck
-from evenmatch.model.switchback import Switchback
-
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
 CriterionKind = Literal[
@@ -395,3 +392,88 @@ def default_choice(queue: Queue) -> tuple[str, str]:
     if not others:
         return "group_price", "the default for single players"
     return "greedy", f"since the queue compares {min(others)}, which group_price does not know"
+
+
+# The ready-check of a queue.
+
+
+class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A ready-check: players confirm a match before it is made; see `engine.acceptance`.
+
+    Args:
+        seconds: How long players have to confirm.
+        loss_max: Quality that a repair may cost, compared with the match as first proposed.
+        cooldowns: Seconds for which a player may not queue after the second, third, ... check that
+            they failed within a day; the last one repeats, and the first failure costs nothing.
+        repair: Seconds for which the server looks for replacements; 0 sends everyone back at once.
+        again: Seconds for which players whose check failed are not proposed together again.
+        long_wait: Seconds of waiting after which a ticket is a long-waiting one; None = never.
+        long_seconds: How long the players of such a ticket have to confirm; None = as all.
+    """
+
+    seconds: float = 15.0
+    loss_max: float = 0.05
+    cooldowns: tuple[float, ...] = (60.0, 300.0, 900.0)
+    repair: float = 10.0
+    again: float = 30.0
+    long_wait: float | None = None
+    long_seconds: float | None = None
+
+    def answer_by(self, enqueued_at: float, now: float) -> float:
+        """Return until when a ticket that is asked now has to answer."""
+        if self.long_wait is not None and now - enqueued_at >= self.long_wait:
+            return now + (self.long_seconds or self.seconds)
+        return now + self.seconds
+
+    def had_waited_long(self, enqueued_at: float, answer_by: float) -> bool:
+        """Return whether a ticket that has to answer by then was asked after a long wait.
+
+        Its players may have walked away, so that clients should call them louder.
+        """
+        asked_at = answer_by - (self.long_seconds or self.seconds)
+        return self.long_wait is not None and asked_at - enqueued_at >= self.long_wait
+
+
+# A switchback: two policies or more that take turns, so that they can be compared.
+
+
+class Switchback(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Policies that take turns by blocks of time, in an order drawn for each round of them.
+
+    Args:
+        policies: Their SPECs, two or more; the first is what the others are compared with.
+        block: Length of a block, seconds.
+        seed: Root of the order.
+        trim: Share of each block, at its start, whose tickets are left out of the comparison: they
+            meet a pool that the previous policy has left.
+    """
+
+    policies: tuple[str, ...]
+    block: float = 1800.0
+    seed: int = 1
+    trim: float = 0.25
+
+
+# The rule that draws again before opponents meet again.
+
+
+def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
+    """Return the rule that draws again, so many times, before it lets opponents meet again.
+
+    A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
+    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
+    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
+    wait, and leaves nobody without a match where the same two people are all there is.
+
+    Args:
+        redraws: How often, >= 1.
+        every: Seconds between two draws; the policy's own clock where it has one.
+        matches: How many of a player's last matches count.
+        attribute: The name of what players remember.
+
+    Source:
+        GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
+        played against each other in the last X matches".
+    """
+    allowed = ((redraws * every, 1.0),)
+    return Rule("rematch", attribute, expand=Expansion(steps=allowed), matches=matches)

@@ -13,8 +13,15 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.solvers.service_orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
 from evenmatch.solvers.service_orders.packs import Plan, bind, leave, members_of, serve
-from evenmatch.solvers.service_orders.plan import Order, make_plan, make_pools
-from evenmatch.solvers.service_orders.sets import SETS_MAX, Kind, Layout, Shape
+from evenmatch.solvers.service_orders.plan import (
+    SETS_MAX,
+    Kind,
+    Layout,
+    Order,
+    Shape,
+    make_plan,
+    make_pools,
+)
 
 SLOTS = 64
 """Room of a new pool; it doubles when it is full."""

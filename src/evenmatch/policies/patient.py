@@ -7,7 +7,7 @@ import msgspec
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.balance import Balance
-from evenmatch.policies.shared.even_kinds import PLAYERS_MAX
+from evenmatch.policies.shared.even_sets import PLAYERS_MAX
 from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
 
 

@@ -183,7 +183,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
             "spread",
             self.attribute,
             self.limit,
-            cast(Unit, self.unit),
+            cast("Unit", self.unit),
             expand,
             accept=self._accept,
             sample=Sample() if self.last is None else Sample(last=self.last),

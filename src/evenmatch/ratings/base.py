@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import Rating
 from evenmatch.ratings.outcomes import PeriodOutcomes
 
 FloatArray = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import FloatArray, Ratings, logistic, require_positive
 from evenmatch.ratings.encounters import add_up, find_encounters
 from evenmatch.ratings.outcomes import PeriodOutcomes

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from evenmatch.model.outcome import Aged, Result
-from evenmatch.model.rating import POINTS_MAX, VOLATILITY_MAX, VOLATILITY_MIN, Rating
+from evenmatch.model.match import Aged, Result
+from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, VOLATILITY_MIN, Rating
 from evenmatch.ratings.base import FloatArray, Ratings, RatingSystem
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.outcomes import team_matches

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.outcome import Result
-from evenmatch.model.rating import POINTS_MAX, VOLATILITY_MAX, Rating
-from evenmatch.ratings.adjust import ranks_from_points
+from evenmatch.model.match import Result
+from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, Rating
 from evenmatch.ratings.base import Ratings
+from evenmatch.ratings.encounters import ranks_from_points
 from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, team_matches
 from evenmatch.ratings.registry import parse_system
 

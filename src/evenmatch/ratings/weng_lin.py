@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.rating import Rating
-from evenmatch.ratings.adjust import settle_gap
+from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
     FloatArray,
     Ratings,
@@ -21,7 +20,7 @@ from evenmatch.ratings.base import (
     require_not_negative,
     require_positive,
 )
-from evenmatch.ratings.encounters import add_up
+from evenmatch.ratings.encounters import add_up, settle_gap
 from evenmatch.ratings.outcomes import PeriodOutcomes
 
 

@@ -20,8 +20,7 @@ from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError
 from evenmatch.model.inputs import Outcome
-from evenmatch.model.match import Match
-from evenmatch.model.outcome import places_of
+from evenmatch.model.match import Match, places_of
 from evenmatch.model.scenario import OutcomeModel
 from evenmatch.model.ticket import NewTicket, attribute_of
 

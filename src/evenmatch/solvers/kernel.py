@@ -72,10 +72,10 @@ def kernel(
         if deferred is None:
             _imported[id(made)] = made
         elif _loads_kept and made.is_kept:
-            return cast(Function, made.compiled)
+            return cast("Function", made.compiled)
         else:
             deferred[made.name] = made
-        return cast(Function, made)
+        return cast("Function", made)
 
     return decorate
 

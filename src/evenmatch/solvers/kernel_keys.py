@@ -177,4 +177,4 @@ def root() -> str:
 def sources() -> Sources:
     """Return the sources of this package."""
     spec = sys.modules[__name__].__spec__
-    return Sources(root(), cast(Reader, spec and spec.loader))
+    return Sources(root(), cast("Reader", spec and spec.loader))

@@ -17,8 +17,7 @@ from evenmatch.model.queue import (
     Sample,
     Unit,
 )
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket, Value
 
 
 def player(player_id: str, rating: float | None = None, **attributes: Value) -> Player:

@@ -14,11 +14,10 @@ from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import FunctionPolicy, Policy, evaluations_allowed, has_jobs
 from evenmatch.policies.registry import parse_policy
-from evenmatch.testing.evaluation_promise import BOUND, check_evaluations
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.memory_promises import MEMORY_PROMISES, check_pace
 from evenmatch.testing.play import Case
-from evenmatch.testing.policy_promises import PROMISES
+from evenmatch.testing.policy_promises import BOUND, PROMISES, check_evaluations
 from evenmatch.testing.scripts import QUEUES
 
 SEEDS = range(12)

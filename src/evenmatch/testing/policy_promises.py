@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import msgspec
 
 from evenmatch.criteria.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
-from evenmatch.policies.base import Decision, Memory
+from evenmatch.policies.base import Decision, Memory, evaluations_allowed
 from evenmatch.testing.play import LEFT, LEGAL, Case, DecidedMatch, Play, PromiseGuard
-from evenmatch.testing.scripts import Script
+from evenmatch.testing.scripts import Script, draw_crowds
 
 SHIFT_BY = 4096.0
 AFTER_THE_END = 1000.0
@@ -284,3 +285,72 @@ def _renamed(value: Value) -> Value:
 def _called(said: tuple[float, bool, float]) -> str:
     now, fired, wake_at = said
     return f"decide({now}, fired={fired}) returned wake_at {wake_at}"
+
+
+# The promise about work: no call evaluates more than the policy declares, whoever waits.
+
+BOUND = "a call makes no more evaluations than the policy declares"
+
+
+def check_evaluations(case: Case) -> None:
+    """Raise AssertionError if a call on a crowd of the queue makes more than is declared."""
+    rules = case.objective.queue.rules
+    for what, script in draw_crowds(case.queue, rules, case.seed):
+        run = _Counted(case, script, what)
+        if run.run() and not run.count():
+            case.broken(BOUND, f"on {what} it made matches and counted no evaluations")
+
+
+class _Counted(Play):
+    """Each call of the matcher is held to the declared number.
+
+    Args:
+        case: What is played.
+        script: A crowd.
+        what: What the crowd is called.
+    """
+
+    promise = BOUND
+
+    def __init__(self, case: Case, script: Script, what: str) -> None:
+        super().__init__(case, script)
+        self.what = what
+
+    def count(self) -> int:
+        """Return what the matcher has evaluated."""
+        found = getattr(self.matcher, "evaluations", None)
+        if not isinstance(found, int):
+            self.case.broken(BOUND, f"its matcher counts no evaluations, got {found!r:.80}")
+        return found
+
+    def enter(self, ticket: Ticket, now: float) -> None:
+        """Let a ticket wait."""
+        with self._held(f"enter({ticket.id}, {now})", 1):
+            super().enter(ticket, now)
+
+    def leave(self, ticket_id: str, now: float) -> None:
+        """Take a waiting ticket out."""
+        with self._held(f"leave({ticket_id!r}, {now})", 0):
+            super().leave(ticket_id, now)
+
+    def ask(self, now: float, fired: bool) -> Decision:
+        """Call `decide`."""
+        with self._held(f"decide({now}, fired={fired})", 0):
+            return super().ask(now, fired)
+
+    def settle(self, now: float) -> None:
+        """Hand in a plan."""
+        with self._held(f"settle at {now}", 0):
+            super().settle(now)
+
+    @contextmanager
+    def _held(self, call: str, entering: int) -> Iterator[None]:
+        before, waiting = self.count(), len(self.waiting) + entering
+        yield
+        spent, most = self.count() - before, evaluations_allowed(self.case.policy, waiting)
+        if most is not None and not 0 <= spent <= most:
+            self.case.broken(
+                BOUND,
+                f"on {self.what}, {call} with {waiting} waiting made {spent:,} evaluations, "
+                f"and {most:,} are declared",
+            )

@@ -11,8 +11,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from evenmatch.model.queue import Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.testing.builders import rule
 
 _IDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=8)

@@ -19,8 +19,8 @@ from evenmatch.theory.graph import (
     compatibility_graph,
     components,
     read_graph,
+    tightest,
 )
-from evenmatch.theory.graph_margins import tightest
 from evenmatch.theory.rates import joined, shown
 
 CLASSES_MAX = 30

@@ -178,7 +178,7 @@ def _solve(
             after[_arrive(pool, name, decide)[0]] += rate
         return dict(after)
 
-    pools = stationary(reachable(cast(Pool, ()), pools_after, states_max=places_max + 1))
+    pools = stationary(reachable(cast("Pool", ()), pools_after, states_max=places_max + 1))
     starts, moves, exits = _follow(pools, rates, decide)
     moments = _moments(moves, exits, zero + 1)
     classes = {name: _class_wait(starts[name], moments, zero) for name in rates}

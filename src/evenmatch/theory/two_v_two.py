@@ -25,13 +25,13 @@ from evenmatch.theory.rates import exact_rates
 from evenmatch.theory.tagged_chain import Pool, Rule, TaggedChain, tagged_chain
 from evenmatch.theory.two_v_two_formulas import (
     ORDERS,
+    PRINTED,
     Order,
     mean_of_players,
     mean_party,
     mean_solo,
     variance,
 )
-from evenmatch.theory.two_v_two_printed import PRINTED
 from evenmatch.theory.waiting_law import PhaseTypeLaw
 
 SOLO_SHARE_NOTED = 0.1

@@ -7,8 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evenmatch.model.match import Match
-from evenmatch.model.outcome import MatchOutcome
+from evenmatch.model.match import Match, MatchOutcome
 
 
 class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):

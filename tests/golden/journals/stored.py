@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.state.lookup import find_match, find_ticket
+from evenmatch.engine.state.state import find_match, find_ticket
 from evenmatch.errors import Forgotten, NotMade, ProposalOver
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.server.runtime.recovery import ShardPlan, recover

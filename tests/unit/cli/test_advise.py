@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.cli.advise_options import duration, hours_of, split_of, teams_of
-from evenmatch.cli.advise_words import players, seconds
+from evenmatch.cli.advise import duration, hours_of, split_of, teams_of
+from evenmatch.cli.advise_view import players, seconds
 from evenmatch.cli.main import main
 from evenmatch.config.files import load_scenario
 from evenmatch.errors import ConfigError

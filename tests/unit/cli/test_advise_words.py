@@ -1,6 +1,6 @@
 import pytest
 
-from evenmatch.cli.advise_words import few_online, match_line
+from evenmatch.cli.advise_view import few_online, match_line
 from evenmatch.lab.advise.advice import advise
 from evenmatch.lab.advise.base import PlayerBase
 

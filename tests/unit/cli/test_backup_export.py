@@ -19,8 +19,7 @@ from evenmatch.engine.state.snapshot import encode_snapshot, take
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.model.ticket import NewTicket, Player, Rating, Value
 from evenmatch.policies.registry import parse_policy
 
 CONFIG = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.theory import FORMULAS, compute, formula_of, theory
-from evenmatch.cli.theory_words import words_of
+from evenmatch.cli.theory_text import words_of
 from evenmatch.errors import ConfigError, NotSupported
 
 

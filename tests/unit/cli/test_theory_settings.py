@@ -4,8 +4,7 @@ from typing import Literal
 
 import pytest
 
-from evenmatch.cli.json_file import BYTES_MAX
-from evenmatch.cli.theory_settings import LIST_MAX, read_settings
+from evenmatch.cli.theory_settings import BYTES_MAX, LIST_MAX, read_settings
 from evenmatch.errors import ConfigError
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from evenmatch.cli import theory as command
 from evenmatch.cli.theory import compute
-from evenmatch.cli.theory_text import lines
-from evenmatch.cli.theory_words import words_of
+from evenmatch.cli.theory_text import lines, words_of
 
 FIGURES = {
     "stable": False,

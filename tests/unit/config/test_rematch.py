@@ -4,8 +4,7 @@ import pytest
 
 from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Handicap, Queue
-from evenmatch.model.redraw import redraw_rule
+from evenmatch.model.queue import Criterion, Handicap, Queue, redraw_rule
 
 
 def queue(text: str) -> Queue:

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch.criteria.columns.expansions import inverse_table
-from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.expansion import inverse, inverse_table
 from evenmatch.model.queue import Expansion
 
 numbers = st.floats(0.0, 1e6, allow_nan=False)

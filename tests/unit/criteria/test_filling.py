@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from evenmatch.criteria.objective import Objective
-from evenmatch.criteria.set_completion import Labels
+from evenmatch.criteria.seat_completion import Labels
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.testing import ticket

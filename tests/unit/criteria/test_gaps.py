@@ -9,8 +9,7 @@ from evenmatch.criteria.criterion import gap_table
 from evenmatch.criteria.gaps import KNOWN, Gaps, gap_of_name
 from evenmatch.criteria.registry import KINDS
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Sample, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.model.ticket import Player, Rating, Ticket, Value
 
 ROLES = (("tank", 1), ("dps", 2))
 TRIO = Format((3, 3), roles=ROLES)

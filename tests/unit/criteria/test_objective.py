@@ -13,8 +13,7 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.scales import scale_value
 from evenmatch.criteria.values import numbers
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.model.ticket import Player, Rating, Ticket, Value
 
 SCALE = Scale("linear", 0.0, 2000.0)
 SPREAD = Criterion("spread", "rating", scale=SCALE)

@@ -19,8 +19,7 @@ from evenmatch.criteria.kinds.rematch import (
 )
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import Rules
-from evenmatch.model.queue import Criterion, Format, Queue, Rule
-from evenmatch.model.redraw import redraw_rule
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, redraw_rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
 

@@ -10,8 +10,7 @@ from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.rules import Rules, relative, side_of
 from evenmatch.criteria.values import number, numbers
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.model.ticket import Player, Rating, Ticket, Value
 
 STEPS = Expansion(steps=tuple((60.0 * n, 150.0 + 100.0 * n) for n in range(1, 5)), max=500.0)
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.roles import assigned, ranks_of
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.testing import ticket
 
 IMBALANCE = Criterion("imbalance", "rating", scale=Scale("capped", max=1000.0))

@@ -8,9 +8,18 @@ from msgspec.structs import replace
 
 from evenmatch.criteria.validation.queue import check_queue
 from evenmatch.errors import ConfigError
-from evenmatch.model.accept import ReadyCheck
-from evenmatch.model.queue import Criterion, Expansion, Format, Handicap, Queue, Rule, Sample, Scale
-from evenmatch.model.redraw import redraw_rule
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Handicap,
+    Queue,
+    ReadyCheck,
+    Rule,
+    Sample,
+    Scale,
+    redraw_rule,
+)
 
 
 def unchecked(**keys: Any) -> Queue:

@@ -18,9 +18,8 @@ from evenmatch.demo.run import note_of
 from evenmatch.demo.view import print_summary
 from evenmatch.demo.world import SETTINGS, Guest, busiest, ticket_of
 from evenmatch.errors import ConfigError
-from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Answers
-from evenmatch.model.ticket import Player
+from evenmatch.model.ticket import Player, Rating
 from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, Will
 from evenmatch.wire.live import StreamEvent
 from evenmatch.wire.matches import FeedMatch

@@ -22,7 +22,7 @@ from evenmatch.engine.state.snapshot import (
     take,
 )
 from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
-from evenmatch.model import accept as accept_model
+from evenmatch.model import queue as accept_model
 from evenmatch.model import queue as q
 from evenmatch.model.events import (
     Cancelled,
@@ -51,8 +51,7 @@ from evenmatch.model.inputs import (
     Update,
 )
 from evenmatch.model.queue import Criterion, Queue, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 

@@ -14,8 +14,7 @@ from evenmatch.model.events import Accepted, Configured, Matched, Refused
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.model.ticket import NewTicket, Player, Rating, Value
 from evenmatch.testing import new_ticket, queue, rule, ticket
 
 SMALL = ShardLimits(

@@ -25,7 +25,6 @@ from evenmatch.errors import (
     TooLate,
     UnknownMatch,
 )
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -53,7 +52,7 @@ from evenmatch.model.inputs import (
     Void,
 )
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule

@@ -45,8 +45,7 @@ from evenmatch.model.inputs import (
 )
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.policies.base import Decision, Grouping, NoJobs, Policy, policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule, ticket
@@ -475,7 +474,7 @@ class TestUnknownIds:
             at_work.step(Cancel(701.0, "s0-1"))
 
     def test_match_of_long_ago_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.state.retention.KEEP_MATCHES", 100.0)
+        monkeypatch.setattr("evenmatch.engine.state.reducers.KEEP_MATCHES", 100.0)
         at_work = engine()
         after(at_work, enqueue(1.0, "a", "b"), enqueue(700.0, "c"))
 
@@ -611,7 +610,7 @@ class TestDeadline:
         assert [(match.tickets, match.bots) for match in found] == [(("s0-1",), 1), (("s0-2",), 3)]
 
     def test_tickets_beyond_the_look_are_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.matching.deadline_fill.LOOK_AT_MOST", 1)
+        monkeypatch.setattr("evenmatch.engine.matching.deadlines.LOOK_AT_MOST", 1)
         at_work = engine(queue("main", 2, 2, wait_max=10.0, on_deadline="bots"))
         after(at_work, enqueue(0.0, "a", "b"))
 

@@ -10,9 +10,8 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import UnknownTicket
 from evenmatch.explain import waiting_table as crowd
-from evenmatch.explain.explanations import Explainer
+from evenmatch.explain.explanations import Explainer, explain
 from evenmatch.explain.snapshot import QueueSnapshot, scene_of
-from evenmatch.explain.ticket import explain
 from evenmatch.model.explanation import Explanation, QueuePart
 from evenmatch.model.inputs import (
     Accept,

@@ -8,9 +8,8 @@ import pytest
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
 from evenmatch.explain import explanations as parts
-from evenmatch.explain.explanations import Explainer
+from evenmatch.explain.explanations import Explainer, explain
 from evenmatch.explain.snapshot import scene_of
-from evenmatch.explain.ticket import explain
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.engine.matching.deadline_fill import fill_at_deadline
+from evenmatch.engine.matching.deadlines import fill_at_deadline
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.model.queue import Format, OnDeadline, Queue
 from evenmatch.model.ticket import Player, Ticket

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.engine.matching.pool import FunctionPolicy
-from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.inputs import Accept, Cancel, Configure, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, rule

@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.shard import Answer, Shard
-from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state import reducers as forgetting
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.errors import ConfigError, JournalCorrupt, Overloaded
 from evenmatch.model.events import Accepted, Expired, Matched, Refused

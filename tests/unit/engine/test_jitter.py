@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from evenmatch.engine.admission.entry_delay import let_in_at
+from evenmatch.engine.admission.admission import let_in_at
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import (
     decode_snapshot,

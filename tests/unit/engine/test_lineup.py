@@ -89,7 +89,7 @@ class TestAfterTheEnd:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         world = filled()
-        monkeypatch.setattr("evenmatch.engine.state.retention.ROSTERS_MOST", 0)
+        monkeypatch.setattr("evenmatch.engine.state.reducers.ROSTERS_MOST", 0)
         world.enter(60.0, "z")
         assert not world.engine.tables.rosters
         world.hand_in(Finish(61.0, MATCH))

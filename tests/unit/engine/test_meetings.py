@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.state import last_opponents as module
-from evenmatch.engine.state.last_opponents import (
+from evenmatch.engine.state import encounters as module
+from evenmatch.engine.state.encounters import (
     Meetings,
     forget_unasked,
     note_meetings,
@@ -18,8 +18,7 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Handicap, Queue
-from evenmatch.model.redraw import redraw_rule
+from evenmatch.model.queue import Criterion, Handicap, Queue, redraw_rule
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue

@@ -26,13 +26,11 @@ from evenmatch.errors import (
     TooLate,
     UnknownMatch,
 )
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Counted, Disputed, Event, Finished, PeriodEnded, Rated, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Outcome, Void
-from evenmatch.model.outcome import Aged
-from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.match import Aged
+from evenmatch.model.queue import Queue, ReadyCheck
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
 from evenmatch.testing import new_ticket, queue, rule

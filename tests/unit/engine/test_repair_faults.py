@@ -9,11 +9,10 @@ from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.objective import Objective, Seating
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Dissolved, Event, Expired, Matched, Proposed, Repaired
 from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
-from evenmatch.model.queue import Format, Queue
+from evenmatch.model.queue import Format, Queue, ReadyCheck
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue

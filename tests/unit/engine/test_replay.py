@@ -3,10 +3,9 @@
 from msgspec.structs import replace
 
 from evenmatch.engine.replay import Replay
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import Expired, Refused
 from evenmatch.model.inputs import Configure, Decline, Enqueue
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.testing import new_ticket
 from tests.unit.lab.journals import Played, new_engine
 

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.engine.outcomes.results import result_of
+from evenmatch.engine.outcomes.reports import result_of
 from evenmatch.errors import InvalidOutcome
 from evenmatch.model.inputs import Outcome
-from evenmatch.model.match import Match
-from evenmatch.model.outcome import Result
+from evenmatch.model.match import Match, Result
 
 DUEL = Match("m", "q", 0.0, ("1", "2"), (("1",), ("2",)), (("a",), ("b",)))
 TEAMS = Match("m", "q", 0.0, (), (), (("a", "b"), ("c", "d"), ("e", "f")))

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from evenmatch.engine.records import Record, changes_state, decode, encode
-from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state import reducers as forgetting
 from evenmatch.engine.state.reducers import apply
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import Forgotten, JournalCorrupt

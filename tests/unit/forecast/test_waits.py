@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from evenmatch.config.files import load_scenario, parse_scenario
-from evenmatch.forecast.cells import Cell, Deciles
+from evenmatch.forecast.life_table import ENOUGH
 from evenmatch.forecast.quantiles import ESTIMATE_MAX, Curve, joined, left, newcomer
-from evenmatch.forecast.rates import ENOUGH
-from evenmatch.forecast.waits import CELLS_MOST, MATCHES_MIN, WaitForecast
+from evenmatch.forecast.waits import CELLS_MOST, MATCHES_MIN, Cell, Deciles, WaitForecast
 from evenmatch.lab.study.calibration import NOMINAL, calibrate
 from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 
 QUEUE = Queue(name="duel")

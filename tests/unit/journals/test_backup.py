@@ -11,7 +11,7 @@ import pytest
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
 from evenmatch.journals.backup import MANIFEST, back_up, check_backup
 from evenmatch.journals.sqlite import FILE_NAME, SqliteJournal
-from evenmatch.testing.journal_promises import sample_records
+from evenmatch.testing.journals import sample_records
 
 FLIPS = 200
 

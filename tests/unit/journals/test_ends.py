@@ -8,8 +8,7 @@ import pytest
 
 from evenmatch.errors import JournalCorrupt, JournalUnavailable
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.testing.journal_promises import sample_records
-from evenmatch.testing.journals import flip_bit
+from evenmatch.testing.journals import flip_bit, sample_records
 from tests.unit.journals.test_sqlite import fill, on, read_all
 
 

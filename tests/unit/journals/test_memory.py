@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.errors import JournalCorrupt
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.testing.journal_promises import sample_records
+from evenmatch.testing.journals import sample_records
 
 
 def test_records_that_both_snapshots_cover_are_dropped() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evenmatch.errors import JournalCorrupt
-from evenmatch.journals import pruning
+from evenmatch.journals import sqlite
 from evenmatch.journals.base import Segment
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.testing.journal_promises import sample_records
+from evenmatch.testing.journals import sample_records
 
 DAY = 86_400.0
 
@@ -99,7 +99,7 @@ def test_nothing_goes_while_a_snapshot_is_damaged(tmp_path: Path, seq: int) -> N
 def test_records_go_in_slices_and_others_write_in_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "SLICE_ROWS", 15)
+    monkeypatch.setattr(sqlite, "PRUNED_ROWS", 15)
 
     async def work(journal: SqliteJournal, clock: Clock) -> None:
         assert await journal.forget("s0", 1e9) == 15

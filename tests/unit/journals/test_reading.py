@@ -11,7 +11,7 @@ from evenmatch.errors import JournalCorrupt, JournalUnavailable
 from evenmatch.journals import reading
 from evenmatch.journals.reading import entries, read_only
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.testing.journal_promises import sample_records
+from evenmatch.testing.journals import sample_records
 from tests.unit.lab.journals import Played
 
 

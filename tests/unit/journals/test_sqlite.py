@@ -16,8 +16,7 @@ from evenmatch.journals import sqlite as adapter
 from evenmatch.journals.base import Segment
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Cancel
-from evenmatch.testing.journal_promises import sample_records
-from evenmatch.testing.journals import flip_bit
+from evenmatch.testing.journals import flip_bit, sample_records
 
 T = TypeVar("T")
 

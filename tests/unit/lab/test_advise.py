@@ -11,13 +11,13 @@ from evenmatch import PlayerBase, Split, advise
 from evenmatch.errors import ConfigError
 from evenmatch.lab.advise import advice, scenario
 from evenmatch.lab.advise.advice import scenario_of
-from evenmatch.lab.advise.cuts import even_cut
 from evenmatch.lab.advise.flexible import mean_of_least
 from evenmatch.lab.advise.known import known_of, per_100
 from evenmatch.lab.advise.market import Market
 from evenmatch.lab.advise.pools import PatientPool, solve_increasing
 from evenmatch.lab.advise.shifted import SharedPools
 from evenmatch.lab.advise.simulated import simulated_pool
+from evenmatch.lab.advise.splits import even_cut
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.two_v_two import two_v_two
 from evenmatch.theory.zones import zones

@@ -13,7 +13,7 @@ from evenmatch.lab.advise.known import known_of
 from evenmatch.lab.advise.pools import PatientPool
 from evenmatch.theory import k_player as theory
 from evenmatch.theory.k_player import k_player, patient_waits
-from evenmatch.theory.sides_law import sides_law
+from evenmatch.theory.sides import sides_law
 from evenmatch.theory.two_v_two import two_v_two
 
 TWO = Split("region", {"eu": 0.6, "us": 0.4})

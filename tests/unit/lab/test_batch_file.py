@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.lab.solve.arrays import read_arrays
-from evenmatch.lab.solve.files import read_batch
+from evenmatch.lab.solve.json_batch import read_batch
 from evenmatch.solvers.teams.reference import cost_of
 from tests import galactron
 from tests.unit.lab.batches import arrays

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenmatch.lab.study.distinct import best_of, footnote, is_distinct
+from evenmatch.lab.study.study import best_of, footnote, is_distinct
 
 
 def test_a_difference_within_its_noise_marks_nobody() -> None:

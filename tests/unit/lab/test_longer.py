@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.study.longer import Short, at_factor, play_short, target_in
+from evenmatch.lab.study.sweep import Short, at_factor, play_short, target_in
 from evenmatch.model.scenario import Scenario
 
 TEXT = """

@@ -8,8 +8,16 @@ import pytest
 from evenmatch.criteria.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum.optimum import Optimum, optimum, optimum_figures
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Scale
-from evenmatch.model.redraw import redraw_rule
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    Rule,
+    Sample,
+    Scale,
+    redraw_rule,
+)
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival

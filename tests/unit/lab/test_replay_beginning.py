@@ -12,12 +12,11 @@ from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
 from evenmatch.lab.replay import source as replay_source
 from evenmatch.lab.replay.redecide import Redecided, redecide
-from evenmatch.lab.replay.source import opened
-from evenmatch.lab.replay.start_point import beginning
-from evenmatch.model.accept import ReadyCheck as ReadyCheck
+from evenmatch.lab.replay.source import beginning, opened
 from evenmatch.model.events import Repaired
 from evenmatch.model.inputs import Accept, Configure, Decline, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import ReadyCheck as ReadyCheck
 from evenmatch.testing import new_ticket
 from tests.unit.lab.journals import Played, delete_before
 

@@ -13,8 +13,7 @@ from evenmatch.lab.report.figures import figure, figures_of, shown, with_width
 from evenmatch.lab.report.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
 from evenmatch.lab.report.report import render
 from evenmatch.lab.simulate import Run
-from evenmatch.lab.study.distinct import Repeated
-from evenmatch.lab.study.study import averages
+from evenmatch.lab.study.study import Repeated, averages
 from evenmatch.model.queue import Criterion, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 

@@ -113,7 +113,7 @@ def test_a_curve_in_text_goes_from_the_least_to_the_greatest() -> None:
 
 def test_a_drawing_has_what_differs_and_a_line_for_each_policy() -> None:
     pytest.importorskip("matplotlib")
-    from evenmatch.lab.report.sweep_plots import curves_of, plot_sweep
+    from evenmatch.lab.report.sweep_report import curves_of, plot_sweep
 
     def point(policy: str, value: float, wait: float) -> Point:
         gaps = {

@@ -5,7 +5,7 @@ import random
 import msgspec
 import pytest
 
-from evenmatch.policies.shared.bracket_tree import DEPTH_MAX, BracketTree
+from evenmatch.policies.adaptive_brackets import DEPTH_MAX, BracketTree
 
 
 def tree(width: float = 500.0, split_at: int = 6, merge_below: int = 3) -> BracketTree:

@@ -8,8 +8,7 @@ import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.shared.balance import Balance, BalanceEntry
-from evenmatch.policies.shared.even_kinds import KindPool
-from evenmatch.policies.shared.even_sets import TeamPool
+from evenmatch.policies.shared.even_sets import KindPool, TeamPool
 
 
 def crowd(rng: random.Random, count: int, kinds: int, sizes: tuple[int, ...]) -> list[BalanceEntry]:

@@ -6,7 +6,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import Floats, play
+from evenmatch.simulation.compiled.run import Floats, play
 
 GAP = Criterion("spread", "c0", weight=2.0)
 

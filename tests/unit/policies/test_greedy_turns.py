@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.greedy import EVALUATIONS_MIN, Greedy
 from evenmatch.policies.shared.turns import PATIENCE, PAUSE

@@ -6,7 +6,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import CompiledResult, Floats, play
+from evenmatch.simulation.compiled.run import CompiledResult, Floats, play
 
 
 def free_for_all(k: int, criteria: int, policy: str = "group_price", **settings: object) -> Queue:

@@ -13,7 +13,7 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.balance import Balance, BalanceEntry
 from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
 from evenmatch.policies.shared.learnt_limit import HELD_MAX, Trial
-from evenmatch.simulation.compiled.tickets import play
+from evenmatch.simulation.compiled.run import play
 from evenmatch.testing import ticket
 
 RAW = Scale("none")

@@ -12,7 +12,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.multi_queue import MultiQueue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import CompiledResult, play
+from evenmatch.simulation.compiled.run import CompiledResult, play
 from evenmatch.solvers.steps.multi_queue import best_brackets
 from evenmatch.testing import queue, rule, ticket
 from evenmatch.theory.schlup import multi_queue_cost, r_opt

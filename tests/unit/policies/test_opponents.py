@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from evenmatch.policies.shared import opponents
-from evenmatch.policies.shared.opponents import Opponents
+from evenmatch.policies import weighted
+from evenmatch.policies.weighted import Opponents
 
 
 def test_factor_comes_back_with_every_match_with_others() -> None:
@@ -46,8 +46,8 @@ def test_restart_keeps_opponents_and_their_order() -> None:
 def test_players_who_played_longest_ago_are_forgotten_unless_they_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(opponents, "PLAYERS_MAX", 10)
-    monkeypatch.setattr(opponents, "FORGOTTEN", 4)
+    monkeypatch.setattr(weighted, "PLAYERS_MAX", 10)
+    monkeypatch.setattr(weighted, "FORGOTTEN", 4)
     met = Opponents(2, {})
     for number in range(0, 12, 2):
         met.meet(f"p{number}", f"p{number + 1}", {"p0"})

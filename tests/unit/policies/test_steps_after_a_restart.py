@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.compiled_steps import PAIRS_A_TURN, StepMatcher
 from evenmatch.solvers.steps.price import LOOK

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.registry import parse_policy
 

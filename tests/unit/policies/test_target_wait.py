@@ -6,7 +6,7 @@ import pytest
 
 import evenmatch
 from evenmatch.config.files import load_scenario, parse_scenario
-from evenmatch.lab.study.longer import target_in
+from evenmatch.lab.study.sweep import target_in
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 CHECKED = """

@@ -6,8 +6,7 @@ import random
 import pytest
 
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket
+from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.compiled_steps import StepMatcher
 from evenmatch.solvers.steps.lanes import COMPARED, REACH

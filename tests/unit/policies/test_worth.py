@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from evenmatch.policies.shared.worth import break_even
+from evenmatch.policies.lookahead import break_even
 
 
 @pytest.mark.parametrize("seed", range(20))

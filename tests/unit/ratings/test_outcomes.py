@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.ratings.adjust import ranks_from_points
 from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
-from evenmatch.ratings.encounters import find_encounters
+from evenmatch.ratings.encounters import find_encounters, ranks_from_points
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.glicko2 import Glicko2
 from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches

@@ -8,8 +8,8 @@ import pytest
 
 from evenmatch import rate
 from evenmatch.errors import ConfigError
-from evenmatch.model.outcome import Aged, Result
-from evenmatch.model.rating import POINTS_MAX, Rating
+from evenmatch.model.match import Aged, Result
+from evenmatch.model.ticket import POINTS_MAX, Rating
 from evenmatch.ratings.base import Ratings
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.periods import rate_period

@@ -11,9 +11,8 @@ from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
 from evenmatch.ratings.glicko import Glicko
-from evenmatch.ratings.glicko2 import Glicko2
+from evenmatch.ratings.glicko2 import Glicko2, solve_volatility
 from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches
-from evenmatch.ratings.volatility import solve_volatility
 from evenmatch.ratings.weng_lin import WengLin
 
 # Glickman's example in both papers: the player meets three opponents in one period.

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.events import Dissolved, Proposed
 from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Format, Queue
+from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.views.followers import Follower, Followers, TicketFeed

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from evenmatch.client.client import AsyncClient
-from evenmatch.engine.state import retention as forgetting
+from evenmatch.engine.state import reducers as forgetting
 from evenmatch.errors import PolicyError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue

@@ -16,8 +16,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import Greedy
 from evenmatch.server.http.app import App
@@ -27,7 +26,7 @@ from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ConfigFrom, ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
-from evenmatch.server.views.switchback_schedule import as_played
+from evenmatch.server.views.switchback import as_played
 
 CONFIG = """
 [[queue]]

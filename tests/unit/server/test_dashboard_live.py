@@ -9,14 +9,13 @@ import pytest
 
 from evenmatch.errors import UnknownQueue
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.queue import Criterion, Queue, Sample, Scale
+from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Sample, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.dashboard import live
-from evenmatch.server.dashboard.history import COARSE_MOST, COUNTS, FINE_MOST
 from evenmatch.server.dashboard.live import View
+from evenmatch.server.dashboard.queue_figures import COARSE_MOST, COUNTS, FINE_MOST
 from evenmatch.server.dashboard.routes import PACKAGE
 from evenmatch.server.http.app import App
 from evenmatch.server.http.pages import files_of

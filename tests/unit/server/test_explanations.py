@@ -7,14 +7,12 @@ import msgspec
 import pytest
 
 from evenmatch.explain import explanations as told
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.model.inputs import Accept as Accepting
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
-from evenmatch.model.queue import Expansion, Queue, Rule
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.http.explanations import WAITING_MOST
+from evenmatch.model.queue import Expansion, Queue, ReadyCheck, Rule
+from evenmatch.model.ticket import NewTicket, Player, Rating
+from evenmatch.server.http.routes import WAITING_MOST
 from evenmatch.server.runtime.services import Parts
 from evenmatch.server.views import explanations
 from tests.unit.server.test_app import call, play, started

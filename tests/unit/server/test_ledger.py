@@ -6,7 +6,7 @@ from evenmatch.model.inputs import Advance, Configure, Enqueue, Input, Void
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.recovery import resolve
-from evenmatch.server.views.ledger import figures_of
+from evenmatch.server.views.shadow import figures_of
 
 ALONE = "periodic:rounds_of=1000"
 BRIEF = Queue(name="brief", policy=ALONE, wait_max=5.0)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import structlog
 
-from evenmatch.server.runtime import library_logs
-from evenmatch.server.runtime.library_logs import KINDS_MOST, Relay
+from evenmatch.server.runtime import logs
+from evenmatch.server.runtime.logs import KINDS_MOST, Relay
 
 
 class Clock:
@@ -23,7 +23,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return the lines of the server's log, as they come."""
     capture = structlog.testing.LogCapture()
     log = structlog.wrap_logger(None, processors=[capture])
-    monkeypatch.setattr(library_logs, "log", log)
+    monkeypatch.setattr(logs, "log", log)
     found: list[dict[str, Any]] = capture.entries
     return found
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.server.http.openapi.answers import LINES
+from evenmatch.server.http.openapi.document import LINES
 from tests.callers import Site, add_key, duel, token, with_site
 
 OWNED = [key for key in LINES if "{ticket}" in key[1] or "{match}" in key[1]]

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.accept import ReadyCheck as Check
 from evenmatch.model.inputs import Accept, Configure, Enqueue
 from evenmatch.model.queue import Format, Queue
+from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.routes import join_ticket

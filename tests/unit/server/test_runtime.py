@@ -18,8 +18,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
-from evenmatch.server.operations import faults as faults_module
 from evenmatch.server.runtime import recovery as recovery_module
+from evenmatch.server.runtime import runtime as faults_module
 from evenmatch.server.runtime import runtime as runtime_module
 from evenmatch.server.runtime import serving
 from evenmatch.server.runtime.clock import Clock

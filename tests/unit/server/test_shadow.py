@@ -15,15 +15,13 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, ReadyCheck, Rule, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.base import NOTHING, Decision
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.services import Parts, assemble
-from evenmatch.server.views import shadow_thread as shadows_module
-from evenmatch.server.views.ledger import figures_of
-from evenmatch.server.views.shadow import Shadow
+from evenmatch.server.views import shadow as shadows_module
+from evenmatch.server.views.shadow import Shadow, figures_of
 from evenmatch.wire.operate import WorldFigures
 from tests.waiting import until
 

@@ -13,14 +13,11 @@ from evenmatch.errors import ConfigError
 from evenmatch.forecast.student import student_t
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
-from evenmatch.model.queue import Criterion, Queue, Scale
-from evenmatch.model.rating import Rating
-from evenmatch.model.switchback import Switchback
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.queue import Criterion, Queue, Scale, Switchback
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.services import assemble
-from evenmatch.server.views.switchback import Switchbacks
-from evenmatch.server.views.switchback_schedule import arm_of, as_played, next_turn
+from evenmatch.server.views.switchback import Switchbacks, arm_of, as_played, next_turn
 
 TURNS = Switchback(("window:limit=500", "window:limit=50"), block=100.0, seed=3, trim=0.2)
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))

@@ -27,8 +27,7 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.runtime.recovery import resolve
 from evenmatch.server.views.ticket_log import TicketLog, hashed
 

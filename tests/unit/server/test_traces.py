@@ -11,11 +11,10 @@ from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.inputs import Accept, Advance, Assign, Cancel, Configure, Enqueue, Input
 from evenmatch.model.queue import Queue
 from evenmatch.model.queue import ReadyCheck as ReadyCheck
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.runtime import tracing
+from evenmatch.model.ticket import NewTicket, Player, Rating
+from evenmatch.server.runtime import services
 from evenmatch.server.runtime.recovery import resolve
-from evenmatch.server.runtime.tracing import asks_for_traces
+from evenmatch.server.runtime.services import asks_for_traces
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="the extra traces is not installed")
 
@@ -110,7 +109,7 @@ def test_environment_or_the_configuration_asks_for_traces(monkeypatch: pytest.Mo
     assert asks_for_traces("http://collector:4318", {})
     assert asks_for_traces(None, endpoint)
     assert not asks_for_traces(None, {**endpoint, "OTEL_SDK_DISABLED": "true"})
-    monkeypatch.setattr(tracing, "find_spec", lambda name: None)
+    monkeypatch.setattr(services, "find_spec", lambda name: None)
     assert not asks_for_traces(None, endpoint)
     with pytest.raises(NotSupported, match=r"evenmatch\[traces\]"):
         asks_for_traces("http://collector:4318", {})

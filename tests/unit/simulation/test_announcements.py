@@ -4,8 +4,7 @@ import pytest
 
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Criterion, Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.policies.base import Decision, Matcher, Memory, NoJobs, Policy
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import History

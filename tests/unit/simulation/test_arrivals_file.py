@@ -11,9 +11,8 @@ from evenmatch import simulate
 from evenmatch.config.files import load_scenario
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Format, Queue, Rule
-from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals import tables
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, RowPlace

@@ -10,8 +10,8 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import ArrivalClass, Arrivals
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
-from evenmatch.simulation.arrivals.drift import RateLines, inverse_of_lines
 from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.arrivals.times import RateLines, inverse_of_lines
 
 SEED = 20
 

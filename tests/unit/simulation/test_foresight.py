@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.simulation import announcements as foresight
-from evenmatch.simulation.announcements import Foresight
+from evenmatch.simulation import simulator as foresight
 from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.simulator import Foresight
 
 
 def arrival(at: float, name: str | None, *queues: str) -> Arrival:

@@ -9,8 +9,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.model.ticket import NewTicket, Player, Rating, Value
 from evenmatch.simulation.groups import groups_of
 from evenmatch.simulation.history import CANCELLED, EXPIRED, History
 from evenmatch.simulation.metrics import (

@@ -11,8 +11,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.config.files import parse_scenario
 from evenmatch.lab.simulate import Run
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals.stream import Arrival
 
 HEAD = '[[queue]]\nwait_max = 120\non_deadline = "keep"\nwait_price = 0.002\n'

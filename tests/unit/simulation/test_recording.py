@@ -10,8 +10,8 @@ from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.file_rows import Timestamps
 from evenmatch.simulation.arrivals.stream import ArrivalStream
-from evenmatch.simulation.arrivals.timestamps import Timestamps
 
 RATED = Queue(rules=(Rule("spread", "rating", 100.0),))
 

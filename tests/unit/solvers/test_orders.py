@@ -2,8 +2,14 @@
 
 import pytest
 
-from evenmatch.solvers.service_orders.plan import make_plan
-from evenmatch.solvers.service_orders.sets import SETS_MAX, Layout, Shape, match_sets, packing_sets
+from evenmatch.solvers.service_orders.plan import (
+    SETS_MAX,
+    Layout,
+    Shape,
+    make_plan,
+    match_sets,
+    packing_sets,
+)
 
 
 def sizes(k: int) -> tuple[int, ...]:

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from evenmatch.theory.cones import dual, facets, partitions
+from evenmatch.theory.stability import dual, facets, partitions
 
 
 def all_sizes(k):

@@ -6,7 +6,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.policies.registry import parse_policy
-from evenmatch.simulation.compiled.tickets import play
+from evenmatch.simulation.compiled.run import play
 from evenmatch.theory.floor import cost_of_brackets, cost_on_grid, floor, least_cost
 
 RATE, WEIGHT, WAIT_MAX = 3.0, 2.0, 5.0

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.sides import sides
-from evenmatch.theory.sides_law import sides_law
+from evenmatch.theory.sides import sides, sides_law
 
 POINTS = [(0.3, 0.3, 0.4), (0.4, 0.3, 0.3), (0.01, 0.4, 0.59), (0.0, 0.2, 0.8), (2.0, 1.0, 3.0)]
 

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.cones import partitions
 from evenmatch.theory.k_player import k_player
-from evenmatch.theory.stability import team_stability
+from evenmatch.theory.stability import partitions, team_stability
 from evenmatch.theory.two_v_two import two_v_two
 
 INSIDE = [  # rates at k = 5 whose pools stayed flat in the reference

@@ -14,6 +14,7 @@ from evenmatch.theory.tagged_chain import tagged_chain
 from evenmatch.theory.two_v_two import rule_of, two_v_two
 from evenmatch.theory.two_v_two_formulas import (
     ORDERS,
+    PRINTED,
     mean_of_players,
     mean_party,
     mean_solo,
@@ -21,7 +22,6 @@ from evenmatch.theory.two_v_two_formulas import (
     variance,
     variance_curves,
 )
-from evenmatch.theory.two_v_two_printed import PRINTED
 from tests.draws import chance, rates
 from tests.extent import extent, more
 

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from evenmatch.criteria.base import Comparison
-from evenmatch.criteria.columns.expansions import inverse_table
+from evenmatch.criteria.expansion import inverse_table
 from evenmatch.criteria.rules import PERCENTILE_DIGITS, RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.queue import NUMERIC

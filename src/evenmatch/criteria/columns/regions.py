@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from evenmatch.criteria.columns.expansions import inverse_table
+from evenmatch.criteria.expansion import inverse_table
 from evenmatch.criteria.kinds.latency import Latency, worst_of
 from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.scales import Floats

@@ -15,9 +15,9 @@ from hashlib import blake2b
 import numpy as np
 
 from evenmatch.criteria.base import Comparison
-from evenmatch.criteria.columns.expansions import inverse_table
 from evenmatch.criteria.columns.pairs import CODE_BYTES, PERCENTILE_SLACK
-from evenmatch.criteria.kinds.latency import Latency, known_of
+from evenmatch.criteria.expansion import inverse_table
+from evenmatch.criteria.kinds.latency import Latency, known_latencies
 from evenmatch.criteria.kinds.words import Overlap, elements
 from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
@@ -135,7 +135,7 @@ class CommonPlaces:
 
     def _pings(self, ticket: Ticket) -> dict[str, float]:
         name = self._limit.rule.attribute
-        first, *others = [known_of(ticket, player, name) for player in ticket.players]
+        first, *others = [known_latencies(ticket, player, name) for player in ticket.players]
         common = set(first).intersection(*others)
         return {place: max([first[place], *[each[place] for each in others]]) for place in common}
 

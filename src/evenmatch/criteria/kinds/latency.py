@@ -48,7 +48,7 @@ Known = Mapping[str, float]
 """Places and milliseconds."""
 
 
-def known_of(ticket: Ticket, player: Player, attribute: str) -> Known:
+def known_latencies(ticket: Ticket, player: Player, attribute: str) -> Known:
     """Return the latencies that a player knows."""
     value = attribute_of(ticket, player, attribute)
     if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def known_of(ticket: Ticket, player: Player, attribute: str) -> Known:
 
 def worst_of(ticket: Ticket, attribute: str) -> Known:
     """Return the worst latency of a ticket's players to each place that all of them know."""
-    known = [known_of(ticket, player, attribute) for player in ticket.players]
+    known = [known_latencies(ticket, player, attribute) for player in ticket.players]
     if len(known) == 1:
         return known[0]
     first, *others = known
@@ -126,7 +126,7 @@ def ping_table(tickets: Sequence[Ticket], attribute: str) -> Floats:
     Complexity:
         O(k^2 * places).
     """
-    people = [(p, known_of(t, p, attribute)) for t in tickets for p in t.players]
+    people = [(p, known_latencies(t, p, attribute)) for t in tickets for p in t.players]
     pings = np.zeros((len(people), len(people)))
     for (row, (one, first)), (column, (two, second)) in combinations(enumerate(people), 2):
         pings[row, column] = pings[column, row] = ping(one, two, first, second)
@@ -363,7 +363,7 @@ class Latency(Comparison):
             return min(ways, default=math.inf)
         if not are_surely(self.pairs, form, one, two):
             return 0.0
-        pair = [(p, known_of(t, p, name)) for t in (one, two) for p in t.players]
+        pair = [(p, known_latencies(t, p, name)) for t in (one, two) for p in t.players]
         some, others = pair[: one.size], pair[one.size :]
         return max(ping(p, q, known, other) for p, known in some for q, other in others)
 
@@ -371,7 +371,9 @@ class Latency(Comparison):
         """Return a ping that no two of the tickets exceed, if any joins them."""
         name = self.given.attribute
         return 2.0 * max(
-            max(known_of(t, p, name).values(), default=0.0) for t in tickets for p in t.players
+            max(known_latencies(t, p, name).values(), default=0.0)
+            for t in tickets
+            for p in t.players
         )
 
     def _mean_cost(self, ms: Sequence[float]) -> float:
@@ -390,7 +392,7 @@ class Latency(Comparison):
     def _between(self, teams: Seats) -> list[float]:
         name = self.given.attribute
         return [
-            ping(one, two, known_of(t, one, name), known_of(u, two, name))
+            ping(one, two, known_latencies(t, one, name), known_latencies(u, two, name))
             for (_, t, one), (_, u, two) in related(teams, self.pairs)
         ]
 
@@ -407,7 +409,7 @@ def regions_known(teams: Seats, attribute: str) -> list[Known]:
     """Return the latencies of all players to regions, team by team."""
     people = {p.id for team in teams for t in team for p in t.players}
     return [
-        regions_of(known_of(t, p, attribute), people)
+        regions_of(known_latencies(t, p, attribute), people)
         for team in teams
         for t in team
         for p in t.players
@@ -417,7 +419,7 @@ def regions_known(teams: Seats, attribute: str) -> list[Known]:
 def are_measured(teams: Seats, attribute: str) -> bool:
     """Return whether every two players of a match have a measured ping."""
     return all(
-        two.id in known_of(t, one, attribute) or one.id in known_of(u, two, attribute)
+        two.id in known_latencies(t, one, attribute) or one.id in known_latencies(u, two, attribute)
         for (_, t, one), (_, u, two) in related(teams, "all")
     )
 

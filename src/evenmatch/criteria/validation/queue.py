@@ -11,17 +11,10 @@ from typing import get_args
 
 from evenmatch.criteria.percentile import QUANTILES_MAX, samples_of
 from evenmatch.criteria.validation.format import fault_of_format
-from evenmatch.criteria.validation.kinds import (
-    NAMELESS,
-    fault_of_criterion,
-    fault_of_kind,
-    fault_of_pairs,
-    fault_of_rule,
-)
-from evenmatch.criteria.validation.running import fault_of_running
 from evenmatch.criteria.validation.values import (
     GAPS,
     LIMITS,
+    NAMELESS,
     PERIODS,
     PRICES,
     RATES,
@@ -30,11 +23,16 @@ from evenmatch.criteria.validation.values import (
     VALUES,
     WAITS,
     WEIGHTS,
+    Fault,
     check_count,
     check_name,
     check_names,
     check_number,
     check_word,
+    fault_of_criterion,
+    fault_of_kind,
+    fault_of_pairs,
+    fault_of_rule,
     is_whole,
     refuse,
     refuse_fault,
@@ -43,9 +41,9 @@ from evenmatch.criteria.validation.values import (
     text,
     word,
 )
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.queue import (
     NUMERIC,
+    Backfill,
     Criterion,
     CriterionKind,
     Expansion,
@@ -53,14 +51,15 @@ from evenmatch.model.queue import (
     Handicap,
     OnDeadline,
     Queue,
+    ReadyCheck,
     Rule,
     RuleKind,
     Sample,
     Scale,
     ScaleKind,
+    Switchback,
     Unit,
 )
-from evenmatch.model.switchback import Switchback
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 ARMS_MAX = 10
@@ -347,3 +346,19 @@ def _check_reach(
                 f"{at}[{index}]",
                 f"at {wait:g} s can never be reached: wait_max is {wait_end:g} s",
             )
+
+
+# What a queue says of its running matches; see `cost.valid`.
+
+HOOK = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def fault_of_running(queue: Queue) -> Fault:
+    """Return a way to fill running matches, or an allocation hook, that there cannot be."""
+    if queue.backfill is not None and queue.backfill not in get_args(Backfill):
+        allowed = ", ".join(get_args(Backfill))
+        return "backfill", f"must be one of {allowed}, got {queue.backfill!r:.40}"
+    hook = queue.allocation
+    if hook is not None and not HOOK.fullmatch(str(hook)):
+        return "allocation", f"must be 1 to 64 letters, digits, `_`, `-` or `.`, got {hook!r:.40}"
+    return None

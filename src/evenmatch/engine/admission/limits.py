@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.errors import InvalidTicket
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Value
+from evenmatch.model.ticket import Player, Rating, Value
 
 NUMBER_MAX = 1e15
 """Largest magnitude of an attribute or rating; sums over a match stay exact enough."""

@@ -12,7 +12,7 @@ from itertools import islice, repeat
 
 import msgspec
 
-from evenmatch.criteria.divider import Teams
+from evenmatch.criteria.divisions import Teams
 from evenmatch.criteria.objective import Objective, Seating
 from evenmatch.criteria.roles import assign, ranks_of
 from evenmatch.criteria.rules import side_of

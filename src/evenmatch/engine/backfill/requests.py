@@ -20,9 +20,9 @@ from evenmatch.engine.backfill.candidates import can_compare
 from evenmatch.engine.backfill.search import Fills
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.engine.state.lookup import find_match
 from evenmatch.engine.state.rosters import MINUTE, OPENS_PER_MINUTE
 from evenmatch.engine.state.rows import Roster
+from evenmatch.engine.state.state import find_match
 from evenmatch.errors import (
     InvalidOpening,
     NoBackfill,

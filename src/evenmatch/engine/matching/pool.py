@@ -11,10 +11,9 @@ import msgspec
 
 from evenmatch.criteria.columns.least_cost import LeastCost
 from evenmatch.criteria.columns.pairs import PairTable
-from evenmatch.criteria.divider import Teams
+from evenmatch.criteria.divisions import Teams
 from evenmatch.criteria.objective import Objective, Seating
-from evenmatch.engine.admission.admission import fits
-from evenmatch.engine.admission.entry_delay import let_in_at
+from evenmatch.engine.admission.admission import fits, let_in_at
 from evenmatch.engine.matching.jobs import JobSlot, RunningJob
 from evenmatch.engine.matching.waiting_columns import WaitingColumns
 from evenmatch.errors import PolicyError

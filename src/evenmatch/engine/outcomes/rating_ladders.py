@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.stored_ratings import aged
 from evenmatch.errors import ConfigError
-from evenmatch.model.outcome import Aged, Result
+from evenmatch.model.match import Aged, Result
 from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket
+from evenmatch.model.ticket import NewTicket, Rating
 
 Rate = Callable[[str, Mapping[str, Aged], Sequence[Result]], dict[str, Rating]]
 """From a rating system's SPEC, what is stored of all players, and the results of one period to the

@@ -15,18 +15,27 @@ The rating function comes from outside: the engine knows what is rated and when,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.engine.outcomes.match_history import Lineup, lineup_of
 from evenmatch.engine.outcomes.rating_ladders import Rate
-from evenmatch.engine.outcomes.results import result_of
 from evenmatch.engine.state.rows import KeptMatch, Period, StoredRating
+from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import aged, period_of
-from evenmatch.errors import NotInMatch, OutcomeDiffers, OutcomeDisputed, Overloaded, TooLate
+from evenmatch.errors import (
+    InvalidOutcome,
+    NotInMatch,
+    OutcomeDiffers,
+    OutcomeDisputed,
+    Overloaded,
+    TooLate,
+)
 from evenmatch.model.events import (
     Counted,
     Disputed,
@@ -37,7 +46,7 @@ from evenmatch.model.events import (
     Reported,
 )
 from evenmatch.model.inputs import Outcome
-from evenmatch.model.outcome import MatchOutcome, Result
+from evenmatch.model.match import Match, MatchOutcome, Result, places_of
 from evenmatch.model.queue import Queue
 
 REPORTS_LAST = 600.0
@@ -296,3 +305,166 @@ def _next_slice(period: Period) -> tuple[list[str], list[Result]]:
         if seats >= SLICE_SEATS:
             break
     return players, list(found.values())
+
+
+# Lineups: who has played in a match from first to last, and who of them has left it.
+#
+# Who left has played as well: he is rated with his team, as somebody who quit. How the match
+# ended is for those to say who did not leave.
+
+
+class Lineup(NamedTuple):
+    """The players of a match.
+
+    Args:
+        match: The match with all who have played in it, team by team: those who joined it come
+            after those with whom it began.
+        left: Those of them who have left it.
+    """
+
+    match: Match
+    left: tuple[str, ...] = ()
+
+    @property
+    def staying(self) -> tuple[tuple[str, ...], ...]:
+        """Return those who have not left, by team."""
+        teams = self.match.players
+        return tuple([tuple([p for p in team if p not in self.left]) for team in teams])
+
+    def heard(self, reports: Mapping[str, Result]) -> dict[str, Result]:
+        """Return what those who have not left say, as if each had said it now."""
+        return {
+            player: self.retold(reports[player])
+            for team in self.staying
+            for player in team
+            if player in reports
+        }
+
+    def retold(self, report: Result) -> Result:
+        """Return what a player has said, with those who have joined since and left since."""
+        quitters = tuple(sorted({*report.quitters, *self.left}))
+        return replace(report, teams=self.match.players, quitters=quitters)
+
+
+def lineup_of(tables: Tables, kept: KeptMatch) -> Lineup:
+    """Return who has played in a match, whether it is live or over."""
+    told, match = kept.outcome, kept.match
+    known = tables.rosters.get(match.id, kept)
+    if told is not None and told.result is not None:
+        teams = told.result.teams
+    else:
+        joined = [tables.matches[fill].match.players for fill in known.fills]
+        teams = tuple([sum(team, ()) for team in zip(match.players, *joined, strict=True)])
+    return Lineup(replace(match, players=teams), known.left)
+
+
+# From what somebody says of a match to its result in one form, so that equal ones are equal.
+
+NUMBER_MAX = 1e15
+"""Largest rank or points; totals with a handicap stay exact enough."""
+
+
+def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Result:
+    """Return the result that a report means.
+
+    Teams may come in any order, ranks may be any numbers: 10 and 20 are places 1 and 2. Points
+    become places after the handicap that the match gave, or the one given with them. Who has left
+    has quit, unless the game's service names him among those who played.
+
+    Args:
+        given: What is said.
+        match: The match, with all who have played in it.
+        left: Those of them who have left it.
+
+    Raises:
+        InvalidOutcome: It names other players than the match, has not one number a team, or a
+            number that is not finite.
+    """
+    if match.extends is not None:
+        raise InvalidOutcome(
+            f"match {match.id} filled free seats of match {match.extends}; report the outcome of "
+            f"that one",
+            match=match.extends,
+        )
+    order = _order(given, match, left)
+    places = places_of(_numbers(given, match, order))
+    seated = {player for team in match.players for player in team}
+    for player in given.quitters:
+        if player not in seated:
+            raise InvalidOutcome(
+                f"quitter {player[:64]!r} is not in match {match.id}", where="/quitters"
+            )
+    wide = match.wide if given.wide is None else given.wide
+    ranks = [0] * len(order)
+    for place, team in zip(places, order, strict=True):
+        ranks[team] = place
+    # Whether who left did no wrong is for the service to say: players agree on the places alone.
+    named = [] if given.player is not None else [p for team in given.teams for p in team]
+    quitters = {*given.quitters, *[player for player in left if player not in named]}
+    return Result(match.players, tuple(ranks), tuple(sorted(quitters)), wide)
+
+
+def _order(given: Outcome, match: Match, left: Collection[str]) -> list[int]:
+    """Return the number in the match of each team as it is given."""
+    if not given.teams:
+        return list(range(len(match.players)))
+    free = list(range(len(match.players)))
+    order = {}
+    # A team of which nobody is named may be any whose players have all left: it comes last.
+    for number in sorted(range(len(given.teams)), key=lambda at: not given.teams[at]):
+        team = given.teams[number]
+        found = next((at for at in free if _is_team(team, match.players[at], left)), None)
+        if found is None:
+            break
+        free.remove(found)
+        order[number] = found
+    if free or len(order) < len(given.teams):
+        absent = ", but for those who have left" if left else ""
+        raise InvalidOutcome(
+            f"teams must hold the players of match {match.id}, each in their own team{absent}; "
+            f"leave teams out to give ranks in the order of the match",
+            where="/teams",
+        )
+    return [order[number] for number in range(len(given.teams))]
+
+
+def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str]) -> bool:
+    """Return whether players are a team; who has left it may be missing."""
+    named = set(given)
+    must = {player for player in team if player not in left}
+    return must <= named <= set(team) and len(named) == len(given)
+
+
+def _numbers(given: Outcome, match: Match, order: list[int]) -> list[float]:
+    """Return one number for each team as given, of which the smallest won."""
+    if (given.ranks is None) == (given.points is None):
+        raise InvalidOutcome("an outcome needs either ranks or points, one number for each team")
+    if given.points is None:
+        numbers = _checked("ranks", given.ranks or (), len(order))
+        if given.handicap is not None:
+            raise InvalidOutcome(
+                "a handicap counts only with points, not with ranks", where="/handicap"
+            )
+        return numbers
+    scored = _checked("points", given.points, len(order))
+    if given.handicap is not None:
+        gifts = _checked("handicap", given.handicap, len(order))
+    else:
+        stated = match.handicap or (0.0,) * len(order)
+        gifts = [stated[team] for team in order]
+    return [-(points + gift) for points, gift in zip(scored, gifts, strict=True)]
+
+
+def _checked(key: str, numbers: tuple[float, ...], count: int) -> list[float]:
+    if len(numbers) != count:
+        raise InvalidOutcome(
+            f"{key} needs one number for each team: {count} teams, got {len(numbers)}",
+            where=f"/{key}",
+        )
+    for number in numbers:
+        if not math.isfinite(number) or abs(number) > NUMBER_MAX:
+            raise InvalidOutcome(
+                f"{key} must be finite numbers of at most {NUMBER_MAX:g}, got {number}",
+                where=f"/{key}",
+            )
+    return list(numbers)

@@ -18,9 +18,9 @@ from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.matching.deadlines import Entry
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.ready_check.repairs import Repairs
-from evenmatch.engine.state.lookup import find_match, players_of
-from evenmatch.engine.state.retention import KEEP_PENALTIES
+from evenmatch.engine.state.reducers import KEEP_PENALTIES
 from evenmatch.engine.state.rows import Proposal
+from evenmatch.engine.state.state import find_match, players_of
 from evenmatch.errors import NotInMatch, ProposalOver, TooLate
 from evenmatch.model.events import (
     Cancelled,

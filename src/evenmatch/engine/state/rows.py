@@ -6,11 +6,9 @@ import msgspec
 from msgspec.structs import replace
 
 from evenmatch.model.events import Refused
-from evenmatch.model.match import Match, OpenMatch
-from evenmatch.model.outcome import MatchOutcome, Result
+from evenmatch.model.match import Match, MatchOutcome, OpenMatch, Result
 from evenmatch.model.queue import Backfill, Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Ticket
+from evenmatch.model.ticket import Rating, Ticket
 
 KEEP_ENDED = 600.0
 """Seconds for which ended tickets and idempotency keys are kept."""

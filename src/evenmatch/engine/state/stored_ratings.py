@@ -28,11 +28,9 @@ from evenmatch.model.events import (
     Reported,
 )
 from evenmatch.model.inputs import Input
-from evenmatch.model.match import Match
-from evenmatch.model.outcome import Aged, MatchOutcome
+from evenmatch.model.match import Aged, Match, MatchOutcome
 from evenmatch.model.queue import Queue
-from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket
+from evenmatch.model.ticket import NewTicket, Rating
 
 RATED_MOST = 500_000
 """Players of a ladder whose ratings are kept; beyond, the longest inactive are forgotten."""

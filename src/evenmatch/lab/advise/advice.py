@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 from evenmatch.errors import ConfigError
 from evenmatch.lab.advise.answer import Advice, ClassFigures
 from evenmatch.lab.advise.base import SECONDS_MAX, PlayerBase
-from evenmatch.lab.advise.cells import (
-    NOTHING,
-    QUANTILES,
-    WaitFigures,
-    cells_of,
-    names_of,
-    pooled_figures,
-)
-from evenmatch.lab.advise.cuts import best_cuts
 from evenmatch.lab.advise.flexible import flexible_players
 from evenmatch.lab.advise.hours import day_of
 from evenmatch.lab.advise.known import PoolEvidence, Statement, known_of, pool_as_if
-from evenmatch.lab.advise.market import Market, key_of
+from evenmatch.lab.advise.market import (
+    NOTHING,
+    QUANTILES,
+    Market,
+    WaitFigures,
+    cells_of,
+    key_of,
+    names_of,
+    pooled_figures,
+)
 from evenmatch.lab.advise.pools import PatientPool, PoolWaits
-from evenmatch.lab.advise.splits import Goal, split_effects
+from evenmatch.lab.advise.splits import Goal, best_cuts, split_effects
 
 if TYPE_CHECKING:
     from evenmatch.lab.advise.scenario import PoolScenario

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenmatch.lab.advise.base import PlayerBase
-from evenmatch.lab.advise.cells import SplitPool, WaitFigures, finite
-from evenmatch.lab.advise.cuts import ZonePlan
 from evenmatch.lab.advise.flexible import Flexible
 from evenmatch.lab.advise.hours import Day
 from evenmatch.lab.advise.known import PoolEvidence
+from evenmatch.lab.advise.market import SplitPool, WaitFigures, finite
 from evenmatch.lab.advise.simulated import Simulated
-from evenmatch.lab.advise.splits import SplitEffect
+from evenmatch.lab.advise.splits import SplitEffect, ZonePlan
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,7 @@ def _two_v_two(base: PlayerBase) -> PoolEvidence:
 
 
 def _duel_sides(base: PlayerBase) -> PoolEvidence:
-    from evenmatch.theory.sides import sides
-    from evenmatch.theory.sides_law import sides_law
+    from evenmatch.theory.sides import sides, sides_law
 
     a, b = (name for name in base.sides if name != ANY)
     rates = {

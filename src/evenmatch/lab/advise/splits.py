@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evenmatch.lab.advise.base import PlayerBase, Split
-from evenmatch.lab.advise.cells import finite
-from evenmatch.lab.advise.market import Market
+from evenmatch.lab.advise.market import Market, finite
 
 DROPPED_MAX = 50
 """Options of a split that are dropped one by one, the smallest first."""
@@ -138,3 +141,117 @@ def shared_split(base: PlayerBase, effects: Sequence[SplitEffect]) -> Split | No
         return None
     split = next(each for each in base.splits if each.name == effects[0].name)
     return split if 2 <= len(split.shares) <= SHARED_MAX else None
+
+
+# Where to cut the levels of players into zones.
+#
+# Each zone is a pool of its own. Where players do not give up, the place of a cut does not change
+# the mean wait over all of them: a pool of any size holds as many waiting players on average. It
+# changes who waits: the smallest zone waits longest, so that the best cut makes it as large as it
+# can be. (`theory.zone_cuts` is about duels with flexible players, and tries every way to cut.)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ZonePlan:
+    """The best cut into a number of zones.
+
+    Args:
+        zones: How many.
+        first_levels: The lowest level of each zone but the first, counted from 1.
+        shares: The share of players in each zone.
+        players_online: Players online with whom every zone of every pool meets the target.
+        wait: The percentile's wait in the smallest one, with the players who are online now.
+    """
+
+    zones: int
+    first_levels: tuple[int, ...]
+    shares: tuple[float, ...]
+    players_online: float
+    wait: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return {
+            "zones": self.zones,
+            "first_levels": list(self.first_levels),
+            "shares": list(self.shares),
+            "players_online": finite(self.players_online),
+            "wait": self.wait,
+        }
+
+
+def best_cuts(market: Market, goal: Goal) -> list[ZonePlan]:
+    """Return the best cut into 2, 3, ... zones, as many as the base asks for."""
+    base = market.base
+    if not base.levels:
+        return []
+    return [_cut(market, goal, zones) for zones in range(2, base.zones + 1)]
+
+
+def _cut(market: Market, goal: Goal, zones: int) -> ZonePlan:
+    levels = market.base.levels
+    places = even_cut(levels, zones)
+    ends = (0, *places, len(levels))
+    shares = tuple(math.fsum(levels[a:b]) for a, b in itertools.pairwise(ends))
+    split = Split("zone", {str(place + 1): share for place, share in enumerate(shares)})
+    cut = market.with_splits((*market.base.splits, split))
+    rate = cut.rate_for_all(goal.wait, goal.percentile)
+    now = cut.rate_of(goal.players)
+    return ZonePlan(
+        zones,
+        tuple(place + 1 for place in places),
+        shares,
+        cut.players_at(rate),
+        None if now is None else cut.pool.waits(cut.smallest * now).quantile(goal.percentile),
+    )
+
+
+def even_cut(levels: tuple[float, ...], zones: int) -> tuple[int, ...]:
+    """Return where to cut a row into zones so that the smallest sum is as large as it can be.
+
+    Of equally good cuts it takes the one with the least sum of squares.
+
+    Args:
+        levels: Shares by level.
+        zones: How many zones, >= 1 and at most the levels.
+
+    Returns:
+        The place of the first level of each zone but the first, from 0.
+
+    Complexity:
+        O(zones * levels^2).
+
+    >>> even_cut((0.1, 0.2, 0.3, 0.4), 2)
+    (3,)
+    """
+    sums = np.concatenate([[0.0], np.cumsum(levels)])
+    least = np.where(np.arange(len(sums)) == 0, np.inf, -np.inf)
+    for _ in range(zones):
+        least = np.array(
+            [np.minimum(least[: j + 1], sums[j] - sums[: j + 1]).max() for j in range(len(sums))]
+        )
+    # The sums are rounded, and a zone as small as the bound must not be lost by that.
+    return _least_squares(sums, zones, float(least[-1]) - 1e-12)
+
+
+def _least_squares(sums: Floats, zones: int, least: float) -> tuple[int, ...]:
+    costs = np.where(np.arange(len(sums)) == 0, 0.0, np.inf)
+    starts = []
+    for _ in range(zones):
+        after = np.full(len(sums), np.inf)
+        start = np.zeros(len(sums), dtype=np.int64)
+        for j in range(1, len(sums)):
+            widths = sums[j] - sums[:j]
+            tried = np.where(widths >= least, costs[:j] + widths**2, np.inf)
+            start[j] = tried.argmin()
+            after[j] = tried[start[j]]
+        starts.append(start)
+        costs = after
+    places = []
+    end = len(sums) - 1
+    for start in reversed(starts):
+        end = int(start[end])
+        places.append(end)
+    return tuple(reversed(places[:-1]))

@@ -22,8 +22,7 @@ from evenmatch.journals.reading import (
     read_only,
     shards_of,
 )
-from evenmatch.lab.export.anonymise import Disguise
-from evenmatch.lab.export.rounding import Rounding
+from evenmatch.lab.export.anonymise import Disguise, Rounding
 from evenmatch.model.events import Accepted, Cancelled, Event, Matched, Voided
 from evenmatch.model.inputs import Configure, Enqueue, Input
 from evenmatch.model.match import Match

@@ -27,13 +27,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import NotSupported
-from evenmatch.lab.optimum.group_fields import group_field, is_exact
-from evenmatch.lab.optimum.known_plan import PlayedMatch, saved_by_regrouping
-from evenmatch.lab.optimum.left_alone import costs_alone
+from evenmatch.lab.optimum.group_fields import costs_alone, group_field, is_exact
 from evenmatch.lab.optimum.pair_fields import QueueField, queue_field
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.simulation.arrivals.stream import Arrival
-from evenmatch.solvers.bounds.prices import lower_bound
+from evenmatch.solvers.bounds.prices import GroupField, lower_bound
+from evenmatch.solvers.bounds.regroup import improved
 from evenmatch.solvers.matching.matching import ROUNDS_MAX, pair_up
 from evenmatch.solvers.matching.pairs import Floats, Ints
 
@@ -224,3 +223,26 @@ def _best_of(fields: Sequence[QueueField], one: Ints, two: Ints) -> tuple[Floats
         better = found < costs
         costs[better], instants[better] = found[better], at[better]
     return costs, instants
+
+
+# A plan that costs less than a run did: its full matches, with tickets exchanged.
+
+PlayedMatch = tuple[float, Sequence[int]]
+"""What a full match cost, and the indices of its tickets."""
+
+
+def saved_by_regrouping(field: GroupField, matches: Sequence[PlayedMatch]) -> float:
+    """Return how much less the full matches of a run could have cost, as far as a search finds.
+
+    Tickets that played with bots or with nobody stay as they are.
+
+    Args:
+        field: The tickets, with costs that are exact; a ticket's index is its number.
+        matches: Full matches of the run.
+    """
+    if not matches:
+        return 0.0
+    groups: Ints = np.array([group for _, group in matches], dtype=np.int64)
+    paid = math.fsum(cost for cost, _ in matches)
+    _, planned = improved(field.points, field.terms, field.price, groups)
+    return max(0.0, paid - planned)

@@ -17,8 +17,7 @@ from evenmatch.engine.ledger import Ledger, Sums
 from evenmatch.engine.records import Record
 from evenmatch.engine.shadow import Dropped, ShadowEngine, extract
 from evenmatch.errors import ConfigError
-from evenmatch.lab.replay.deciding import resolve
-from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
+from evenmatch.lab.replay.source import SAY_EVERY, Say, Source, resolve
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy

@@ -20,8 +20,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import Difference, Replay
 from evenmatch.engine.state.state import Tables
-from evenmatch.lab.replay.deciding import new_engine
-from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
+from evenmatch.lab.replay.source import SAY_EVERY, Say, Source, new_engine
 from evenmatch.model.events import Accepted, Matched
 from evenmatch.model.inputs import Configure
 from evenmatch.policies.base import Memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,9 +12,41 @@ from evenmatch.errors import ConfigError
 from evenmatch.journals.base import Entry
 from evenmatch.lab.replay.redecide import kind_of
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
-from evenmatch.lab.replay.words import Cast, told
-from evenmatch.model.events import Accepted, Event, Matched, Proposed, Repaired, Voided
-from evenmatch.model.inputs import Enqueue
+from evenmatch.model.events import (
+    Accepted,
+    Assigned,
+    Cancelled,
+    Closed,
+    Configured,
+    Confirmed,
+    Counted,
+    Disputed,
+    Dissolved,
+    Event,
+    Existing,
+    Expired,
+    Finished,
+    JobAsked,
+    JobSettled,
+    LeftQueue,
+    Matched,
+    Opened,
+    Penalised,
+    PeriodBegan,
+    PeriodEnded,
+    Prolonged,
+    Proposed,
+    Rated,
+    Refused,
+    Repaired,
+    Reported,
+    SeatsFreed,
+    Skipped,
+    Updated,
+    Voided,
+)
+from evenmatch.model.inputs import Advance, Assign, Cancel, Decline, Enqueue, Input
+from evenmatch.model.match import Match
 
 
 class TimelineEntry(msgspec.Struct, frozen=True):
@@ -194,3 +226,231 @@ def _unknown(source: Source, what: str, name: str) -> str:
         return f"no player {name[:64]!r} in {kept}{gone}: give the id that their tickets name"
     shape = f"{source.shard}-m12" if what == "match" else f"{source.shard}-7"
     return f"no {what} {name[:64]!r} in {kept}{gone}: give its id, such as {shape}"
+
+
+# Events in words, for whoever asks what became of a match or a ticket.
+
+NAMES_MOST = 12
+"""Names in one sentence; the rest is counted."""
+
+
+class Cast:
+    """Who a story is about: the players of its tickets, and since when they wait."""
+
+    def __init__(self) -> None:
+        self._players: dict[str, tuple[str, ...]] = {}
+        self._since: dict[str, float] = {}
+
+    def enter(self, ticket: str, players: Iterable[str], since: float) -> None:
+        """Introduce a ticket."""
+        self._players[ticket], self._since[ticket] = tuple(players), since
+
+    def name(self, ticket: str) -> str:
+        """Return a ticket's id, and its players where they are known."""
+        players = self._players.get(ticket)
+        return f"{ticket} ({listed(players)})" if players else ticket
+
+    def waits(self, tickets: Iterable[str], now: float) -> str:
+        """Return how long tickets have waited, where that is known."""
+        known = [(each, now - self._since[each]) for each in tickets if each in self._since]
+        if not known:
+            return ""
+        if len(known) == 1:
+            return f"{known[0][0]} had waited {seconds(known[0][1])}"
+        return "waits: " + listed(f"{each} {seconds(wait)}" for each, wait in known)
+
+
+def told(event: Event, given: Input, cast: Cast) -> Iterator[str]:
+    """Yield what an event means, in sentences without a full stop."""
+    if (plain := PLAIN.get(type(event))) is not None:
+        yield plain.format(event)
+        return
+    tell = TOLD.get(type(event))
+    if tell is None:
+        yield type(event).__name__.lower()
+    else:
+        yield from filter(None, tell(_Teller(given, cast), event))
+
+
+def seconds(span: float) -> str:
+    """Return a span of time for people.
+
+    >>> seconds(0.25), seconds(75.0), seconds(7200.0)
+    ('0.25 s', '75.0 s', '7,200 s')
+    """
+    if span < 10:
+        return f"{span:.2f} s"
+    return f"{span:.1f} s" if span < 1000 else f"{span:,.0f} s"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names with commas, the first dozen of them."""
+    all_ = list(names)
+    more = f" and {len(all_) - NAMES_MOST} more" if len(all_) > NAMES_MOST else ""
+    return ", ".join(all_[:NAMES_MOST]) + more
+
+
+def teams_of(match: Match) -> str:
+    """Return the players of a match by team.
+
+    >>> teams_of(Match("m", "duel", 0.0, ("1", "2"), (("1",), ("2",)), (("ada",), ("bob",))))
+    'ada against bob'
+    """
+    return " against ".join(listed(team) or "nobody else" for team in match.players)
+
+
+def worth(match: Match) -> str:
+    """Return quality and cost of a match, and its bots."""
+    quality = "" if match.quality is None else f"quality {match.quality:.3f}, "
+    bots = f", {counted(match.bots, 'bot')}" if match.bots else ""
+    return f"{quality}cost {match.cost:.3f}{bots}"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('ch') else 's'}"
+
+
+class _Teller:
+    """Tells the events whose words depend on their input, or on who is in the story."""
+
+    def __init__(self, given: Input, cast: Cast) -> None:
+        self.given = given
+        self.cast = cast
+
+    def accepted(self, event: Accepted) -> Iterator[str]:
+        assert isinstance(self.given, Enqueue)
+        new = self.given.tickets[event.item]
+        ratings = [each.rating.mean for each in new.players if each.rating is not None]
+        rated = f", rated {listed(f'{rating:,.0f}' for rating in ratings)}" if ratings else ""
+        queues = f" in {' and '.join(new.queues)}" if new.queues else ""
+        players = listed(player.id for player in new.players)
+        yield f"ticket {event.ticket} of {players}{rated} begins to wait{queues}"
+
+    def matched(self, event: Matched) -> Iterator[str]:
+        match = event.match
+        what = f"match {match.id} in {match.queue}"
+        if match.extends is not None:
+            what = f"match {match.id} fills {match.extends}"
+        where = f"; played in {match.region}" if match.region is not None else ""
+        yield f"{what}: {teams_of(match)}; {worth(match)}{where}"
+        yield self._waits(match.tickets)
+
+    def proposed(self, event: Proposed) -> Iterator[str]:
+        match, now = event.match, self.given.now
+        by = max(event.until.values(), default=now) - now
+        yield (
+            f"match {match.id} in {match.queue} is proposed: {teams_of(match)}; {worth(match)}; "
+            f"they have {seconds(by)} to accept"
+        )
+        yield self._waits(match.tickets)
+
+    def seats_freed(self, event: SeatsFreed) -> Iterator[str]:
+        given, open_ = self.given, event.open
+        stay = listed(self.cast.name(each) for team in open_.seated for each in team)
+        until = open_.expires_at
+        span = "" if until is None else f" for {seconds(until - given.now)}"
+        yield (
+            f"{self._cause()}{counted(sum(open_.free), 'seat')} of {open_.id} to be filled, "
+            f"others are sought{span}; {stay or 'nobody'} stays"
+        )
+
+    def repaired(self, event: Repaired) -> Iterator[str]:
+        joined, match = listed(map(self.cast.name, event.joined)), event.match
+        yield f"match {match.id} is repaired, {joined} joined: {teams_of(match)}; {worth(match)}"
+        yield self._waits(event.joined)
+
+    def dissolved(self, event: Dissolved) -> Iterator[str]:
+        yield (
+            f"{self._cause()}the proposal {event.match} came to nothing ({event.reason})"
+            f"{self._again(event.tickets)}"
+        )
+
+    def cancelled(self, event: Cancelled) -> Iterator[str]:
+        left = f" and left the proposal {event.match}" if event.match is not None else ""
+        yield f"ticket {event.ticket} ended cancelled ({event.reason}){left}"
+        yield self._waits((event.ticket,))
+
+    def expired(self, event: Expired) -> Iterator[str]:
+        yield f"ticket {event.ticket} ended without a match ({event.reason})"
+        yield self._waits((event.ticket,))
+
+    def assigned(self, event: Assigned) -> Iterator[str]:
+        place = event.assignment
+        if place is None and isinstance(self.given, Assign):
+            place = self.given.assignment
+        text = listed(f"{name} {value}" for name, value in (place or {}).items())
+        yield f"match {event.match} has a place to be played: {text or 'known to its players'}"
+
+    def opened(self, event: Opened) -> Iterator[str]:
+        left = f"; {listed(event.left)} left" if event.left else ""
+        free = sum(event.open.free)
+        seats = f"asks for players for {counted(free, 'seat')}" if free else "has no free seat"
+        yield f"match {event.open.id} {seats}{left}"
+
+    def voided(self, event: Voided) -> Iterator[str]:
+        again = self._again(ticket.id for ticket in event.tickets)
+        yield f"match {event.match} was called off ({event.reason}){again}"
+
+    def counted(self, event: Counted) -> Iterator[str]:
+        places = listed(map(str, event.result.ranks))
+        yield f"the outcome of match {event.match} counts: its teams came in at place {places}"
+
+    def rated(self, event: Rated) -> Iterator[str]:
+        means = (f"{player} {rating.mean:,.1f}" for player, rating in event.ratings.items())
+        yield f"new ratings in ladder {event.ladder}: {listed(means)}"
+
+    def confirmed(self, event: Confirmed) -> Iterator[str]:
+        yield f"{listed(event.players)} of ticket {event.ticket} accepted"
+
+    def _waits(self, tickets: Iterable[str]) -> str:
+        return self.cast.waits(tickets, self.given.now)
+
+    def _again(self, tickets: Iterable[str]) -> str:
+        names = listed(map(self.cast.name, tickets))
+        return f"; waiting again with the age they had: {names}" if names else ""
+
+    def _cause(self) -> str:
+        """Return who or what made a proposal lose its seats."""
+        given = self.given
+        if isinstance(given, Decline):
+            return f"{self.cast.name(given.ticket)} declined: "
+        if isinstance(given, Cancel):
+            return f"{self.cast.name(given.ticket)} was cancelled: "
+        return "time was over: " if isinstance(given, Advance) else ""
+
+
+PLAIN: dict[type, str] = {
+    Existing: "its players asked again and were told of ticket {0.ticket}",
+    Refused: "a request was refused: {0.message}",
+    Updated: "facts of ticket {0.ticket} were refreshed",
+    LeftQueue: "ticket {0.ticket} waits no longer in {0.queue}, only elsewhere",
+    Prolonged: "the server had been away: there is more time to accept {0.match}",
+    Skipped: "the server had missed rounds: queues decide once for all of them",
+    Closed: "match {0.match} asks for players no longer ({0.reason})",
+    Finished: "match {0.match} is over ({0.reason})",
+    Reported: "{0.player} reported how match {0.match} ended",
+    Disputed: "the players of match {0.match} did not agree on its outcome",
+    Configured: "the queues of the input came into force",
+    Penalised: "{0.player} failed a ready-check, failure {0.count} within a day",
+    PeriodBegan: "a rating period of ladder {0.ladder} began",
+    PeriodEnded: "a rating period of ladder {0.ladder} ended",
+    JobAsked: "queue {0.queue} begins to compute plan {0.number}",
+    JobSettled: "plan {0.number} of queue {0.queue} has come",
+}
+TOLD: dict[type, Callable[[_Teller, Any], Iterator[str]]] = {
+    Accepted: _Teller.accepted,
+    Matched: _Teller.matched,
+    Proposed: _Teller.proposed,
+    Confirmed: _Teller.confirmed,
+    SeatsFreed: _Teller.seats_freed,
+    Repaired: _Teller.repaired,
+    Dissolved: _Teller.dissolved,
+    Cancelled: _Teller.cancelled,
+    Expired: _Teller.expired,
+    Assigned: _Teller.assigned,
+    Opened: _Teller.opened,
+    Voided: _Teller.voided,
+    Counted: _Teller.counted,
+    Rated: _Teller.rated,
+}

@@ -10,7 +10,7 @@ from typing import Any
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figure, figures_of, group_tables, shown, with_width
 from evenmatch.lab.simulate import Run
-from evenmatch.lab.study.distinct import Repeated, best_of, footnote
+from evenmatch.lab.study.study import Repeated, best_of, footnote
 from evenmatch.simulation.metrics import Summary
 
 TEMPLATE = "report.html.j2"

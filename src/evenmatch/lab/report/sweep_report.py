@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from evenmatch.lab.report.figures import figures_of, with_width
+from evenmatch.criteria.gaps import gap_of_name
+from evenmatch.lab.report.figures import GAPS, figure, figures_of, with_width
+from evenmatch.lab.report.plots import COLORS, SOFT, draw_svg
 from evenmatch.lab.report.report import TEMPLATE, page
 from evenmatch.lab.study.sweep import ParameterSweep, Point
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 TEXT = (
     "Each mark is a value: the further to the right, the longer players wait, and the height is "
@@ -20,7 +29,7 @@ def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[Point]) -> 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
     """
-    from evenmatch.lab.report.sweep_plots import plot_sweep
+    from evenmatch.lab.report.sweep_report import plot_sweep
 
     summaries = [point.summary for point in points]
     is_alone = len({point.policy for point in points}) == 1
@@ -50,3 +59,79 @@ def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[Point]) -> 
         has_runs="ci95" in summaries[0],
         plots=[plot],
     )
+
+
+# The curves of a sweep: mean wait against quality, and against each gap in its own unit.
+
+COLUMNS = 2
+ROW = 3.0
+"""Inches of a row of curves."""
+
+
+LABELS = 0.09
+"""Part of the axis that the number at a mark takes: nearer marks have none."""
+
+
+def curves_of(points: Sequence[Point]) -> Iterator[tuple[str, str, float]]:
+    """Yield key, words and factor of what is drawn: what differs between the points."""
+    if _differs(points, "quality.mean"):
+        yield "quality.mean", "quality (more is better)", 1.0
+    for name in dict.fromkeys(name for point in points for name in point.summary.get(GAPS, {})):
+        gap, key = gap_of_name(name), f"{GAPS}.{name}.mean"
+        if _differs(points, key):
+            words = f"{name}, {gap.unit}" if gap.unit else name
+            better = "more" if gap.better > 0 else "less"
+            yield key, f"{words} ({better} is better)", 100.0 if gap.unit == "%" else 1.0
+
+
+def _differs(points: Sequence[Point], key: str) -> bool:
+    known = {value for point in points if (value := figure(point.summary, key)) is not None}
+    return len(known) > 1
+
+
+def plot_sweep(key: str, points: Sequence[Point]) -> str:
+    """Draw a curve for each policy; a mark is a value of the key.
+
+    Args:
+        key: What is swept.
+        points: By policy, each with ascending values.
+    """
+    curves = list(curves_of(points))
+    rows = max(1, math.ceil(len(curves) / COLUMNS))
+
+    def draw(figure_: Figure) -> None:
+        axes = figure_.subplots(rows, COLUMNS, squeeze=False).flatten().tolist()
+        for place, (which, words, factor) in zip(axes, curves, strict=False):
+            for number, policy in enumerate(dict.fromkeys(point.policy for point in points)):
+                own = [point for point in points if point.policy == policy]
+                _draw(place, own, (which, factor), COLORS[number % len(COLORS)])
+            place.set(title=words, xlabel="mean wait, seconds")
+            place.margins(x=0.12, y=0.15)
+        for place in axes[len(curves) :]:
+            place.set_axis_off()
+        if len({point.policy for point in points}) > 1:
+            figure_.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        figure_.supxlabel(f"the numbers at the marks: {key}", fontsize=9, color=SOFT)
+
+    return draw_svg("sweep", draw, height=ROW * rows + 0.4)
+
+
+def _draw(axes: Axes, points: Sequence[Point], curve: tuple[str, float], color: str) -> None:
+    key, factor = curve
+    known = [
+        (wait, factor * height, point.value)
+        for point in points
+        if (wait := figure(point.summary, "wait.mean")) is not None
+        and (height := figure(point.summary, key)) is not None
+    ]
+    waits, heights = [each[0] for each in known], [each[1] for each in known]
+    axes.plot(waits, heights, "o-", ms=4, color=color, label=points[0].policy)
+    span = max(waits, default=0.0) - min(waits, default=0.0)
+    written = math.inf
+    # From the longest wait down: where marks crowd, they are near the shortest.
+    for wait, height, value in sorted(known, reverse=True):
+        if written - wait < LABELS * span:
+            continue
+        written = wait
+        axes.annotate(f"{value:g}", (wait, height), (0, 5), textcoords="offset points",
+                      ha="center", fontsize=7.5, color=SOFT)  # fmt: skip

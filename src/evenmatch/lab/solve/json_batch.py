@@ -16,8 +16,16 @@ from evenmatch.criteria.relation import pairs_within
 from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
-from evenmatch.lab.solve.arrays import PLAYERS_MAX, Given, check_square, checked_pings
-from evenmatch.lab.solve.people import PlayerIdentities, weight_of
+from evenmatch.lab.solve.arrays import (
+    ALIASES,
+    PLAYERS_MAX,
+    Given,
+    PlayerIdentities,
+    check_square,
+    checked_pings,
+    read_arrays,
+    weight_of,
+)
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import NUMERIC, Queue
@@ -250,3 +258,21 @@ def _with_tables(batch: Batch, tables: Mapping[str, NDArray[Any]]) -> Batch:
     if "connect" in tables:
         facts = facts._replace(connect=tables["connect"])
     return batch._replace(facts=facts)
+
+
+# Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged.
+
+
+def read_batch(path: Path) -> Given:
+    """Return the batch in a file.
+
+    Raises:
+        ConfigError: The file cannot be read, or what it holds cannot be solved.
+    """
+    if path.suffix not in (".npz", ".json"):
+        raise ConfigError(f"{path}: a batch is a file .npz or .json")
+    if not path.is_file():
+        raise ConfigError(f"{path} {'is no file' if path.exists() else 'does not exist'}")
+    if path.suffix == ".json":
+        return read_tickets(path)
+    return Given(read_arrays(path), ("skill",), ALIASES)

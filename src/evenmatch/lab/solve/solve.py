@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,13 +11,12 @@ from typing import Any
 
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.solve.arrays import Given
-from evenmatch.lab.solve.explain_batch import explained
-from evenmatch.lab.solve.files import read_batch
-from evenmatch.lab.solve.json_batch import batch_of_tickets
+from evenmatch.lab.solve.factors import BatchFactor, figures_of, without
+from evenmatch.lab.solve.json_batch import batch_of_tickets, read_batch
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective
-from evenmatch.lab.solve.solution import Settings, Solution
-from evenmatch.lab.solve.solved import solved
+from evenmatch.lab.solve.solution import POINTS, Settings, Solution, cost_of, solved
 from evenmatch.solvers.kernel import COMPILING, on_compile
+from evenmatch.solvers.teams.batch import Places
 
 if not on_compile:
     # From Python nobody else would say why the first batch takes a minute.
@@ -139,3 +138,50 @@ def _given(batch: str | Path | Mapping[str, Any]) -> Given:
     if isinstance(batch, Mapping):
         return batch_of_tickets(batch)
     raise ConfigError(f"a batch is a file or a mapping, got {type(batch).__name__}")
+
+
+# What each factor does in the matches of a batch, and what the others gain without it.
+
+
+def explained(
+    solution: Solution, on_done: Callable[[], None] = lambda: None
+) -> dict[str, dict[str, Any]]:
+    """Return by factor its figures, in points, and what leaving it out does to the others' means.
+
+    The batch is solved again without each factor, with the same budget and seed. Where there is one
+    factor only, or no match, nothing can be left out, and `without` is empty.
+
+    Args:
+        solution: Matches that were found.
+        on_done: Called after each factor.
+    """
+    figures = figures_of(solution.factors, solution.plan.seated, cost_of)
+    before = _means(solution.factors, solution.plan.seated)
+    told: dict[str, dict[str, Any]] = {}
+    for factor, own in zip(solution.factors, figures, strict=False):
+        after = _means_without(solution, factor.name)
+        told[solution.named(factor.name)] = {
+            "weight": own.weight,
+            "mean": own.mean,
+            "spread": own.spread,
+            "zeros": own.zeros,
+            "share": own.share,
+            "without": {solution.named(name): after[name] - before[name] for name in after},
+        }
+        on_done()
+    return told
+
+
+def _means_without(solution: Solution, name: str) -> dict[str, float]:
+    """Return the mean of each factor in matches that are made without one of them."""
+    factors, given = solution.factors, solution.given
+    if len(factors) < 2:
+        return {}
+    bare = given._replace(batch=without(given.batch, factors, name))
+    return _means(factors, solved(bare, solution.settings._replace(bound_seconds=None)).plan.seated)
+
+
+def _means(factors: Sequence[BatchFactor], seated: Places) -> dict[str, float]:
+    if not len(seated):
+        return {}
+    return {f.name: POINTS * float(1.0 - cost_of(f.alone, seated).mean()) for f in factors}

@@ -16,15 +16,28 @@ from itertools import islice
 import numpy as np
 
 from evenmatch.criteria.objective import weights_of
+from evenmatch.criteria.roles import ranks_of
 from evenmatch.criteria.rules import side_of
-from evenmatch.model.queue import Queue
+from evenmatch.criteria.values import scaled_numbers
+from evenmatch.model.queue import NUMERIC, Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.batch_pairs import PairFacts
 from evenmatch.policies.shared.batch_people import people_of
-from evenmatch.policies.shared.batch_roles import RoleFacts
 from evenmatch.policies.shared.batch_rules import RuleFacts
-from evenmatch.policies.shared.batch_terms import Terms
-from evenmatch.solvers.teams.batch import Batch, Floats, Ints, Singles, empty_batch, empty_facts
+from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
+from evenmatch.solvers.teams.batch import (
+    MEAN_GAP,
+    PAIR_GAP,
+    SPREAD,
+    SUM_GAP,
+    Batch,
+    Facts,
+    Floats,
+    Ints,
+    Singles,
+    empty_batch,
+    empty_facts,
+)
 
 ROWS_FIRST = 64
 
@@ -192,3 +205,118 @@ def with_worth(batch: Batch, worths: Iterable[float]) -> Batch:
     """Return the batch with what a match gains by seating each party's players."""
     per_party: Floats = np.fromiter(worths, dtype=np.float64)
     return batch._replace(worth=np.repeat(per_party, np.diff(batch.first)))
+
+
+# What each player costs in each role: the criterion `role_rank`, and which roles they take.
+
+TRACE = 1e-9
+"""A weight that changes no quality but lets a rule count ranks that no criterion weighs."""
+
+
+class RoleFacts:
+    """The roles of a queue, and its criterion that looks at them.
+
+    A rank costs its share of the criterion's mean over a full match; where no criterion weighs
+    roles all that a player accepts cost nothing.
+
+    Args:
+        queue: The queue.
+        shares: Weight of each criterion as a part of all weights.
+    """
+
+    def __init__(self, queue: Queue, shares: Sequence[float]) -> None:
+        form = queue.format
+        self._roles = form.roles
+        self.seats: Ints = np.array([count for _, count in form.roles], dtype=np.int64)
+        each = zip(queue.criteria, shares, strict=True)
+        share = sum(weight for criterion, weight in each if criterion.kind == "role_rank")
+        if not share and any(rule.kind == "role_rank" for rule in queue.rules):
+            share = TRACE
+        self.rank_share = share
+        self._per_rank = share / (form.k * max(1, len(form.roles) - 1))
+        self._costs: Singles = np.zeros((ROWS_FIRST, len(form.roles)), dtype=np.float32)
+
+    def grow(self, size: int) -> None:
+        """Make room for so many rows."""
+        more = np.zeros((size - len(self._costs), len(self._roles)), dtype=np.float32)
+        self._costs = np.vstack([self._costs, more])
+
+    def write(self, ticket: Ticket, rows: Sequence[int]) -> None:
+        """Write what a party's players make of the roles into its rows."""
+        for row, player in zip(rows, ticket.players, strict=True):
+            ranks = ranks_of(player, self._roles)
+            # Without a weight, a role that is not accepted would cost inf * 0, which is no number.
+            self._costs[row] = [r if r == np.inf else r * self._per_rank for r in ranks]
+
+    def costs(self, rows: Ints) -> Singles:
+        """Return `Batch.role_cost` of the players of some rows."""
+        return np.ascontiguousarray(self._costs[rows])
+
+
+# Numbers that criteria compare inside a match, as columns and terms of a `Batch`.
+
+SHAPES = {"linear": CAPPED, "percentile": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}
+
+
+class Terms:
+    """The criteria of a queue that compare numbers.
+
+    Args:
+        queue: The queue.
+        shares: Weight of each criterion as a part of all weights.
+    """
+
+    def __init__(self, queue: Queue, shares: Sequence[float]) -> None:
+        self._queue = queue.name
+        self._criteria = [c for c in queue.criteria if c.kind in NUMERIC]
+        weights = [w for c, w in zip(queue.criteria, shares, strict=True) if c.kind in NUMERIC]
+        rows = [
+            (c, _term(c, weight, column))
+            for column, (c, weight) in enumerate(zip(self._criteria, weights, strict=True))
+        ]
+        self.terms = _table([row for c, row in rows if not _is_paired(c)])
+        self._gaps = _table([row for c, row in rows if _is_paired(c)])
+        self._columns: Floats = np.zeros((len(self._criteria), ROWS_FIRST))
+
+    @property
+    def size(self) -> int:
+        """Return how many rows there are."""
+        return int(self._columns.shape[1])
+
+    def grow(self, size: int) -> None:
+        """Make room for so many rows."""
+        more = np.zeros((len(self._criteria), size - self.size))
+        self._columns = np.hstack([self._columns, more])
+
+    def write(self, ticket: Ticket, rows: Sequence[int]) -> None:
+        """Write a party's values into its rows."""
+        for column, criterion in enumerate(self._criteria):
+            self._columns[column, rows] = scaled_numbers(criterion, self._queue, ticket)
+
+    def values(self, rows: Ints) -> Floats:
+        """Return the columns of some rows."""
+        return self._columns[:, rows]
+
+    def gaps(self, facts: Facts) -> Facts:
+        """Return the facts with the gaps that are averaged over pairs."""
+        return facts._replace(gaps=self._gaps)
+
+
+def _is_paired(criterion: Criterion) -> bool:
+    """Return whether a criterion is a mean over pairs of what each pair costs."""
+    return criterion.kind == "mean_gap"
+
+
+def _table(rows: Sequence[Sequence[float]]) -> Floats:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), 7)
+
+
+def _term(criterion: Criterion, weight: float, column: int) -> tuple[float, ...]:
+    kind = {"spread": SPREAD, "mean_gap": PAIR_GAP}.get(criterion.kind, MEAN_GAP)
+    if criterion.kind == "imbalance" and criterion.measure == "sum":
+        kind = SUM_GAP
+    scale = criterion.scale
+    shape = SHAPES[scale.kind]
+    top = scale.max if scale.kind in ("capped", "log") else 1.0
+    step = criterion.step if kind == SUM_GAP else 0.0
+    return kind, weight, float(column), shape, top, scale.knee, step

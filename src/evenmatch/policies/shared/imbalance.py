@@ -12,8 +12,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
 from evenmatch.policies.shared.balance import TEAM_MAX, Balance, BalanceEntry
-from evenmatch.policies.shared.even_kinds import KindPool
-from evenmatch.policies.shared.even_sets import EvenSetIndex, pool_of
+from evenmatch.policies.shared.even_sets import EvenSetIndex, KindPool, pool_of
 
 
 class ImbalanceLimit(Protocol):

@@ -21,8 +21,14 @@ from evenmatch.server.auth.address import Network, caller_address, household_of,
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import PREFIX
 from evenmatch.server.auth.limits import Buckets
-from evenmatch.server.auth.principal import LOCAL, NOBODY, Principal
-from evenmatch.server.auth.refusals import TooManyRequests, Unauthenticated, unknown_credential
+from evenmatch.server.auth.principal import (
+    LOCAL,
+    NOBODY,
+    Principal,
+    TooManyRequests,
+    Unauthenticated,
+    unknown_credential,
+)
 from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
 from evenmatch.server.http.responses import (
     Asgi,

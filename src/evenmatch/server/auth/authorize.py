@@ -14,9 +14,9 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creating import lacks
 from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket, principal_of
-from evenmatch.server.auth.principal import Principal
-from evenmatch.server.auth.refusals import (
+from evenmatch.server.auth.principal import (
     Forbidden,
+    Principal,
     TooManyRequests,
     no_credential,
     unknown_credential,

@@ -16,8 +16,7 @@ from evenmatch.model.events import Refused
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket
-from evenmatch.server.auth.principal import Member, Principal
-from evenmatch.server.auth.refusals import Forbidden, no_credential
+from evenmatch.server.auth.principal import Forbidden, Member, Principal, no_credential
 from evenmatch.wire.live import UpdateTicket
 from evenmatch.wire.tickets import CreateTicket
 

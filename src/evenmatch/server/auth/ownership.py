@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.outcomes.match_history import lineup_of
-from evenmatch.engine.state.lookup import players_of
+from evenmatch.engine.outcomes.reports import lineup_of
 from evenmatch.engine.state.rows import KeptMatch, Proposal
-from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.state import Tables, players_of
 from evenmatch.errors import UnknownMatch, UnknownTicket
-from evenmatch.server.auth.principal import LOCAL, Principal
-from evenmatch.server.auth.refusals import Forbidden
+from evenmatch.server.auth.principal import LOCAL, Forbidden, Principal
 from evenmatch.server.http.responses import Scope
 
 

@@ -13,7 +13,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address, household_of
 from evenmatch.server.auth.audit import PAGE_MAX
 from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.refusals import Forbidden, TooManyRequests
+from evenmatch.server.auth.principal import Forbidden, TooManyRequests
 from evenmatch.server.http.responses import InvalidRequest, encode
 from evenmatch.server.http.routes import check_parameters, record_of
 

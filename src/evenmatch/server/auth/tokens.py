@@ -19,11 +19,18 @@ from jwt.api_jws import PyJWS
 from jwt.utils import base64url_decode, base64url_encode
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Tokens
-from evenmatch.model.ticket import Value
-from evenmatch.server.auth.principal import ANYONE, OWN, Member, Principal, Vouched
-from evenmatch.server.auth.refusals import Unauthenticated, bad_claim, unknown_credential
+from evenmatch.model.ticket import Rating, Value
+from evenmatch.server.auth.principal import (
+    ANYONE,
+    OWN,
+    Member,
+    Principal,
+    Unauthenticated,
+    Vouched,
+    bad_claim,
+    unknown_credential,
+)
 from evenmatch.server.runtime.secret_files import read_key_file, read_secret
 
 TOKEN_BYTES_MAX = 8_192

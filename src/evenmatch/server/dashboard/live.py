@@ -22,8 +22,7 @@ from evenmatch.server.dashboard.shown import (
     gaps_shown,
     match_shown,
 )
-from evenmatch.server.http.responses import encode
-from evenmatch.server.http.unknown_queues import unknown_queue
+from evenmatch.server.http.responses import encode, unknown_queue
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.followers import Event, Follower

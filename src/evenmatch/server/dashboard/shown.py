@@ -12,8 +12,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import Heat
-from evenmatch.server.dashboard.history import Table
-from evenmatch.server.dashboard.queue_figures import QueueFigures, RecordedMatch
+from evenmatch.server.dashboard.queue_figures import QueueFigures, RecordedMatch, Table
 from evenmatch.server.views.standstill import Standstill
 
 ValueT = TypeVar("ValueT")

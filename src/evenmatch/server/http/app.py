@@ -22,19 +22,13 @@ from evenmatch.server.api_page.routes import api_page_routes
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authorize import guarded
 from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.principal import LOCAL
-from evenmatch.server.auth.refusals import TooManyRequests
+from evenmatch.server.auth.principal import LOCAL, TooManyRequests
 from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.dashboard.routes import dashboard_routes
-from evenmatch.server.http.backfill import BackfillRoutes
 from evenmatch.server.http.create_tickets import CreateTickets
-from evenmatch.server.http.explanations import ExplainRoutes
-from evenmatch.server.http.live import LiveRoutes
 from evenmatch.server.http.openapi.document import openapi_document
 from evenmatch.server.http.operators import OperatorRoutes
-from evenmatch.server.http.outcomes import OutcomeRoutes
-from evenmatch.server.http.players import PlayerRoutes
-from evenmatch.server.http.ready_checks import AcceptanceRoutes
+from evenmatch.server.http.outcomes import BackfillRoutes, OutcomeRoutes
 from evenmatch.server.http.responses import (
     Disconnected,
     Message,
@@ -49,9 +43,15 @@ from evenmatch.server.http.responses import (
     problem_of,
     send_body,
 )
-from evenmatch.server.http.routes import Routes, later
+from evenmatch.server.http.routes import (
+    AcceptanceRoutes,
+    ExplainRoutes,
+    PlayerRoutes,
+    Routes,
+    later,
+)
 from evenmatch.server.http.sockets import StreamRoute, denying
-from evenmatch.server.http.streams import QueueMatches, TicketEvents
+from evenmatch.server.http.streams import LiveRoutes, QueueMatches, TicketEvents
 from evenmatch.server.runtime.services import Parts
 from evenmatch.wire.tickets import Problem
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import NotInMatch, UnknownPlayer
-from evenmatch.model.inputs import Outcome
+from evenmatch.model.inputs import Close, Open, Outcome
 from evenmatch.server.auth.ownership import check_queue, principal_of
-from evenmatch.server.http.responses import Scope, encode, read_body
+from evenmatch.server.http.openapi.parts import Json, body, in_path, operation, ref
+from evenmatch.server.http.responses import Scope, encode, json, read_body, unknown_queue
 from evenmatch.server.http.routes import check_parameters
-from evenmatch.server.http.unknown_queues import unknown_queue
 from evenmatch.server.runtime.services import Parts
+from evenmatch.wire.backfill import BackfillState, OpenForBackfill
 from evenmatch.wire.matches import ReportOutcome, match_state
 from evenmatch.wire.tickets import PlayerRating, decode
 
@@ -87,3 +89,102 @@ def player_of(scope: Scope) -> str | None:
 
 def _json(value: object) -> Response:
     return Response(encode(value), media_type="application/json")
+
+
+# Backfill over HTTP: a running match asks for players, and stops asking.
+
+OPEN_BYTES_MAX = 262_144
+OPENING = 'an object such as {"roster_version": 0, "left": ["ada"], "lease": 30}'
+
+
+class BackfillRoutes:
+    """Handlers for the backends of running matches."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._runtime = parts.runtime
+
+    def all(self) -> list[BaseRoute]:
+        """Return the routes."""
+        return [
+            Route("/v1/matches/{match}/open", self.open, methods=["POST"]),
+            Route("/v1/matches/{match}/open", self.get, methods=["GET"]),
+            Route("/v1/matches/{match}/close", self.close, methods=["POST"]),
+        ]
+
+    async def open(self, request: Request) -> Response:
+        """Ask for players, or go on asking."""
+        raw = await read_body(request.scope, request.receive, OPEN_BYTES_MAX)
+        told = decode(raw, OpenForBackfill, OPENING)
+        match_id = request.path_params["match"]
+        await self._runtime.ask(
+            Open(
+                self._runtime.now(),
+                match_id,
+                told.roster_version,
+                told.left,
+                told.free,
+                told.priority,
+                told.lease,
+                told.quality_floor,
+            )
+        )
+        return await self._state(match_id)
+
+    async def get(self, request: Request) -> Response:
+        """Return who plays in a running match, and whom it asks for."""
+        return await self._state(request.path_params["match"])
+
+    async def close(self, request: Request) -> Response:
+        """Ask for nobody any more."""
+        match_id = request.path_params["match"]
+        await self._runtime.ask(Close(self._runtime.now(), match_id))
+        return await self._state(match_id)
+
+    async def _state(self, match_id: str) -> Response:
+        now = self._runtime.now()
+        return json(await self._runtime.look(lambda engine: state_of(engine, match_id, now)))
+
+
+def state_of(engine: Engine, match_id: str, now: float) -> BackfillState:
+    """Return a running match as its backend sees it.
+
+    Raises:
+        UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
+        NoBackfill: Nobody can join it.
+    """
+    roster = engine.roster(match_id)
+    opened = roster.open
+    expires_at = None if opened is None else opened.expires_at
+    return BackfillState(
+        match_id,
+        opened is not None,
+        roster.version,
+        roster.players,
+        roster.left,
+        roster.free,
+        (0,) * len(roster.free) if opened is None else opened.free,
+        roster.fills,
+        None if expires_at is None else max(0.0, expires_at - now),
+    )
+
+
+def backfill_paths() -> Json:
+    """Return the description of these routes."""
+    state = body(ref(BackfillState))
+    match = [in_path("match")]
+    return {
+        "/v1/matches/{match}/open": {
+            "parameters": match,
+            "post": operation(
+                "openMatch",
+                "Ask for players for a running match, or go on asking (a heartbeat)",
+                {"200": state},
+                requestBody={"required": True, **body(ref(OpenForBackfill))},
+            ),
+            "get": operation("getOpenMatch", "Who plays in a running match", {"200": state}),
+        },
+        "/v1/matches/{match}/close": {
+            "parameters": match,
+            "post": operation("closeMatch", "Ask for nobody any more", {"200": state}),
+        },
+    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from evenmatch.errors import (
     Refusal,
     StaleRoster,
     StaleVersion,
+    UnknownQueue,
 )
 from evenmatch.wire.tickets import InvalidRequest as InvalidRequest
 from evenmatch.wire.tickets import Problem
@@ -225,3 +227,24 @@ def _too_large(limit: int, advice: str) -> BodyTooLarge:
 def too_many_followers(most: int) -> Overloaded:
     """Return the refusal of one follower too many."""
     return Overloaded(f"{most} connections follow already; try again later")
+
+
+# What is said to whoever names a queue that there is not.
+
+LISTED_MAX = 20
+"""Queues that are listed in the sentence."""
+
+
+def unknown_queue(name: str, known: Iterable[str], where: str = "") -> UnknownQueue:
+    """Return the refusal of a queue's name.
+
+    Args:
+        name: What was given.
+        known: The queues that there are.
+        where: Where it was given.
+
+    >>> str(unknown_queue("mian", ["main", "other"]))
+    "no queue is called 'mian'; there is main, other"
+    """
+    listed = ", ".join(islice(known, LISTED_MAX))
+    return UnknownQueue(f"no queue is called {name[:64]!r}; there is {listed}", where=where)

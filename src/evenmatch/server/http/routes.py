@@ -12,10 +12,11 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
-from evenmatch.errors import NotHost, NotSupported
-from evenmatch.model.inputs import Assign, Cancel, Finish
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.http.ready_checks import state_of_match
+from evenmatch.errors import Forgotten, NotHost, NotSupported
+from evenmatch.model.inputs import Accept, Assign, Cancel, Decline, Finish
+from evenmatch.server.auth.ownership import check_answer, principal_of, speaks_for
+from evenmatch.server.auth.principal import Forbidden, Principal
+from evenmatch.server.http.openapi.parts import Json, body, in_query, operation, ref
 from evenmatch.server.http.responses import (
     ASSIGNMENT_BYTES_MAX,
     ASSIGNMENT_ENTRIES_MAX,
@@ -25,11 +26,12 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.http.sse import cut_when_left
 from evenmatch.server.runtime.services import Parts
+from evenmatch.server.views.by_player import TICKETS_MOST
 from evenmatch.server.views.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.views.metrics import CONTENT_TYPE
-from evenmatch.wire.matches import match_state
+from evenmatch.wire.matches import AnswerCheck, MatchState, match_state, proposal_state
 from evenmatch.wire.operate import QueueReport
-from evenmatch.wire.tickets import QueueState, TicketCancelled, TicketState, decode
+from evenmatch.wire.tickets import QueueState, TicketCancelled, TicketListed, TicketState, decode
 
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
@@ -284,3 +286,159 @@ async def join_ticket(parts: Parts, ticket_id: str, follower: Follower) -> Ticke
 
     view: TicketView = await parts.runtime.look(lambda engine: engine.view(ticket_id), then=joined)
     return view
+
+
+# Ready-checks over HTTP: accept and decline, and a match that is only proposed.
+
+BYTES_MAX = 65_536
+EXAMPLE = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'
+
+
+class AcceptanceRoutes:
+    """Handlers of answers to ready-checks."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._runtime = parts.runtime
+
+    async def accept(self, request: Request) -> Response:
+        """Accept a match for a ticket, or for some of its players."""
+        return await self._answer(request, Accept)
+
+    async def decline(self, request: Request) -> Response:
+        """Turn a match down for a ticket."""
+        return await self._answer(request, Decline)
+
+    async def _answer(self, request: Request, kind: type[Accept] | type[Decline]) -> Response:
+        body = await read_body(request.scope, request.receive, BYTES_MAX)
+        given = decode(body, AnswerCheck, EXAMPLE)
+        match_id, runtime = request.path_params["match"], self._runtime
+        caller = principal_of(request.scope)
+        players = speaks_for(caller, runtime.engine, given.ticket, given.players)
+        check_answer(caller, runtime.engine, match_id, given.ticket)
+        await runtime.ask(kind(runtime.now(), match_id, given.ticket, players))
+        view = await runtime.look(lambda engine: engine.view(given.ticket))
+        return json(ticket_state(view, runtime.now()))
+
+
+def state_of_match(engine: Engine, match_id: str) -> MatchState:
+    """Return a match as it goes over HTTP, made or only proposed.
+
+    Raises:
+        UnknownMatch, Forgotten, ProposalOver: There is no such match, or no longer.
+    """
+    proposal = engine.tables.proposals.get(match_id)
+    if proposal is not None:
+        return proposal_state(proposal.match, proposal.accepted, proposal.left)
+    kept = engine.match(match_id)
+    return match_state(kept.match, kept.assignment, kept.outcome, kept.void)
+
+
+# `GET /v1/tickets?player=`: what became of somebody, for those who help players.
+
+
+class PlayerRoutes:
+    """Handlers of what is asked by player."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._runtime = parts.runtime
+        self._players = parts.players
+
+    async def get_tickets(self, request: Request) -> Response:
+        """Return a player's tickets, newest first: those that wait, and those that ended lately."""
+        check_parameters(request, ("player",))
+        caller = principal_of(request.scope)
+        player = _asked_for(caller, request.query_params.get("player"))
+
+        def query(engine: Engine) -> list[TicketListed]:
+            return self._listed(engine, player, caller.queues)
+
+        return json(await self._runtime.look(query))
+
+    def _listed(self, engine: Engine, player: str, own: frozenset[str]) -> list[TicketListed]:
+        now, found = self._runtime.now(), []
+        for ticket in self._players.of(player):
+            try:
+                view = engine.tables.view(ticket, now)
+            except Forgotten:
+                continue
+            if own and own.isdisjoint(view.queues):
+                continue
+            state = ticket_state(view, now)
+            found.append(
+                TicketListed(
+                    **msgspec.structs.asdict(state),
+                    queues=view.queues,
+                    enqueued_at=view.enqueued_at,
+                )
+            )
+        return found
+
+
+def _asked_for(caller: Principal, player: str | None) -> str:
+    """Return whose tickets a caller asks for.
+
+    Raises:
+        InvalidRequest: Nobody is named.
+        Forbidden: A player asks for somebody else's.
+    """
+    if caller.is_player:
+        if player not in (None, caller.name):
+            raise Forbidden("a player sees their own tickets only", where="/player")
+        return caller.name
+    if not player:
+        raise InvalidRequest("say whose tickets: ?player=ID", where="/player")
+    return player
+
+
+def player_paths() -> Json:
+    """Return the description of these routes."""
+    whose = in_query(
+        "player",
+        {"type": "string"},
+        "The player's id; with the token of a player it may be left out, and means that player.",
+    )
+    listed = {"type": "array", "items": ref(TicketListed), "maxItems": TICKETS_MOST}
+    return {
+        "get": operation(
+            "getTickets",
+            "A player's tickets, newest first: those that wait, and those that ended lately",
+            {"200": body(listed)},
+            parameters=[whose],
+        )
+    }
+
+
+# Why tickets wait: the routes of explanations.
+
+WAITING_MOST = 1_000
+"""Lines of the longest waiting in one answer."""
+WAITING_USUAL = 20
+
+
+class ExplainRoutes:
+    """Handlers that answer with one explanation, or with a line for each of many tickets."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._explanations = parts.explanations
+
+    async def explain_ticket(self, request: Request) -> Response:
+        """Return why a ticket still waits, or how it ended."""
+        check_parameters(request, ())
+        return json(await self._explanations.of(request.path_params["ticket"]))
+
+    async def get_waiting(self, request: Request) -> Response:
+        """Return the longest waiting tickets of a queue, each with a sentence."""
+        check_parameters(request, ("most",))
+        most = most_of(request.query_params.get("most", str(WAITING_USUAL)))
+        return json(await self._explanations.longest(request.path_params["queue"], most))
+
+
+def most_of(text: str) -> int:
+    """Return how many lines a client asks for."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 0
+    if not 1 <= number <= WAITING_MOST:
+        raise InvalidRequest(
+            f"most must be a whole number from 1 to {WAITING_MOST:,}, got {text[:64]!r}",
+            where="/most",
+        )
+    return number

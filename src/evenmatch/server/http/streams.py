@@ -9,13 +9,28 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
-from evenmatch.server.http.responses import Receive, Scope, Send, encode, header, send_body
+from evenmatch.model.inputs import Update
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.creating import remember, renewable
+from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.http.responses import (
+    Receive,
+    Scope,
+    Send,
+    encode,
+    header,
+    json,
+    read_body,
+    send_body,
+)
 from evenmatch.server.http.routes import join_ticket, record_of, seconds_of
 from evenmatch.server.http.sse import cut_when_left, stream
 from evenmatch.server.runtime.services import Parts
 from evenmatch.server.views.feed import events_of
-from evenmatch.server.views.followers import FINAL, Event, Follower, event_of
+from evenmatch.server.views.followers import FINAL, Event, Follower, event_of, ticket_state
+from evenmatch.wire.live import UpdateTicket, update_of
 from evenmatch.wire.matches import FeedPage
+from evenmatch.wire.tickets import Problem, TicketState, decode
 
 NO_CONTENT = 204
 """Tells an EventSource not to come back."""
@@ -137,3 +152,55 @@ class QueueMatches:
 def _last_event(scope: Scope) -> int:
     raw = header(scope, b"last-event-id")
     return record_of(raw.decode("latin-1"), "Last-Event-ID") if raw else 0
+
+
+# Routes of a client that stays: signs of life, and new facts of its ticket.
+
+UPDATE = 'an object such as {"attributes": {}, "players": [{"id": "p1", "rating": {"mean": 1500}}]}'
+
+
+class LiveRoutes:
+    """Handlers that answer with the ticket as it is now."""
+
+    def __init__(self, parts: Parts, accounts: Accounts) -> None:
+        self._parts = parts
+        self._runtime = parts.runtime
+        self._accounts = accounts
+
+    async def heartbeat(self, request: Request) -> Response:
+        """Note that a ticket's client is still there."""
+        ticket_id = request.path_params["ticket"]
+        self._parts.presence.seen(ticket_id)
+        return await self._present(ticket_id)
+
+    async def update(self, request: Request) -> Response:
+        """Let a waiting ticket have new facts, without losing its place."""
+        limit = self._runtime.plan.settings.limits.body_bytes_max
+        body = await read_body(request.scope, request.receive, limit)
+        given, ticket_id = decode(body, UpdateTicket, UPDATE), request.path_params["ticket"]
+        row = self._runtime.engine.tables.waiting.get(ticket_id)
+        ticket = None if row is None else row.ticket
+        principal = principal_of(request.scope)
+        new = update_of(renewable(principal, given, self._accounts))
+        await self._runtime.ask(
+            Update(self._runtime.now(), ticket_id, new.attributes, new.players, strict=True)
+        )
+        remember(principal, given, ticket, self._accounts)
+        return await self._present(ticket_id)
+
+    async def stream_by_http(self, request: Request) -> Response:
+        """Say that the stream is a WebSocket."""
+        del request
+        problem = Problem("upgrade_required", "the stream is a WebSocket: connect with ws://")
+        response = json(problem, 426)
+        response.headers["upgrade"] = "websocket"
+        return response
+
+    async def _present(self, ticket_id: str) -> Response:
+        waits, now = self._parts.waits, self._runtime.now()
+
+        def query(engine: Engine) -> TicketState:
+            view = engine.view(ticket_id)
+            return ticket_state(view, now, waits.estimate(engine, ticket_id, now))
+
+        return json(await self._runtime.look(query))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 from typing import cast
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 log = cast(
-    FilteringBoundLogger,
+    "FilteringBoundLogger",
     structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -22,3 +24,56 @@ log = cast(
         ],
     ),
 )
+
+
+# What libraries have to say, as lines of the same log.
+#
+# Anybody who reaches the server may make its libraries complain, of a request that is no HTTP or
+# of a text that is none; the same complaint is told once a minute, with how often it came.
+
+TELL_EVERY = 60.0
+"""Seconds in which a complaint is told once."""
+KINDS_MOST = 200
+"""Kinds of complaints that are told apart; beyond, the oldest is forgotten."""
+
+
+class Relay(logging.Handler):
+    """Writes what libraries log at `WARNING` or above.
+
+    Args:
+        clock: Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(logging.WARNING)
+        self._clock = clock
+        # When each kind was told last, and how often it came since.
+        self._told: dict[tuple[str, str, str], tuple[float, int]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell of a record, or count it."""
+        error = record.exc_info[1] if record.exc_info else None
+        kind = (record.name, str(record.msg), type(error).__name__)
+        now = self._clock()
+        at, missed = self._told.pop(kind, (-TELL_EVERY, 0))
+        if now - at < TELL_EVERY:
+            self._told[kind] = (at, missed + 1)
+            return
+        if len(self._told) >= KINDS_MOST:
+            del self._told[next(iter(self._told))]
+        self._told[kind] = (now, 0)
+        tell = log.error if record.levelno >= logging.ERROR else log.warning
+        tell(
+            "library",
+            logger=record.name,
+            text=record.getMessage(),
+            times=missed + 1,
+            exc_info=error,
+        )
+
+
+def relay_libraries() -> None:
+    """Have the log tell what libraries say, instead of plain text on standard error."""
+    root = logging.getLogger()
+    if not any(isinstance(each, Relay) for each in root.handlers):
+        root.addHandler(Relay())

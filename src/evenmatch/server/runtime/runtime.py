@@ -29,15 +29,15 @@ from evenmatch.errors import (
     JournalError,
     JournalUnavailable,
     MatchmakingError,
+    PolicyError,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
-from evenmatch.server.operations.faults import FaultLog
 from evenmatch.server.operations.versions import Versions, chosen
 from evenmatch.server.runtime.answers import Asking, ignore, is_repeat
-from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
+from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Timer
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import (
@@ -51,11 +51,10 @@ from evenmatch.server.runtime.recovery import (
     recover,
 )
 from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
-from evenmatch.server.runtime.timer import Timer
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.server.views.listener import Listener
 from evenmatch.server.views.metrics import Commits
-from evenmatch.server.views.switchback_schedule import as_played
+from evenmatch.server.views.switchback import as_played
 from evenmatch.server.views.timings import Timings, queue_of
 
 COMMIT_MAX = 5.0
@@ -423,3 +422,27 @@ class Runtime(Asking):
         log.error("shard_given_up", error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
+
+
+# The policies that broke their contract, in the log: each once, and where in its code.
+
+
+class FaultLog:
+    """Remembers what was told already."""
+
+    def __init__(self) -> None:
+        self._known: list[PolicyError] = []
+
+    def forget(self) -> None:
+        """Tell of everything anew: the matchers are new."""
+        self._known = []
+
+    def tell(self, engine: Engine) -> None:
+        """Log what has come since the last time."""
+        known, self._known = self._known, engine.faults
+        for fault in self._known:
+            if fault not in known:
+                what = "its queue makes no match"
+                log.error(
+                    "policy_fault", fault=str(fault), consequence=what, exc_info=fault.__cause__
+                )

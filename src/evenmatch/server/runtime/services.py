@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
+from evenmatch.errors import NotSupported
 from evenmatch.journals.base import Journal
 from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.allocation.hooks import Hook
-from evenmatch.server.auth.key_quota import KeyQuota
+from evenmatch.server.auth.limits import KeyQuota
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
 from evenmatch.server.operations.drain import Drain
 from evenmatch.server.operations.operator import Controls
 from evenmatch.server.runtime.lag import Lag
+from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
 from evenmatch.server.runtime.returning import Returning
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
-from evenmatch.server.runtime.tracing import asks_for_traces
 from evenmatch.server.views.alert_metrics import OnCall
 from evenmatch.server.views.by_player import PlayerTickets
-from evenmatch.server.views.engine_metrics import EngineFigures
 from evenmatch.server.views.explanations import Explanations
 from evenmatch.server.views.feed import MatchFeed
 from evenmatch.server.views.followers import Followers, TicketFeed
 from evenmatch.server.views.forecasting import WaitEstimates
 from evenmatch.server.views.heartbeats import Presence
 from evenmatch.server.views.listener import Listener
-from evenmatch.server.views.metrics import Metrics
-from evenmatch.server.views.shadow_thread import Shadows
+from evenmatch.server.views.metrics import EngineFigures, Metrics
+from evenmatch.server.views.shadow import Shadows
 from evenmatch.server.views.standstill import Standstills
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.server.views.switchback import Switchbacks
@@ -142,3 +144,36 @@ def assemble(plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHO
         keys,
         players,
     )
+
+
+# Whether traces are asked for; what sends them is loaded only then.
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+"""The standard's own names for the address of a collector."""
+INSTALL = "traces need more packages: pip install 'evenmatch[traces]'"
+
+
+def asks_for_traces(address: str | None, environment: Mapping[str, str]) -> bool:
+    """Return whether traces are to be sent.
+
+    Args:
+        address: The collector that the configuration names.
+        environment: May name one in the standard's way; what is missing is then only told, since
+            a platform may set the variable for all its programs.
+
+    Raises:
+        NotSupported: The configuration names a collector, and the packages are missing.
+    """
+    if address is None and not any(environment.get(name) for name in ENDPOINTS):
+        return False
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    try:
+        is_there = find_spec("opentelemetry.sdk") is not None
+    except ModuleNotFoundError:
+        is_there = False
+    if not is_there and address is not None:
+        raise NotSupported(f"[server] traces: {INSTALL}")
+    if not is_there:
+        log.warning("no_traces", reason=INSTALL)
+    return is_there

@@ -26,8 +26,7 @@ from evenmatch.server.runtime.compiling import Compiling, compile_first, must_co
 from evenmatch.server.runtime.data_directory import DataLock
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
-from evenmatch.server.runtime.library_logs import relay_libraries
-from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.logs import log, relay_libraries
 from evenmatch.server.runtime.process import (
     calm_collector,
     keep_files_private,

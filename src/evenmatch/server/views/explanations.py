@@ -23,7 +23,7 @@ from evenmatch.errors import Overloaded
 from evenmatch.explain.explanations import Explainer
 from evenmatch.explain.snapshot import QueueSnapshot, Subject, scene_of, subject_of
 from evenmatch.model.explanation import Explanation, LongestWaiting, LongWait
-from evenmatch.server.http.unknown_queues import unknown_queue
+from evenmatch.server.http.responses import unknown_queue
 from evenmatch.server.runtime.runtime import Runtime
 
 MATERIAL = 0.01

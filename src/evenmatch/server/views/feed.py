@@ -18,8 +18,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.events import Assigned, Matched, Voided
 from evenmatch.model.match import Match
-from evenmatch.server.http.responses import FeedForgotten, InvalidRequest, encode
-from evenmatch.server.http.unknown_queues import unknown_queue
+from evenmatch.server.http.responses import FeedForgotten, InvalidRequest, encode, unknown_queue
 from evenmatch.server.views.followers import Event, Follower
 from evenmatch.wire.matches import FeedMatch, FeedPage, feed_match
 

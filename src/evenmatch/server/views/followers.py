@@ -18,7 +18,6 @@ from msgspec import UNSET
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import TicketView
-from evenmatch.model.accept import ReadyCheck
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
@@ -33,6 +32,7 @@ from evenmatch.model.events import (
     Voided,
 )
 from evenmatch.model.inputs import Assign, Configure
+from evenmatch.model.queue import ReadyCheck
 from evenmatch.server.http.responses import encode, too_many_followers
 from evenmatch.wire.tickets import Estimate, TicketState
 

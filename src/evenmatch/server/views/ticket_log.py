@@ -24,7 +24,7 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.lookup import players_of
+from evenmatch.engine.state.state import players_of
 from evenmatch.model.events import (
     Accepted,
     Assigned,

@@ -23,7 +23,7 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 import evenmatch
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.provisional_counts import Recall
+from evenmatch.engine.state.rosters import Recall
 from evenmatch.model.events import (
     Accepted,
     Assigned,

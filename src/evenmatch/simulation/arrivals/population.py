@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution
 from evenmatch.model.ticket import NewTicket, Player, Value
-from evenmatch.simulation.arrivals.drift import drifting_kinds, has_drift
 from evenmatch.simulation.arrivals.tables import open_table, value_of
+from evenmatch.simulation.arrivals.times import drifting_kinds, has_drift
 from evenmatch.simulation.seeds import generator
 
 CHUNK = 4096

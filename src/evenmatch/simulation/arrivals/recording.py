@@ -19,11 +19,10 @@ import numpy as np
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals
-from evenmatch.simulation.arrivals.file_rows import ColumnPlan, RowReader, plan_columns
+from evenmatch.simulation.arrivals.file_rows import ColumnPlan, RowReader, Timestamps, plan_columns
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, BadRows
 from evenmatch.simulation.arrivals.tables import open_table
-from evenmatch.simulation.arrivals.timestamps import Timestamps
 
 SENTENCES_MAX = 5
 LINES_MAX = 10

@@ -19,7 +19,7 @@ from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 if TYPE_CHECKING:
     from evenmatch.policies.shared.compiled_steps import Steps
     from evenmatch.solvers.service_orders.packs import Plan
-    from evenmatch.solvers.service_orders.sets import Layout
+    from evenmatch.solvers.service_orders.plan import Layout
 
 FEW = 10_000
 """Tickets that the engine simulates in the time in which kernels are loaded."""

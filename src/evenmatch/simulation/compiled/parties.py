@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.divider import Teams
+from evenmatch.criteria.divisions import Teams
 from evenmatch.criteria.gaps import Gaps
 from evenmatch.criteria.objective import Objective
 from evenmatch.errors import NotSupported

@@ -5,24 +5,36 @@ See `sim.compilable` for the scenarios that take this way.
 
 from __future__ import annotations
 
+import math
 from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenmatch.criteria.criterion import table
 from evenmatch.criteria.gaps import name_of
 from evenmatch.criteria.kinds.numeric import Numeric
 from evenmatch.criteria.registry import comparison_of
+from evenmatch.criteria.scales import scale_values
+from evenmatch.errors import NotSupported
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.policies.base import Policy
+from evenmatch.policies.shared.compiled_steps import make_pool
+from evenmatch.policies.shared.step_columns import StepColumns, term
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.times import instants
-from evenmatch.simulation.compiled.tickets import CompiledResult, Floats, play
+from evenmatch.simulation.compiled.compilable import Stepped, why_not
 from evenmatch.simulation.history import EXPIRED, MATCHED, WAITING, History
 from evenmatch.simulation.seeds import generator
+from evenmatch.solvers.steps import play as kernels
+from evenmatch.solvers.steps.waiting import CLOCK, FREE_TOP, grow
 
 SHARD = "s0"
 """The shard whose ids a simulation shows."""
@@ -120,3 +132,145 @@ def _matches(queue: Queue, ids: list[str], outcome: CompiledResult) -> list[Matc
         match_id = f"{SHARD}-m{number}"
         matches.append(Match(match_id, queue.name, at, tickets, teams, teams, bots, cost, quality))
     return matches
+
+
+# Compiled runs: arrays in, matches out, the same ones as the engine makes.
+#
+# See `sim.compilable` for the runs that can be compiled.
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ON_DEADLINE = {"expire": kernels.EXPIRE, "bots": kernels.BOTS, "keep": kernels.KEEP}
+CHUNK = 100_000
+"""Arrivals between two calls of `on_done`."""
+
+
+@dataclass(frozen=True)
+class CompiledResult:
+    """What came of a run.
+
+    Args:
+        tickets: Shape (matches, k): numbers of arrivals by age, -1 for bots, by time of making.
+        at: Instant of each match, seconds.
+        bots: Bots of each match.
+        criteria: Criteria cost of each match.
+        costs: Whole cost of each match.
+        quality: Quality of each match; None if no criterion is scaled to [0, 1].
+        end: The last instant at which something happened, seconds.
+        expired_at: Instant at which each arrival expired, NaN if it did not.
+    """
+
+    tickets: Ints
+    at: Floats
+    bots: Ints
+    criteria: Floats
+    costs: Floats
+    quality: Floats | None
+    expired_at: Floats
+    end: float
+
+
+def play(
+    queue: Queue,
+    policy: Policy,
+    times: Floats,
+    values: Floats,
+    *,
+    on_done: Callable[[int], None] = lambda _: None,
+) -> CompiledResult:
+    """Run arrivals through a queue in compiled code.
+
+    Args:
+        queue: Single players, criteria that are spreads, no rules.
+        policy: One with steps.
+        times: Shape (n,): instants of arrival in seconds, ascending.
+        values: Shape (criteria, n): attribute values in the order of the queue's criteria.
+        on_done: Called with the number of arrivals played so far, at times.
+
+    Raises:
+        NotSupported: The run cannot be compiled; the sentence says why.
+
+    Complexity:
+        That of the policy's steps; memory O(n).
+    """
+    if reason := why_not(queue, policy):
+        raise NotSupported(f"a compiled run of queue {queue.name} is not to be had: {reason}")
+    assert isinstance(policy, Stepped)
+    count, seats = len(times), queue.format.k
+    steps = policy.steps(queue)
+    waiting = make_pool(queue, StepColumns(queue, queue.policy), steps, policy.numbers(queue))
+    scaled = _scaled(queue, values, count)
+    slots: Ints = np.zeros((waiting[0].shape[1], seats), dtype=np.int64)
+    tickets: Ints = np.full((count // 2 + 1 if seats == 2 else count + 1, seats), -1, np.int64)
+    if queue.on_deadline == "bots":
+        tickets = np.full((count + 1, seats), -1, np.int64)
+    at = np.zeros(len(tickets))
+    expired_at = np.full(count, math.nan)
+    state = np.zeros(kernels.STATE, dtype=np.int64)
+    on_deadline = ON_DEADLINE[queue.on_deadline]
+    given = np.ascontiguousarray(times, dtype=np.float64)
+    while state[kernels.ROW] <= count:
+        state[kernels.STOP] = min(count + 1, int(state[kernels.ROW]) + CHUNK)
+        kernels.play(
+            steps.kind,
+            waiting,
+            on_deadline,
+            given,
+            scaled,
+            slots,
+            tickets,
+            at,
+            expired_at,
+            state,
+        )
+        if waiting[4][FREE_TOP] == 0:
+            waiting = grow(waiting, 2 * waiting[0].shape[1])
+            slots = np.zeros((waiting[0].shape[1], seats), dtype=np.int64)
+        on_done(min(count, int(state[kernels.ROW])))
+    end = float(waiting[3][CLOCK])
+    made = int(state[kernels.MADE])
+    return _outcome(queue, _Made(tickets[:made], at[:made], expired_at), given, scaled, end)
+
+
+class _Made(NamedTuple):
+    """What the kernel fills in."""
+
+    tickets: Ints
+    at: Floats
+    expired_at: Floats
+
+
+def _scaled(queue: Queue, values: Floats, count: int) -> Floats:
+    """Return the values as criteria compare them, shape (criteria, arrivals)."""
+    given = np.asarray(values, dtype=np.float64).reshape(len(queue.criteria), count)
+    rows = [scale_values(c.scale, row) for c, row in zip(queue.criteria, given, strict=True)]
+    return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), count))
+
+
+def _outcome(
+    queue: Queue, made: _Made, times: Floats, scaled: Floats, end: float
+) -> CompiledResult:
+    """Add bots, costs and quality to matches."""
+    tickets, at, expired_at = made
+    bots: Ints = (tickets < 0).sum(axis=1)
+    full = bots == 0
+    layout = queue.format.players
+    criteria, counted, counted_weight = np.zeros(len(tickets)), np.zeros(len(tickets)), 0.0
+    for criterion, row in zip(queue.criteria, scaled, strict=True):
+        weight = term(criterion, queue)[0]
+        costs: Floats = np.full(len(tickets), weight)
+        costs[full] = weight * table(criterion, row[tickets[full]], layout)
+        criteria += costs
+        if criterion.scale.kind != "none":
+            counted += costs
+            counted_weight += weight
+    waits = np.where(tickets < 0, 0.0, at[:, None] - times[tickets]).sum(axis=1)
+    waits += bots * (queue.wait_max or 0.0)
+    quality = None
+    if counted_weight:
+        quality = 1.0 - counted / counted_weight
+    elif all(criterion.scale.kind != "none" for criterion in queue.criteria):
+        quality = np.ones(len(tickets))
+    whole = criteria + queue.price * waits
+    return CompiledResult(tickets, at, bots, criteria, whole, quality, expired_at, end)

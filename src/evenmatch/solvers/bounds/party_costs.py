@@ -40,8 +40,9 @@ from evenmatch.solvers.teams.batch import (
     Flags,
     Floats,
     Ints,
+    venue_costs,
+    venues_of,
 )
-from evenmatch.solvers.teams.others import venue_costs, venues_of
 
 FORMATS_MOST = 64
 """The most divisions of free seats over the teams for which tables are made."""

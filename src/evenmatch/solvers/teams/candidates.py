@@ -7,7 +7,7 @@ import numpy as np
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.teams.batch import APART, Floats, Ints, Places, Singles, bare
 from evenmatch.solvers.teams.evaluation_input import Scene
-from evenmatch.solvers.teams.measures import MEASURES, Measures, pair_of
+from evenmatch.solvers.teams.pairs import MEASURES, Measures, pair_of
 
 PARTNERS = 16
 """Candidates of each player."""

@@ -37,10 +37,10 @@ from evenmatch.solvers.teams.evaluation_input import (
     SCENE,
     Scene,
 )
-from evenmatch.solvers.teams.measures import CELLS
 from evenmatch.solvers.teams.options import LANES, NEVER
 from evenmatch.solvers.teams.pair_sums import full_pairs_cost, pairs_cost
 from evenmatch.solvers.teams.pairs import (
+    CELLS,
     E_APART,
     E_REACHED,
     E_REACHES,

@@ -26,7 +26,7 @@ from evenmatch.solvers.teams.criterion_kernels import (
     terms_cost,
 )
 from evenmatch.solvers.teams.evaluation_input import PARITY, SCENE, Scene
-from evenmatch.solvers.teams.measures import pair_of
+from evenmatch.solvers.teams.pairs import pair_of
 from evenmatch.solvers.teams.rules import broken_rules, far_players, other_terms, place_cost
 from evenmatch.solvers.teams.search_state import BOARD, Board, board_of
 

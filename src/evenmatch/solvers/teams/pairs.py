@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.matching.pairs import LOG, STEP_SLACK, shape_gap
 from evenmatch.solvers.teams.batch import (
     APART,
+    COLUMN,
+    KNEE,
+    MODERATE,
     NOT_ENEMIES,
     NOT_MATES,
+    OPEN,
     REACHED,
     REACHES,
+    SHAPE,
+    STEP,
+    TOP,
+    WEIGHT,
     Facts,
     Flags,
     Floats,
@@ -20,7 +34,290 @@ from evenmatch.solvers.teams.batch import (
     Singles,
     bare,
 )
-from evenmatch.solvers.teams.measures import MEASURES, Measures, measures_of, pair_of
+
+# What a pair of players costs, from facts about them: what tables of pairs are made of.
+#
+# Logarithms are looked up in tables of 4,096 cells and interpolated, at most 2e-7 from the truth;
+# where a match is judged for good, `exact` asks for the logarithm itself.
+
+CELLS = 4096
+"""Cells of a curve: a cost as a function of a gap or a ping, between 0 and its top."""
+CURVES_KEPT = 256
+BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
+"""Numbers of `Measures.pings`; the last two say whether pings of such pairs cost or are limited."""
+
+MEASURES = (
+    "Tuple((float64[:,::1], float64[:,::1], float32[:,::1], float32[:,::1], float64[:,::1], "
+    "float64[::1], float64[:,::1], int64[:,::1], float64[::1], uint64[:,::1], float64[::1], "
+    "uint8[:,::1], int64[::1], int64[::1], int64[:,::1], float64[:,::1], uint8[:,::1], "
+    "uint8[:,::1], float64[::1]))"
+)
+
+
+class Measures(NamedTuple):
+    """Facts as kernels read them.
+
+    Args:
+        values: As in `Facts`, and so are `gaps`, `ping`, `latency`, `ping_max`, `words`,
+            `words_weight`, `tongues`, `tongues_weight`, `connect` and `network`.
+        curves: Shape (1 + g, CELLS + 2): cost of a ping, then of each gap without its weight.
+        pings: Shape (5,), see `BEST` and the others.
+        link_first: Shape (n + 1,): where the links of each player begin.
+        links: Shape (2, l): the other player and flags; a link is a meeting or an avoidance.
+        link_costs: Shape (l, 2): cost of a link as enemies and as mates.
+        words_mind: As in `Facts`, and so are `tongues_mind` and `region_max`.
+    """
+
+    values: Floats
+    gaps: Floats
+    curves: Singles
+    ping: Singles
+    latency: Floats
+    pings: Floats
+    ping_max: Floats
+    words: Ints
+    words_weight: Floats
+    tongues: Flags
+    tongues_weight: Floats
+    connect: Flags
+    network: Ints
+    link_first: Ints
+    links: Ints
+    link_costs: Floats
+    words_mind: Flags
+    tongues_mind: Flags
+    region_max: Floats
+
+
+def measures_of(facts: Facts) -> Measures:
+    """Return facts as kernels read them.
+
+    Complexity:
+        O(n + links); 4,096 logarithms for each curve that is new.
+    """
+    best, worst = (float(ms) for ms in facts.ping_scale)
+    of_enemies, of_mates, of_all, _ = (float(weight) for weight in facts.ping_weights)
+    link_first, links, link_costs = _links(facts)
+    return Measures(
+        values=np.ascontiguousarray(facts.values, dtype=np.float64),
+        gaps=np.ascontiguousarray(facts.gaps, dtype=np.float64),
+        curves=np.vstack([_ping_curve(best, worst), *map(curve_of, facts.gaps)]),
+        ping=np.ascontiguousarray(facts.ping, dtype=np.float32),
+        latency=np.ascontiguousarray(facts.latency, dtype=np.float64),
+        pings=np.array(
+            [
+                best,
+                worst,
+                CELLS / worst,
+                of_enemies + of_all > 0.0 or np.isfinite(facts.ping_max[0]).any(),
+                of_mates + of_all > 0.0 or np.isfinite(facts.ping_max[1]).any(),
+            ]
+        ),
+        ping_max=np.ascontiguousarray(facts.ping_max, dtype=np.float64),
+        words=np.ascontiguousarray(facts.words, dtype=np.int64),
+        words_weight=np.ascontiguousarray(facts.words_weight, dtype=np.float64),
+        tongues=np.ascontiguousarray(facts.tongues, dtype=np.uint64),
+        tongues_weight=np.ascontiguousarray(facts.tongues_weight, dtype=np.float64),
+        connect=np.ascontiguousarray(facts.connect, dtype=np.uint8),
+        network=np.ascontiguousarray(facts.network, dtype=np.int64),
+        link_first=link_first,
+        links=links,
+        link_costs=link_costs,
+        words_mind=np.ascontiguousarray(facts.words_mind, dtype=np.uint8),
+        tongues_mind=np.ascontiguousarray(facts.tongues_mind, dtype=np.uint8),
+        region_max=np.ascontiguousarray(facts.region_max, dtype=np.float64),
+    )
+
+
+def curve_of(term: Floats) -> Singles:
+    """Return the cost of gaps from 0 to the top of a logarithmic term, without its weight.
+
+    A term with a step gets a cell for each step, if that is fine enough for its gaps. It is kept
+    for the next batch of the queue, so it must not be written to.
+    """
+    return _curve_of(*term.tolist())
+
+
+@lru_cache(maxsize=CURVES_KEPT)
+def _curve_of(*term: float) -> Singles:
+    top = _curve_top(term)
+    gaps = np.linspace(0.0, top, CELLS + 1)
+    if term[SHAPE] == LOG:
+        costs = np.log1p(np.minimum(gaps, term[TOP]) / term[KNEE])
+        costs /= math.log1p(term[TOP] / term[KNEE])
+    else:
+        costs = np.minimum(gaps, top) / top
+    return _kept(np.append(costs, costs[-1]))
+
+
+def _curve_top(term: Sequence[float]) -> float:
+    return term[TOP] if term[TOP] > 0.0 and math.isfinite(term[TOP]) else 1.0
+
+
+@lru_cache(maxsize=CURVES_KEPT)
+def _ping_curve(best: float, worst: float) -> Singles:
+    pings = np.maximum(np.linspace(0.0, worst, CELLS + 1), best)
+    costs = np.clip(np.log(pings / best) / math.log(worst / best), 0.0, 1.0)
+    return _kept(np.append(costs, 1.0))
+
+
+def _kept(costs: Floats) -> Singles:
+    curve: Singles = costs.astype(np.float32)
+    curve.setflags(write=False)
+    return curve
+
+
+def _links(facts: Facts) -> tuple[Ints, Ints, Floats]:
+    """Return who met or avoids whom, by player."""
+    met, avoid = facts.met, facts.avoid
+    one = np.concatenate((met[:, 0], avoid[:, 0])).astype(np.int64)
+    two = np.concatenate((met[:, 1], avoid[:, 1])).astype(np.int64)
+    flags = np.concatenate((np.zeros(len(met), dtype=np.int64), avoid[:, 2]))
+    costs = np.zeros((len(one), 2))
+    if len(met):
+        fresh, were_mates = facts.met_weight * met[:, 2], met[:, 3] > 0.0
+        costs[: len(met), 0] = np.where(were_mates, 0.5, 1.0) * fresh
+        costs[: len(met), 1] = np.where(were_mates, 1.0, 0.5) * fresh
+    ends = np.concatenate((one, two))
+    order = np.argsort(ends, kind="stable")
+    first: Ints = np.zeros(len(facts.latency) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ends, minlength=len(first) - 1), out=first[1:])
+    others = np.concatenate((two, one))[order]
+    links = np.ascontiguousarray(np.vstack((others, np.tile(flags, 2)[order])), dtype=np.int64)
+    return first, links, np.ascontiguousarray(np.tile(costs, (2, 1))[order])
+
+
+@kernel("float64(float32[:,::1], int64, float64)", inline=True, allocates=False)
+def on_curve(curves: Singles, row: int, cells: float) -> float:
+    """Return what a curve says, interpolated; `cells` is the gap counted in cells."""
+    cells = min(cells, float(CELLS))
+    low = int(cells)
+    start = float(curves[row, low])
+    return start + (cells - low) * (float(curves[row, low + 1]) - start)
+
+
+@kernel(f"float64({MEASURES}, int64, int64)", inline=True, allocates=False)
+def ping_between(measures: Measures, i: int, j: int) -> float:
+    """Return the milliseconds between two players; inf if nothing joins them."""
+    ping, latency = measures[3], measures[4]
+    if ping.shape[0] > 0:
+        return float(ping[i, j])
+    least = np.inf
+    for region in range(latency.shape[1]):
+        least = min(least, latency[i, region] + latency[j, region])
+    return least
+
+
+@kernel(f"float64({MEASURES}, float64, boolean)", inline=True, allocates=False)
+def cost_of_ping(measures: Measures, ping: float, exact: bool) -> float:
+    """Return the cost of a ping in [0, 1]."""
+    curves, pings = measures[2], measures[5]
+    if not ping < pings[WORST]:
+        return 1.0
+    if exact:
+        if ping <= pings[BEST]:
+            return 0.0
+        return math.log(ping / pings[BEST]) / math.log(pings[WORST] / pings[BEST])
+    return on_curve(curves, 0, max(ping, pings[BEST]) * pings[CELLS_PER_MS])
+
+
+@kernel(f"float64({MEASURES}, int64, int64, boolean)", inline=True, allocates=False)
+def _cost_of_gaps(measures: Measures, i: int, j: int, exact: bool) -> float:
+    """Return the weighted costs of gaps, words and tongues: they ask not who is in which team."""
+    values, gaps, curves = measures[0], measures[1], measures[2]
+    words, words_weight, tongues, tongues_weight = measures[7:11]
+    total = 0.0
+    for g in range(gaps.shape[0]):
+        column = int(gaps[g, COLUMN])
+        gap = abs(values[column, i] - values[column, j])
+        if exact or gaps[g, SHAPE] != LOG:
+            total += gaps[g, WEIGHT] * shape_gap(
+                gaps[g, SHAPE], gaps[g, TOP], gaps[g, KNEE], gaps[g, STEP], gap
+            )
+        else:
+            if gaps[g, STEP] > 0.0:
+                gap = math.floor(gap / gaps[g, STEP] + STEP_SLACK) * gaps[g, STEP]
+            total += gaps[g, WEIGHT] * on_curve(curves, g + 1, gap * (CELLS / gaps[g, TOP]))
+    for w in range(words.shape[0]):
+        if words[w, i] != words[w, j] and words_weight[w] < np.inf:
+            total += words_weight[w]
+    for w in range(tongues.shape[0]):
+        if tongues[w, i] & tongues[w, j] == 0 and tongues_weight[w] < np.inf:
+            total += tongues_weight[w]
+    return total
+
+
+@kernel(f"boolean({MEASURES}, int64, int64)", inline=True, allocates=False)
+def reaches(measures: Measures, i: int, j: int) -> bool:
+    """Return whether a player can connect to another."""
+    connect, network = measures[11], measures[12]
+    if connect.shape[0] > 0:
+        return bool(connect[i, j] != 0)
+    return network.shape[0] == 0 or bool(
+        network[i] == OPEN
+        or network[j] == OPEN
+        or (network[i] == MODERATE and network[j] == MODERATE)
+    )
+
+
+@kernel(f"int64({MEASURES}, int64, int64, float64)", inline=True, allocates=False)
+def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
+    """Return the flags of a pair but for its links."""
+    pings, ping_max = measures[5], measures[6]
+    words, words_weight, tongues, tongues_weight = measures[7:11]
+    flags = 0
+    words_mind, tongues_mind = measures[16], measures[17]
+    if pings[FROM_ENEMIES] > 0.0 and ping > min(ping_max[0, i], ping_max[0, j]):
+        flags |= NOT_ENEMIES
+    if pings[FROM_MATES] > 0.0 and ping > min(ping_max[1, i], ping_max[1, j]):
+        flags |= NOT_MATES
+    for w in range(words.shape[0]):
+        if words[w, i] != words[w, j]:
+            is_minded = words_mind.shape[0] > 0 and words_mind[w, i] | words_mind[w, j] > 0
+            flags |= APART if is_minded or words_weight[w] == np.inf else 0
+    for w in range(tongues.shape[0]):
+        if tongues[w, i] & tongues[w, j] == 0:
+            is_minded = tongues_mind.shape[0] > 0 and tongues_mind[w, i] | tongues_mind[w, j] > 0
+            flags |= APART if is_minded or tongues_weight[w] == np.inf else 0
+    near = min(measures[18][i], measures[18][j])
+    if near < np.inf:
+        latency, is_apart = measures[4], True
+        for region in range(latency.shape[1]):
+            if latency[i, region] <= near and latency[j, region] <= near:
+                is_apart = False
+                break
+        flags |= APART if is_apart else 0
+    flags |= REACHES if reaches(measures, i, j) else 0
+    flags |= REACHED if reaches(measures, j, i) else 0
+    return flags
+
+
+@kernel(
+    f"Tuple((float64, float64, float64, int64))({MEASURES}, int64, int64, boolean)",
+    inline=True,
+    allocates=False,
+)
+def pair_of(measures: Measures, i: int, j: int, exact: bool) -> tuple[float, float, float, int]:
+    """Return what is known of a pair, undivided.
+
+    Returns:
+        Weighted cost as enemies and as mates, without pings; the cost of the ping, without its
+        weight; flags.
+    """
+    pings, link_first, links, link_costs = measures[5], measures[13], measures[14], measures[15]
+    as_enemies = as_mates = _cost_of_gaps(measures, i, j, exact)
+    ping, ping_cost = 0.0, 0.0
+    if pings[FROM_ENEMIES] > 0.0 or pings[FROM_MATES] > 0.0:
+        ping = ping_between(measures, i, j)
+        ping_cost = cost_of_ping(measures, ping, exact)
+    flags = _flags_of(measures, i, j, ping)
+    for at in range(link_first[i], link_first[i + 1]):
+        if links[0, at] == j:
+            as_enemies += link_costs[at, 0]
+            as_mates += link_costs[at, 1]
+            flags |= links[1, at]
+    return as_enemies, as_mates, ping_cost, flags
+
 
 TILE = 64
 """Rows and columns that are filled together, so that both triangles stay in the cache."""

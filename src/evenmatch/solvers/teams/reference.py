@@ -42,8 +42,8 @@ from evenmatch.solvers.teams.batch import (
     Batch,
     Facts,
     Floats,
+    venues_of,
 )
-from evenmatch.solvers.teams.others import venues_of
 
 Teams = Sequence[Sequence[int]]
 """Player numbers by team."""

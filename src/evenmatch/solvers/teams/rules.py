@@ -33,7 +33,7 @@ from evenmatch.solvers.teams.batch import (
 )
 from evenmatch.solvers.teams.criterion_kernels import party_gap, raw_gap
 from evenmatch.solvers.teams.evaluation_input import HAS_REGION, JOINT, SCENE, Scene
-from evenmatch.solvers.teams.measures import ping_between, reaches
+from evenmatch.solvers.teams.pairs import ping_between, reaches
 from evenmatch.solvers.teams.search_state import BOARD, Board
 
 ONE_HOST = 0.4

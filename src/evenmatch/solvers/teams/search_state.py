@@ -14,8 +14,7 @@ import numpy as np
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.teams.batch import APART, NOT_MATES, Floats, Ints, Places, Singles
 from evenmatch.solvers.teams.evaluation_input import SCENE, Scene
-from evenmatch.solvers.teams.measures import pair_of
-from evenmatch.solvers.teams.pairs import M_APART, TINY, enemy_bits, with_bits
+from evenmatch.solvers.teams.pairs import M_APART, TINY, enemy_bits, pair_of, with_bits
 
 BOARD = (
     "Tuple((int32[:,::1], float32[:,:,::1], int32[:,:,::1], float32[:,::1], int64[:,::1], "

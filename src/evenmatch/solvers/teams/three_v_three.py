@@ -13,8 +13,8 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.teams.batch import Floats, Places, Singles
-from evenmatch.solvers.teams.measures import CELLS
 from evenmatch.solvers.teams.options import NEVER, options_of
+from evenmatch.solvers.teams.pairs import CELLS
 
 DIVISIONS = 10
 

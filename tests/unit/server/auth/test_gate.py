@@ -16,7 +16,7 @@ from evenmatch.model.scenario import ServerLimits, Tokens
 from evenmatch.server.auth import authenticate as gate_module
 from evenmatch.server.auth.authenticate import Gate
 from evenmatch.server.auth.keys import read_keys, write_keys
-from evenmatch.server.auth.refusals import Unauthenticated
+from evenmatch.server.auth.principal import Unauthenticated
 from tests.callers import (
     AUDIENCE,
     SECRET,

@@ -5,8 +5,8 @@ from typing import Any
 
 from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.model.ticket import Player
-from evenmatch.server.auth import trusted_latency as measured_module
-from evenmatch.server.auth.trusted_latency import MeasuredLatencies
+from evenmatch.server.auth import accounts as measured_module
+from evenmatch.server.auth.accounts import MeasuredLatencies
 from tests.callers import QUEUES, Site, add_key, token, with_site
 
 

@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from evenmatch.model.accept import ReadyCheck
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.server.auth.ownership import speaks_for
-from evenmatch.server.auth.principal import Principal
-from evenmatch.server.auth.refusals import Forbidden
+from evenmatch.server.auth.principal import Forbidden, Principal
 from tests.callers import Site, add_key, duel, token, with_site
 
 ANN, BOB = token("ann"), token("bob")

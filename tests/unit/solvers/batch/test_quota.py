@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch.solvers.teams import quota
 from evenmatch.solvers.teams.quota import Team, Vector, most_teams
-from evenmatch.solvers.teams.role_start import Choices, _choices_of
+from evenmatch.solvers.teams.start import Choices, _choices_of
 
 
 class World(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import NotSupported
-from evenmatch.solvers.bounds import generation
+from evenmatch.solvers.bounds import sets
 from evenmatch.solvers.bounds.columns import plan_of, seated_teams
 from evenmatch.solvers.bounds.match_pricing import PricingSearch, price_matches, pricing_of
 from evenmatch.solvers.bounds.sets import Proof, prove
@@ -288,16 +288,16 @@ def test_planted_error_in_tops_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found
     batch, plan, _ = found
     optimal = prove(batch, plan, effort=EFFORT, optimum=True).plan
-    monkeypatch.setattr(generation, "price_matches", careless)
+    monkeypatch.setattr(sets, "price_matches", careless)
     with pytest.raises(AssertionError, match="below a plan"):
         prove(batch, optimal, effort=EFFORT)
 
 
 def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices may be wrong in any way: only the bound's distance depends on them."""
-    solve = generation.SetPacking.solve
+    solve = sets.SetPacking.solve
 
-    def disturbed(self: generation.SetPacking) -> object:
+    def disturbed(self: sets.SetPacking) -> object:
         prices = solve(self)
         noise = np.random.default_rng(len(prices.share)).uniform(0.0, 0.05, len(prices.parties))
         return prices._replace(parties=prices.parties + noise)
@@ -306,7 +306,7 @@ def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found
     batch, plan, best = found
     exact = prove(batch, plan, effort=EFFORT).bound
-    monkeypatch.setattr(generation.SetPacking, "solve", disturbed)
+    monkeypatch.setattr(sets.SetPacking, "solve", disturbed)
     assert prove(batch, plan, effort=3e5).bound >= best
     assert exact >= best
 

@@ -7,9 +7,8 @@ import pytest
 
 from evenmatch import MatchmakingError
 from evenmatch.solvers.duels import rounds
-from evenmatch.solvers.duels.line import pair_neighbours
 from evenmatch.solvers.duels.pool import Duels, duel_cost, ladder
-from evenmatch.solvers.duels.rounds import DuelRound, pair_duels
+from evenmatch.solvers.duels.rounds import DuelRound, pair_duels, pair_neighbours
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 
 TOLERANCE = 1e-6  # costs are rounded to 2^-42 of what leaving a player over costs
