@@ -26,8 +26,8 @@ from evenmatch.client import client
 from evenmatch.config import shapes
 from evenmatch.model import queue as accept_model
 from evenmatch.model import queue as queue_model
-from evenmatch.model import scenario as scenario_model
 from evenmatch.model import queue as switchback_model
+from evenmatch.model import scenario as scenario_model
 from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
 
@@ -140,7 +140,7 @@ def policy_figures() -> dict[str, str]:
 
 def http_page() -> str:
     """Return the OpenAPI document as a page for people."""
-    from evenmatch.server.http.openapi.document import openapi_document
+    from evenmatch.server.http.table import openapi_document
 
     document = openapi_document()
     lines = _head("HTTP", _sentences(document["info"]["description"]))

@@ -24,8 +24,8 @@ from evenmatch.model.inputs import Configure, Decline, Enqueue
 from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
 from evenmatch.model.scenario import ServerLimits, ServerSettings
 from evenmatch.server.http.app import App
-from evenmatch.server.http.openapi.document import openapi_document
 from evenmatch.server.http.responses import Message
+from evenmatch.server.http.table import openapi_document
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble

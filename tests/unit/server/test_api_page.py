@@ -11,10 +11,10 @@ import pytest
 
 from evenmatch.errors import Refusal
 from evenmatch.server.api_page.routes import CONTENT_POLICY, PACKAGE
-from evenmatch.server.http.openapi.document import openapi_document
+from evenmatch.server.http.openapi.document import TAGS
 from evenmatch.server.http.openapi.fields import error_codes
-from evenmatch.server.http.openapi.parts import TAGS
 from evenmatch.server.http.pages import files_of
+from evenmatch.server.http.table import openapi_document
 from tests.callers import Site, with_site
 
 DOCUMENT = openapi_document()

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.server.http.openapi.document import LINES
+from evenmatch.server.http.table import OPERATIONS
 from tests.callers import Site, add_key, duel, token, with_site
 
-OWNED = [key for key in LINES if "{ticket}" in key[1] or "{match}" in key[1]]
+ERRORS = {(row.method, row.path): row.errors.split() for row in OPERATIONS}
+OWNED = [key for key in ERRORS if "{ticket}" in key[1] or "{match}" in key[1]]
 
 
 @pytest.mark.parametrize(("method", "path"), OWNED)
 def test_what_belongs_to_somebody_may_be_gone_or_unknown_now(method: str, path: str) -> None:
-    assert {"404", "410", "503"} <= {*LINES[method, path]}
+    assert {"404", "410", "503"} <= {*ERRORS[method, path]}
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_key_of_one_queue_is_told_what_is_written_down(
         said.append((await site.call(method, own, key=duels)).status)
         site.parts.runtime.failure = None
         assert said == [404, 410, 503]
-        assert {str(status) for status in said} <= {*LINES[method, path]}
+        assert {str(status) for status in said} <= {*ERRORS[method, path]}
 
     with_site(tmp_path, scene)
 
@@ -47,7 +48,7 @@ def test_configuration_is_not_shown_while_the_engine_comes_back(tmp_path: Path) 
         site.parts.runtime.failure = "the journal is being read"
         answer = await site.call("GET", "/v1/config", key=service)
         assert (answer.status, answer.body["error"]) == (503, "unavailable")
-        assert str(answer.status) in LINES["GET", "/v1/config"]
+        assert str(answer.status) in ERRORS["GET", "/v1/config"]
         site.parts.runtime.failure = None
 
     with_site(tmp_path, scene)

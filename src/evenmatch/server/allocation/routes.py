@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from evenmatch.server.http.openapi.parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.http.responses import InvalidRequest, json
 from evenmatch.server.http.routes import check_parameters
 from evenmatch.server.runtime.services import Parts
-from evenmatch.wire.backfill import AllocationState
 
 STATES = ("waiting", "asked", "told", "paused", "dead", "void")
 LISTED_MOST = 1_000
@@ -21,13 +18,6 @@ class AllocationRoutes:
 
     def __init__(self, parts: Parts) -> None:
         self._allocations = parts.allocations
-
-    def all(self) -> list[BaseRoute]:
-        """Return the routes."""
-        return [
-            Route("/v1/allocations", self.get, methods=["GET"]),
-            Route("/v1/allocations/{match}/retry", self.retry, methods=["POST"]),
-        ]
 
     async def get(self, request: Request) -> Response:
         """Return the matches without a server, and those whose allocation failed."""
@@ -44,25 +34,3 @@ class AllocationRoutes:
         match_id = request.path_params["match"]
         self._allocations.retry(match_id)
         return json([each for each in self._allocations.states() if each.match == match_id])
-
-
-def allocation_paths() -> Json:
-    """Return the description of these routes."""
-    many = body({"type": "array", "items": ref(AllocationState)})
-    wanted = {"type": "string", "enum": list(STATES)}
-    return {
-        "/v1/allocations": {
-            "get": operation(
-                "getAllocations",
-                "Matches without a server, and those whose allocation failed",
-                {"200": many},
-                parameters=[in_query("state", wanted, "Only those in this state.")],
-            )
-        },
-        "/v1/allocations/{match}/retry": {
-            "parameters": [in_path("match")],
-            "post": operation(
-                "retryAllocation", "Ask again for a server for a match", {"200": many}
-            ),
-        },
-    }

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from evenmatch.server.http.openapi.parts import Json, body, in_path, operation
 from evenmatch.server.http.pages import PAGE, answer_with
 
 PACKAGE = "evenmatch.server.api_page"
@@ -22,14 +20,6 @@ CONTENT_POLICY = (
 """Nothing from elsewhere; Swagger UI sets styles of its own and has its icons inline."""
 
 
-def api_page_routes() -> list[BaseRoute]:
-    """Return the routes of the page."""
-    return [
-        Route("/docs", get_page, methods=["GET"]),
-        Route("/docs/{file}", get_file, methods=["GET"]),
-    ]
-
-
 async def get_page(request: Request) -> Response:
     """Return the page."""
     return answer_with(request, PACKAGE, PAGE, CONTENT_POLICY)
@@ -38,20 +28,3 @@ async def get_page(request: Request) -> Response:
 async def get_file(request: Request) -> Response:
     """Return a file of the page."""
     return answer_with(request, PACKAGE, request.path_params["file"], CONTENT_POLICY)
-
-
-def api_page_paths() -> Json:
-    """Return what the OpenAPI document says of these routes."""
-    page = body({"type": "string"}, "text/html")
-    anything: Json = {"content": {"*/*": {"schema": {}}}}
-    return {
-        "/docs": {
-            "get": operation(
-                "getApiPage", "This document as a page to browse", {"200": page, "304": {}}
-            )
-        },
-        "/docs/{file}": {
-            "parameters": [in_path("file")],
-            "get": operation("getApiPageFile", "A file of that page", {"200": anything, "304": {}}),
-        },
-    }

@@ -21,12 +21,11 @@ from evenmatch.server.auth.principal import (
     no_credential,
     unknown_credential,
 )
-from evenmatch.server.auth.rights import RouteRights, line_of
+from evenmatch.server.http.operation import WEBSOCKET, Operation, RouteRights, Server
 from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send
 from evenmatch.server.http.sockets import NOT_VALID
 from evenmatch.server.runtime.runtime import Runtime
 
-WEBSOCKET = "WS"
 STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
 """Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
 HELD = ("/events", "/stream")
@@ -45,14 +44,17 @@ class Guard:
     """Stands before one route.
 
     Args:
-        pattern: The route's path.
+        operation: Which it is.
         inner: What answers those who may.
         runtime: Knows whose is what.
         accounts: Where it is written down.
     """
 
-    def __init__(self, pattern: str, inner: Asgi, runtime: Runtime, accounts: Accounts) -> None:
-        self._pattern = pattern
+    def __init__(
+        self, operation: Operation, inner: Asgi, runtime: Runtime, accounts: Accounts
+    ) -> None:
+        self._pattern = operation.path
+        self._access = operation.access
         self._inner = inner
         self._runtime = runtime
         self._accounts = accounts
@@ -69,12 +71,12 @@ class Guard:
             TooManyRequests: They have too many streams and long polls open.
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
-        line, principal = line_of(method, self._pattern), principal_of(scope)
-        self._check(scope, line, principal)
-        if method in STAYING and principal.until < math.inf and not line.is_audited:
+        access, principal = self._access, principal_of(scope)
+        self._check(scope, access, principal)
+        if method in STAYING and principal.until < math.inf and not access.is_audited:
             await self._stay(principal, scope, receive, send)
             return
-        if not line.is_audited or principal.is_player:
+        if not access.is_audited or principal.is_player:
             await self._inner(scope, receive, send)
             return
         status = 500
@@ -136,9 +138,9 @@ class Guard:
             with suppress(OSError, RuntimeError):
                 await send(ENDS[scope["type"]])
 
-    def _check(self, scope: Scope, line: RouteRights, principal: Principal) -> None:
-        if not principal.rights & line.rights:
-            raise no_credential() if principal.kind == "nobody" else lacks(principal, line.rights)
+    def _check(self, scope: Scope, access: RouteRights, principal: Principal) -> None:
+        if not principal.rights & access.rights:
+            raise no_credential() if principal.kind == "nobody" else lacks(principal, access.rights)
         if not (principal.is_player or principal.queues):
             return
         parameters, engine = scope["path_params"], self._runtime.engine
@@ -151,9 +153,9 @@ class Guard:
             check_match(principal, engine, parameters["match"])
         elif "queue" in parameters:
             check_queue(principal, (parameters["queue"],))
-        elif principal.queues and line.is_queried:
+        elif principal.queues and access.is_queried:
             check_queue(principal, _asked_for(scope))
-        elif principal.queues and line.rights <= {"operate", "read"}:
+        elif principal.queues and access.rights <= {"operate", "read"}:
             own = ", ".join(sorted(principal.queues))
             raise Forbidden(f"this concerns the whole server, and the key is for {own} only")
 
@@ -169,8 +171,13 @@ def _query_of(scope: Scope) -> dict[str, list[str]]:
     return parse_qs(query, keep_blank_values=True, errors="replace")
 
 
-def guarded(route: BaseRoute, runtime: Runtime, accounts: Accounts) -> BaseRoute:
-    """Return a route that lets in only whom the table of rights allows."""
-    assert isinstance(route, Route | WebSocketRoute)
-    route.app = Guard(route.path, route.app, runtime, accounts)
+def guarded(operation: Operation, server: Server) -> BaseRoute:
+    """Return the route of an operation, which lets in only whom its row allows."""
+    endpoint = operation.endpoint(server)
+    route: Route | WebSocketRoute
+    if operation.method == WEBSOCKET:
+        route = WebSocketRoute(operation.path, endpoint)
+    else:
+        route = Route(operation.path, endpoint, methods=[operation.method])
+    route.app = Guard(operation, route.app, server.parts.runtime, server.accounts)
     return route

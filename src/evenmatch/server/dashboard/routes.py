@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.dashboard.shown import MatchShown
-from evenmatch.server.http.openapi.parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.http.pages import PAGE, answer_with
 from evenmatch.server.http.responses import Receive, Scope, Send, json
 from evenmatch.server.http.routes import check_parameters
@@ -21,16 +18,6 @@ CONTENT_POLICY = (
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Nothing from elsewhere, and nothing written into the page itself."""
-
-
-def dashboard_routes(parts: Parts) -> list[BaseRoute]:
-    """Return the routes of the dashboard."""
-    return [
-        Route("/v1/dashboard/events", DashboardEvents(parts), methods=["GET"]),
-        Route("/v1/dashboard/matches/{match}", DashboardMatch(parts), methods=["GET"]),
-        Route("/dashboard/{file}", get_file, methods=["GET"]),
-        Route("/", get_page, methods=["GET"]),
-    ]
 
 
 async def get_page(request: Request) -> Response:
@@ -76,41 +63,3 @@ class DashboardMatch:
         request = Request(scope, receive)
         shown = self._parts.live.match(request.path_params["match"])
         await json(shown)(scope, receive, send)
-
-
-# What the OpenAPI page says of the dashboard's routes.
-
-_ANY: Json = {"content": {"*/*": {"schema": {}}}}
-
-
-def dashboard_paths() -> Json:
-    """Return the paths."""
-    queue = in_query("queue", {"type": "string"}, "Which queue; the first one if it is left out.")
-    return {
-        "/v1/dashboard/events": {
-            "get": operation(
-                "followDashboard",
-                "The last hour, then a snapshot a second: `queues`, `hour`, `matches`, `tick`",
-                {"200": body({"type": "string"}, "text/event-stream")},
-                parameters=[queue],
-            )
-        },
-        "/v1/dashboard/matches/{match}": {
-            "parameters": [in_path("match")],
-            "get": operation(
-                "getMatchStory",
-                "Who waited how long for a match, and what each criterion cost",
-                {"200": body(ref(MatchShown))},
-            ),
-        },
-        "/dashboard/{file}": {
-            "parameters": [in_path("file")],
-            "get": operation("getPageFile", "A file of the dashboard", {"200": _ANY, "304": {}}),
-        },
-    }
-
-
-def page_path() -> Json:
-    """Return the operation that gives the dashboard itself."""
-    page = body({"type": "string"}, "text/html")
-    return {"get": operation("getPage", "The dashboard", {"200": page, "304": {}})}

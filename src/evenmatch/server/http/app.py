@@ -14,21 +14,15 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+from starlette.routing import Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
-from evenmatch.server.allocation.routes import AllocationRoutes
-from evenmatch.server.api_page.routes import api_page_routes
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authorize import guarded
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.auth.principal import LOCAL, TooManyRequests
-from evenmatch.server.auth.routes import AccountRoutes
-from evenmatch.server.dashboard.routes import dashboard_routes
 from evenmatch.server.http.create_tickets import CreateTickets
-from evenmatch.server.http.openapi.document import openapi_document
-from evenmatch.server.http.operators import OperatorRoutes
-from evenmatch.server.http.outcomes import BackfillRoutes, OutcomeRoutes
+from evenmatch.server.http.operation import Server
 from evenmatch.server.http.responses import (
     Disconnected,
     Message,
@@ -43,15 +37,8 @@ from evenmatch.server.http.responses import (
     problem_of,
     send_body,
 )
-from evenmatch.server.http.routes import (
-    AcceptanceRoutes,
-    ExplainRoutes,
-    PlayerRoutes,
-    Routes,
-    later,
-)
-from evenmatch.server.http.sockets import StreamRoute, denying
-from evenmatch.server.http.streams import LiveRoutes, QueueMatches, TicketEvents
+from evenmatch.server.http.sockets import denying
+from evenmatch.server.http.table import OPERATIONS
 from evenmatch.server.runtime.services import Parts
 from evenmatch.wire.tickets import Problem
 
@@ -80,7 +67,7 @@ class App:
         accounts = Accounts(settings) if accounts is None else accounts
         self._create = CreateTickets(parts.runtime, parts.metrics, accounts, parts.keys)
         self._origins = settings.origins
-        routes = [guarded(route, parts.runtime, accounts) for route in routes_of(parts, accounts)]
+        routes = [guarded(operation, Server(parts, accounts)) for operation in OPERATIONS]
         self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
         self._starlette = Starlette(
             routes=routes,
@@ -204,63 +191,6 @@ class AllowedHosts:
         if len(self._known) < HOSTS_MAX:
             self._known.add(host)
         return True
-
-
-def account_routes(accounts: Accounts) -> list[BaseRoute]:
-    """Return the routes of guests and of the audit log."""
-    routes = AccountRoutes(accounts)
-    return [
-        Route("/v1/guests", routes.make_guest, methods=["POST"]),
-        Route("/v1/audit", routes.get_audit, methods=["GET"]),
-    ]
-
-
-def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
-    """Return all routes but the hot one."""
-    routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
-    explain, live = ExplainRoutes(parts), LiveRoutes(parts, accounts)
-    outcomes = OutcomeRoutes(parts)
-    openapi = Response(encode(openapi_document()), media_type="application/json")
-    return [
-        # The hot path answers POST; here, so that other methods get 405 and not 404.
-        Route("/v1/tickets", later("creating tickets over this route"), methods=["POST"]),
-        Route("/v1/tickets", PlayerRoutes(parts).get_tickets, methods=["GET"]),
-        Route("/v1/tickets/{ticket}", routes.get_ticket, methods=["GET"]),
-        Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
-        Route("/v1/tickets/{ticket}", live.update, methods=["PATCH"]),
-        Route("/v1/tickets/{ticket}/heartbeat", live.heartbeat, methods=["POST"]),
-        WebSocketRoute(STREAM_PATH, StreamRoute(parts)),
-        Route(STREAM_PATH, live.stream_by_http, methods=["GET"]),
-        Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
-        Route("/v1/tickets/{ticket}/explain", explain.explain_ticket, methods=["GET"]),
-        Route("/v1/queues", routes.get_queues, methods=["GET"]),
-        Route("/v1/queues/{queue}/stats", routes.get_stats, methods=["GET"]),
-        Route("/v1/queues/{queue}/waiting", explain.get_waiting, methods=["GET"]),
-        Route("/v1/queues/{queue}/matches", QueueMatches(parts), methods=["GET"]),
-        Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
-        Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
-        Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
-        Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
-        Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
-        *OperatorRoutes(parts).all(),
-        *BackfillRoutes(parts).all(),
-        *AllocationRoutes(parts).all(),
-        Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
-        Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
-        *account_routes(accounts),
-        *_later_routes(),
-        Route("/openapi.json", openapi, methods=["GET"]),
-        Route("/metrics", routes.metrics, methods=["GET"]),
-        Route("/healthz", routes.healthz, methods=["GET"]),
-        Route("/readyz", routes.readyz, methods=["GET"]),
-        *dashboard_routes(parts),
-        *api_page_routes(),
-    ]
-
-
-def _later_routes() -> list[BaseRoute]:
-    """Return the routes that a later version brings; they answer 501."""
-    return [Route("/", later("the GameLift protocol"), methods=["POST"])]
 
 
 async def _on_known_error(request: Request, error: Exception) -> Response:

@@ -7,7 +7,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from evenmatch.config.files import BYTES_MAX, read_document
 from evenmatch.errors import ConfigError
@@ -31,20 +30,6 @@ class OperatorRoutes:
         self._controls = parts.controls
         self._drain = parts.drain
         self._drain_max = parts.runtime.plan.settings.drain_max
-
-    def all(self) -> list[BaseRoute]:
-        """Return the routes."""
-        return [
-            Route("/v1/config", self.get_config, methods=["GET"]),
-            Route("/v1/config", self.put_config, methods=["PUT"]),
-            Route("/v1/queues/{queue}/pause", self.pause, methods=["POST"]),
-            Route("/v1/queues/{queue}/resume", self.resume, methods=["POST"]),
-            Route("/v1/queues/{queue}/policy", self.put_policy, methods=["PUT"]),
-            Route("/v1/queues/{queue}/shadow", self.put_shadow, methods=["PUT"]),
-            Route("/v1/drain", self.get_drain, methods=["GET"]),
-            Route("/v1/drain", self.begin_drain, methods=["POST"]),
-            Route("/v1/drain", self.end_drain, methods=["DELETE"]),
-        ]
 
     async def get_config(self, request: Request) -> Response:
         """Return the configuration in force."""

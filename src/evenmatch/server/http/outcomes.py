@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import NotInMatch, UnknownPlayer
 from evenmatch.model.inputs import Close, Open, Outcome
 from evenmatch.server.auth.ownership import check_queue, principal_of
-from evenmatch.server.http.openapi.parts import Json, body, in_path, operation, ref
 from evenmatch.server.http.responses import Scope, encode, json, read_body, unknown_queue
 from evenmatch.server.http.routes import check_parameters
 from evenmatch.server.runtime.services import Parts
@@ -103,14 +101,6 @@ class BackfillRoutes:
     def __init__(self, parts: Parts) -> None:
         self._runtime = parts.runtime
 
-    def all(self) -> list[BaseRoute]:
-        """Return the routes."""
-        return [
-            Route("/v1/matches/{match}/open", self.open, methods=["POST"]),
-            Route("/v1/matches/{match}/open", self.get, methods=["GET"]),
-            Route("/v1/matches/{match}/close", self.close, methods=["POST"]),
-        ]
-
     async def open(self, request: Request) -> Response:
         """Ask for players, or go on asking."""
         raw = await read_body(request.scope, request.receive, OPEN_BYTES_MAX)
@@ -166,25 +156,3 @@ def state_of(engine: Engine, match_id: str, now: float) -> BackfillState:
         roster.fills,
         None if expires_at is None else max(0.0, expires_at - now),
     )
-
-
-def backfill_paths() -> Json:
-    """Return the description of these routes."""
-    state = body(ref(BackfillState))
-    match = [in_path("match")]
-    return {
-        "/v1/matches/{match}/open": {
-            "parameters": match,
-            "post": operation(
-                "openMatch",
-                "Ask for players for a running match, or go on asking (a heartbeat)",
-                {"200": state},
-                requestBody={"required": True, **body(ref(OpenForBackfill))},
-            ),
-            "get": operation("getOpenMatch", "Who plays in a running match", {"200": state}),
-        },
-        "/v1/matches/{match}/close": {
-            "parameters": match,
-            "post": operation("closeMatch", "Ask for nobody any more", {"200": state}),
-        },
-    }

@@ -16,7 +16,6 @@ from evenmatch.errors import Forgotten, NotHost, NotSupported
 from evenmatch.model.inputs import Accept, Assign, Cancel, Decline, Finish
 from evenmatch.server.auth.ownership import check_answer, principal_of, speaks_for
 from evenmatch.server.auth.principal import Forbidden, Principal
-from evenmatch.server.http.openapi.parts import Json, body, in_query, operation, ref
 from evenmatch.server.http.responses import (
     ASSIGNMENT_BYTES_MAX,
     ASSIGNMENT_ENTRIES_MAX,
@@ -26,7 +25,6 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.http.sse import cut_when_left
 from evenmatch.server.runtime.services import Parts
-from evenmatch.server.views.by_player import TICKETS_MOST
 from evenmatch.server.views.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.views.metrics import CONTENT_TYPE
 from evenmatch.wire.matches import AnswerCheck, MatchState, match_state, proposal_state
@@ -388,24 +386,6 @@ def _asked_for(caller: Principal, player: str | None) -> str:
     if not player:
         raise InvalidRequest("say whose tickets: ?player=ID", where="/player")
     return player
-
-
-def player_paths() -> Json:
-    """Return the description of these routes."""
-    whose = in_query(
-        "player",
-        {"type": "string"},
-        "The player's id; with the token of a player it may be left out, and means that player.",
-    )
-    listed = {"type": "array", "items": ref(TicketListed), "maxItems": TICKETS_MOST}
-    return {
-        "get": operation(
-            "getTickets",
-            "A player's tickets, newest first: those that wait, and those that ended lately",
-            {"200": body(listed)},
-            parameters=[whose],
-        )
-    }
 
 
 # Why tickets wait: the routes of explanations.

@@ -17,7 +17,7 @@ import msgspec
 from evenmatch.model.queue import OnDeadline, RuleKind, Unit
 from evenmatch.server.allocation.routes import STATES as ALLOCATION_STATES
 from evenmatch.server.auth.principal import Kind
-from evenmatch.server.http.openapi.parts import Json
+from evenmatch.server.http.operation import Json
 from evenmatch.server.http.responses import STATUS
 
 ENTRY = re.compile(r"^(\w+): (.*(?:\n +.*|\n$)*)", re.M)
