@@ -18,8 +18,15 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from evenmatch.model.queue import ReadyCheck  # noqa: E402
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale  # noqa: E402
+from evenmatch.model.queue import (  # noqa: E402
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    ReadyCheck,
+    Rule,
+    Scale,
+)
 from evenmatch.model.scenario import Allocation, ServerLimits  # noqa: E402
 from evenmatch.server.http.openapi.fields import Recorded  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402

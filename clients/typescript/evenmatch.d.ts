@@ -26,14 +26,6 @@ export interface Rating {
   volatility?: number | null;
 }
 
-/** The ticket of a create, new or live already. */
-export interface TicketCreated {
-  id: string;
-  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
-  queues: Array<string>;
-  enqueued_at: number;
-}
-
 /** One ticket of an array: as if it had been created alone with this HTTP status. */
 export interface ItemCreated {
   status: number;
@@ -54,27 +46,6 @@ export interface ItemProblem {
   seconds?: number | null;
 }
 
-/** A ticket as its owner sees it. */
-export interface TicketState {
-  id: string;
-  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
-  wait: number;
-  reason?: "player" | "operator" | "silent" | "declined" | "waits_elsewhere" | "deadline" | "queue_changed" | null;
-  match?: string | null;
-  assignment?: Record<string, string> | null;
-  estimate?: Estimate | null;
-  answer_within?: number;
-  long_wait?: boolean;
-  accepted?: Array<string>;
-}
-
-/** How long a waiting ticket will probably wait, seconds from now. */
-export interface Estimate {
-  p50: number;
-  low: number;
-  high: number;
-}
-
 /** A ticket in the list of a player's. */
 export interface TicketListed {
   id: string;
@@ -91,101 +62,11 @@ export interface TicketListed {
   enqueued_at: number;
 }
 
-/** How a cancelled ticket ended. */
-export interface TicketCancelled {
-  state: "cancelled";
-}
-
-/** The answer of a ticket to a ready-check. */
-export interface AnswerCheck {
-  ticket: string;
-  players?: Array<string>;
-}
-
-/** Who plays whom. */
-export interface MatchState {
-  match: string;
-  queue: string;
-  at: number;
-  tickets: Array<string>;
-  teams: Array<Array<string>>;
-  bots: number;
-  cost: number;
-  quality: number | null;
-  players: Array<Array<string>>;
-  assignment?: Record<string, string> | null;
-  handicap?: Array<number>;
-  roles?: Array<Array<string>>;
-  region?: string;
-  latency_delta?: Array<Array<number>>;
-  hosts?: Array<string>;
-  off_side?: Array<string>;
-  state?: "proposed";
-  accepted?: Array<string>;
-  left?: Array<string>;
-  outcome?: OutcomeState;
-  extends?: string;
-  void?: string;
-}
-
-/** What is known of a match's outcome. */
-export interface OutcomeState {
-  state: "counted" | "disputed" | "reported";
-  ranks: Array<number> | null;
-  reports?: Record<string, Array<number>>;
-}
-
-/** How a match ended. */
-export interface ReportOutcome {
-  ranks?: Array<number> | null;
-  points?: Array<number> | null;
-  handicap?: Array<number> | null;
-  teams?: Array<Array<string>>;
-  quitters?: Array<string>;
-  wide?: boolean | null;
-  player?: string | null;
-}
-
-/** A running match asks for players; the same request again is a heartbeat. */
-export interface OpenForBackfill {
-  roster_version: number;
-  left?: Array<string>;
-  free?: Array<number>;
-  priority?: "high" | "low" | "normal";
-  lease?: number;
-  quality_floor?: number;
-}
-
-/** Who plays in a running match, and whom it asks for. */
-export interface BackfillState {
-  match: string;
-  open: boolean;
-  roster_version: number;
-  players: Array<Array<string>>;
-  left: Array<string>;
-  free: Array<number>;
-  wanted: Array<number>;
-  fills: Array<string>;
-  expires_in?: number | null;
-}
-
-/** A match on its way to a server. */
-export interface AllocationState {
-  match: string;
-  queue: string;
-  hook: string;
-  state: "waiting" | "asked" | "told" | "paused" | "dead" | "void";
-  attempts: number;
-  reason: string | null;
-}
-
-/** What is stored of a player in a ladder. */
-export interface PlayerRating {
-  player: string;
-  ladder: string;
-  mean: number;
-  deviation: number;
-  volatility: number | null;
+/** How long a waiting ticket will probably wait, seconds from now. */
+export interface Estimate {
+  p50: number;
+  low: number;
+  high: number;
 }
 
 /** Matches in order. */
@@ -221,6 +102,13 @@ export interface FeedMatch {
   seq?: number;
 }
 
+/** What is known of a match's outcome. */
+export interface OutcomeState {
+  state: "counted" | "disputed" | "reported";
+  ranks: Array<number> | null;
+  reports?: Record<string, Array<number>>;
+}
+
 /** A queue, and how many wait in it. */
 export interface QueueState {
   name: string;
@@ -232,133 +120,81 @@ export interface QueueState {
   paused?: boolean;
 }
 
-/** How a queue does, with what operators try out on it. */
-export interface QueueReport {
-  queue: string;
-  now: number;
-  waiting: number;
-  arrivals_per_minute: number;
-  matches_per_minute: number;
-  wait: WaitStats;
-  arrivals: number;
-  matched: number;
-  matches: number;
-  recent: Array<MatchState>;
-  estimate?: Estimate | null;
-  cells?: Array<CellWait>;
-  shadow?: ShadowStats | null;
-  switchback?: SwitchbackStats | null;
-}
-
-/** Waits of the players matched last, seconds; null before the first match. */
-export interface WaitStats {
-  p50: number | null;
-  p90: number | null;
-  p99: number | null;
-}
-
-/** What tickets of one cell have to expect that come now, seconds; as in `Estimate`. */
-export interface CellWait {
-  size: number;
-  region: string | null;
-  decile: number | null;
-  waiting: number;
-  matches: number;
-  p50: number;
-  low: number;
-  high: number;
-}
-
-/** A shadow policy beside the live one, on the same arrivals. */
-export interface ShadowStats {
-  policy: string;
-  state: "running" | "dropped";
-  reason: string | null;
-  since: number;
-  now: number;
-  merged: number;
-  live: WorldFigures | null;
-  shadow: WorldFigures | null;
-}
-
-/** What one world, live or shadow, did for a queue since both are counted. */
-export interface WorldFigures {
-  matches: number;
-  matches_per_minute: number;
-  players: number;
-  wait_mean: number | null;
-  wait: WaitStats;
-  quality_mean: number | null;
-  bots: number;
-  expired: number;
-  waiting: number;
-  waiting_age: number | null;
-}
-
-/** Policies that take turns by blocks of time. */
-export interface SwitchbackStats {
-  policy: string;
-  block_ends: number;
-  rounds: number;
-  arms: Array<ArmFigures>;
-}
-
-/** What one policy of a switchback did for the tickets that came in its blocks. */
-export interface ArmFigures {
-  policy: string;
-  blocks: number;
-  tickets: number;
-  players: number;
-  wait_mean: number | null;
-  quality_mean: number | null;
-  expired: number;
-  difference: number | null;
-  difference_half: number | null;
-  quality_difference: number | null;
-  quality_difference_half: number | null;
-}
-
-/** How a match came about. */
-export interface MatchShown {
+/** A match on its way to a server. */
+export interface AllocationState {
   match: string;
   queue: string;
-  policy: string;
-  at: number;
-  record: number;
-  teams: Array<Array<PartyShown>>;
-  bots: number;
-  quality: number | null;
-  cost: number;
-  waiting: number | null;
-  factors: Array<Factor> | null;
-  gaps: Array<GapShown>;
-  region?: string | null;
+  hook: string;
+  state: "waiting" | "asked" | "told" | "paused" | "dead" | "void";
+  attempts: number;
+  reason: string | null;
 }
 
-/** A ticket of a match. */
-export interface PartyShown {
-  ticket: string;
-  players: Array<string>;
-  wait: number | null;
-  rating: number | null;
-  roles?: Array<string>;
-  latency_delta?: Array<number>;
+/** What a client of the stream asks for. */
+export interface FollowTickets {
+  follow?: Array<string>;
+  unfollow?: Array<string>;
+  after?: number;
 }
 
-/** What a criterion cost in a match. */
-export interface Factor {
-  name: string;
-  cost: number;
-  weighted: number;
+/** A ticket's state, as it changes. */
+export interface StreamEvent {
+  event: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
+  sequence: number;
+  ticket: TicketState;
 }
 
-/** What a match is like, or the last matches on average, in the unit of what is compared. */
-export interface GapShown {
-  name: string;
-  unit: string;
-  value: number;
-  shown: string;
-  text: string;
+/** A ticket as its owner sees it. */
+export interface TicketState {
+  id: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
+  wait: number;
+  reason?: "player" | "operator" | "silent" | "declined" | "waits_elsewhere" | "deadline" | "queue_changed" | null;
+  match?: string | null;
+  assignment?: Record<string, string> | null;
+  estimate?: Estimate | null;
+  answer_within?: number;
+  long_wait?: boolean;
+  accepted?: Array<string>;
+}
+
+/** Something that the stream could not do. */
+export interface StreamProblem {
+  event: "problem";
+  ticket: string | null;
+  problem: Problem;
+}
+
+/** An error. */
+export interface Problem {
+  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
+  message: string;
+  where?: string;
+  ticket?: string | null;
+  match?: string | null;
+  next?: number | null;
+  roster_version?: number | null;
+  version?: number | null;
+  seconds?: number | null;
+}
+
+/** The ticket of a create, new or live already. */
+export interface TicketCreated {
+  id: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
+  queues: Array<string>;
+  enqueued_at: number;
+}
+
+/** How a cancelled ticket ended. */
+export interface TicketCancelled {
+  state: "cancelled";
+}
+
+/** New facts of a waiting ticket; what is left out stays as it is. */
+export interface UpdateTicket {
+  attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
+  players?: Array<Player>;
 }
 
 /** Why a ticket still waits, or how it ended. */
@@ -458,6 +294,167 @@ export interface Check {
   quality?: number | null;
 }
 
+/** Who plays whom. */
+export interface MatchState {
+  match: string;
+  queue: string;
+  at: number;
+  tickets: Array<string>;
+  teams: Array<Array<string>>;
+  bots: number;
+  cost: number;
+  quality: number | null;
+  players: Array<Array<string>>;
+  assignment?: Record<string, string> | null;
+  handicap?: Array<number>;
+  roles?: Array<Array<string>>;
+  region?: string;
+  latency_delta?: Array<Array<number>>;
+  hosts?: Array<string>;
+  off_side?: Array<string>;
+  state?: "proposed";
+  accepted?: Array<string>;
+  left?: Array<string>;
+  outcome?: OutcomeState;
+  extends?: string;
+  void?: string;
+}
+
+/** How a match ended. */
+export interface ReportOutcome {
+  ranks?: Array<number> | null;
+  points?: Array<number> | null;
+  handicap?: Array<number> | null;
+  teams?: Array<Array<string>>;
+  quitters?: Array<string>;
+  wide?: boolean | null;
+  player?: string | null;
+}
+
+/** What is stored of a player in a ladder. */
+export interface PlayerRating {
+  player: string;
+  ladder: string;
+  mean: number;
+  deviation: number;
+  volatility: number | null;
+}
+
+/** The answer of a ticket to a ready-check. */
+export interface AnswerCheck {
+  ticket: string;
+  players?: Array<string>;
+}
+
+/** A running match asks for players; the same request again is a heartbeat. */
+export interface OpenForBackfill {
+  roster_version: number;
+  left?: Array<string>;
+  free?: Array<number>;
+  priority?: "high" | "low" | "normal";
+  lease?: number;
+  quality_floor?: number;
+}
+
+/** Who plays in a running match, and whom it asks for. */
+export interface BackfillState {
+  match: string;
+  open: boolean;
+  roster_version: number;
+  players: Array<Array<string>>;
+  left: Array<string>;
+  free: Array<number>;
+  wanted: Array<number>;
+  fills: Array<string>;
+  expires_in?: number | null;
+}
+
+/** How a queue does, with what operators try out on it. */
+export interface QueueReport {
+  queue: string;
+  now: number;
+  waiting: number;
+  arrivals_per_minute: number;
+  matches_per_minute: number;
+  wait: WaitStats;
+  arrivals: number;
+  matched: number;
+  matches: number;
+  recent: Array<MatchState>;
+  estimate?: Estimate | null;
+  cells?: Array<CellWait>;
+  shadow?: ShadowStats | null;
+  switchback?: SwitchbackStats | null;
+}
+
+/** Waits of the players matched last, seconds; null before the first match. */
+export interface WaitStats {
+  p50: number | null;
+  p90: number | null;
+  p99: number | null;
+}
+
+/** What tickets of one cell have to expect that come now, seconds; as in `Estimate`. */
+export interface CellWait {
+  size: number;
+  region: string | null;
+  decile: number | null;
+  waiting: number;
+  matches: number;
+  p50: number;
+  low: number;
+  high: number;
+}
+
+/** A shadow policy beside the live one, on the same arrivals. */
+export interface ShadowStats {
+  policy: string;
+  state: "running" | "dropped";
+  reason: string | null;
+  since: number;
+  now: number;
+  merged: number;
+  live: WorldFigures | null;
+  shadow: WorldFigures | null;
+}
+
+/** What one world, live or shadow, did for a queue since both are counted. */
+export interface WorldFigures {
+  matches: number;
+  matches_per_minute: number;
+  players: number;
+  wait_mean: number | null;
+  wait: WaitStats;
+  quality_mean: number | null;
+  bots: number;
+  expired: number;
+  waiting: number;
+  waiting_age: number | null;
+}
+
+/** Policies that take turns by blocks of time. */
+export interface SwitchbackStats {
+  policy: string;
+  block_ends: number;
+  rounds: number;
+  arms: Array<ArmFigures>;
+}
+
+/** What one policy of a switchback did for the tickets that came in its blocks. */
+export interface ArmFigures {
+  policy: string;
+  blocks: number;
+  tickets: number;
+  players: number;
+  wait_mean: number | null;
+  quality_mean: number | null;
+  expired: number;
+  difference: number | null;
+  difference_half: number | null;
+  quality_difference: number | null;
+  quality_difference_half: number | null;
+}
+
 /** The longest waiting tickets of a queue. */
 export interface LongestWaiting {
   queue: string;
@@ -475,44 +472,47 @@ export interface LongWait {
   summary: string;
 }
 
-/** An error. */
-export interface Problem {
-  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
-  message: string;
-  where?: string;
-  ticket?: string | null;
-  match?: string | null;
-  next?: number | null;
-  roster_version?: number | null;
-  version?: number | null;
-  seconds?: number | null;
+/** How a match came about. */
+export interface MatchShown {
+  match: string;
+  queue: string;
+  policy: string;
+  at: number;
+  record: number;
+  teams: Array<Array<PartyShown>>;
+  bots: number;
+  quality: number | null;
+  cost: number;
+  waiting: number | null;
+  factors: Array<Factor> | null;
+  gaps: Array<GapShown>;
+  region?: string | null;
 }
 
-/** New facts of a waiting ticket; what is left out stays as it is. */
-export interface UpdateTicket {
-  attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
-  players?: Array<Player>;
+/** A ticket of a match. */
+export interface PartyShown {
+  ticket: string;
+  players: Array<string>;
+  wait: number | null;
+  rating: number | null;
+  roles?: Array<string>;
+  latency_delta?: Array<number>;
 }
 
-/** What a client of the stream asks for. */
-export interface FollowTickets {
-  follow?: Array<string>;
-  unfollow?: Array<string>;
-  after?: number;
+/** What a criterion cost in a match. */
+export interface Factor {
+  name: string;
+  cost: number;
+  weighted: number;
 }
 
-/** A ticket's state, as it changes. */
-export interface StreamEvent {
-  event: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
-  sequence: number;
-  ticket: TicketState;
-}
-
-/** Something that the stream could not do. */
-export interface StreamProblem {
-  event: "problem";
-  ticket: string | null;
-  problem: Problem;
+/** What a match is like, or the last matches on average, in the unit of what is compared. */
+export interface GapShown {
+  name: string;
+  unit: string;
+  value: number;
+  shown: string;
+  text: string;
 }
 
 /** The configuration in force. */
@@ -540,16 +540,16 @@ export interface QueuePaused {
   paused: boolean;
 }
 
-/** Whether the server takes no new tickets because it is about to stop. */
-export interface DrainState {
-  draining: boolean;
-  waiting: number;
-  seconds_left: number | null;
-}
-
 /** Which policy is to decide. */
 export interface SetPolicy {
   policy: string;
+}
+
+/** The policy of a queue. */
+export interface QueuePolicy {
+  queue: string;
+  policy: string;
+  version: number;
 }
 
 /** Which policy is to run as a shadow. */
@@ -564,11 +564,11 @@ export interface QueueShadow {
   version: number;
 }
 
-/** The policy of a queue. */
-export interface QueuePolicy {
-  queue: string;
-  policy: string;
-  version: number;
+/** Whether the server takes no new tickets because it is about to stop. */
+export interface DrainState {
+  draining: boolean;
+  waiting: number;
+  seconds_left: number | null;
 }
 
 /** What a guest gets. */
@@ -671,16 +671,16 @@ export class Evenmatch extends Connection {
   beginDrain(query?: { limit?: number }): Promise<DrainState>;
   /** Take tickets again. */
   endDrain(): Promise<DrainState>;
+  /** Give a device a player's token, where the server takes guests. */
+  makeGuest(): Promise<GuestToken>;
+  /** Who did what when. */
+  getAudit(query?: { after?: number; most?: number }): Promise<AuditPage>;
   /** Prometheus metrics. */
   getMetrics(): Promise<string>;
   /** Does the process live. */
   getHealth(): Promise<Record<string, unknown>>;
   /** Does it take tickets. */
   getReadiness(): Promise<Record<string, unknown>>;
-  /** Give a device a player's token, where the server takes guests. */
-  makeGuest(): Promise<GuestToken>;
-  /** Who did what when. */
-  getAudit(query?: { after?: number; most?: number }): Promise<AuditPage>;
   /** Many tickets over one WebSocket; survives lost connections, misses and repeats nothing. */
   stream(
     tickets: Iterable<string>,

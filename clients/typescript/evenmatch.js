@@ -147,6 +147,14 @@ export class Evenmatch extends Connection {
     return this.request("DELETE", "/v1/drain");
   }
 
+  makeGuest() {
+    return this.request("POST", "/v1/guests", { mayRepeat: false });
+  }
+
+  getAudit(query = {}) {
+    return this.request("GET", "/v1/audit", { query });
+  }
+
   getMetrics() {
     return this.request("GET", "/metrics");
   }
@@ -157,13 +165,5 @@ export class Evenmatch extends Connection {
 
   getReadiness() {
     return this.request("GET", "/readyz");
-  }
-
-  makeGuest() {
-    return this.request("POST", "/v1/guests", { mayRepeat: false });
-  }
-
-  getAudit(query = {}) {
-    return this.request("GET", "/v1/audit", { query });
   }
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evenmatch.server.http.openapi.document import openapi_document
+from evenmatch.server.http.table import openapi_document
 
 FOLDER = Path(__file__).parent
 HEAD = "// Written by `make client-ts` from the server's OpenAPI document; change that instead."
