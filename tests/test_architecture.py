@@ -64,7 +64,7 @@ TABLE: dict[str, Row] = {
         "journals theory",
         "msgspec numpy scipy pyarrow jinja2 matplotlib",
     ),
-    "wire": row("model", "msgspec"),
+    "wire": row("model", "msgspec h11"),
     "client": row("wire", "msgspec websockets"),
     "server": row(
         "model criteria solvers policies engine explain config ratings rules journals forecast "

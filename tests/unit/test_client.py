@@ -215,8 +215,7 @@ def test_client_without_a_loop_says_the_same() -> None:
     ],
 )
 def test_host_header_says_an_address_as_the_url_does(url: str, host: str) -> None:
-    lines = Exchange(url).encoded(Request("GET", "/health")).decode().split("\r\n")
-    assert f"Host: {host}" in lines
+    assert Exchange(url).headers(Request("GET", "/health"))["Host"] == host
     is_here = "::1" in url or "127" in url
     assert AllowedHosts(()).admit(host.encode()) == is_here
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -20,54 +20,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evenmatch.errors import ConfigError, MatchmakingError, Paused
+from evenmatch.wire.http1 import Connection, Headers, HttpResponse
 from evenmatch.wire.tickets import Problem
-
-# One kept-alive HTTP/1.1 connection, and what its answers say.
-
-Headers = dict[bytes, bytes]
 
 RESUME_SECONDS = 1.0
 """How long a client waits before it tries again, unless the server says."""
 RESUME_MOST = 60.0
-
-
-class HttpResponse(msgspec.Struct, frozen=True):
-    """A whole response."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-
-class Connection:
-    """One kept-alive connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.is_used = False
-
-    async def head(self) -> tuple[int, Headers]:
-        """Return the status and the headers of the next response."""
-        raw = await self.reader.readuntil(b"\r\n\r\n")
-        first, *lines = raw[:-4].split(b"\r\n")
-        pairs = (line.partition(b":") for line in lines)
-        return int(first.split(b" ", 2)[1]), {k.strip().lower(): v.strip() for k, _, v in pairs}
-
-    async def body(self, headers: Headers) -> bytes:
-        """Return the body of a response."""
-        if headers.get(b"transfer-encoding", b"").lower() != b"chunked":
-            return await self.reader.readexactly(int(headers.get(b"content-length", b"0")))
-        return b"".join([chunk async for chunk in self.chunks()])
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the parts of a chunked body."""
-        while True:
-            size = int((await self.reader.readline()).split(b";")[0] or b"0", 16)
-            chunk = await self.reader.readexactly(size + 2)
-            if size == 0:
-                return
-            yield chunk[:-2]
 
 
 def retry_after(headers: Headers) -> float:
@@ -79,7 +37,6 @@ def retry_after(headers: Headers) -> float:
     return RESUME_SECONDS
 
 
-HEAD_MAX = 65_536
 PASSING = (429, 503)
 """Statuses of answers that may be other ones later."""
 HTTPS_PORT = 443
@@ -206,10 +163,7 @@ class Exchange:
     async def close(self) -> None:
         """Close all connections."""
         while self._idle:
-            connection = self._idle.pop()
-            connection.writer.close()
-            with suppress(OSError):
-                await connection.writer.wait_closed()
+            await self._idle.pop().closed()
 
     async def ask(self, request: Request, shape: type[ShapeT]) -> ShapeT:
         """Return the answer to a request, as this type.
@@ -242,36 +196,33 @@ class Exchange:
 
     async def once(self, request: Request) -> HttpResponse:
         """Return the answer to a request that is tried once."""
-        raw = self.encoded(request)
+        headers = self.headers(request)
         async with self._turn:
             try:
                 async with asyncio.timeout(self.timeout + request.wait):
-                    return await self._send(raw, request.may_repeat)
-            except (OSError, TimeoutError, asyncio.IncompleteReadError, ValueError) as error:
+                    return await self._send(request, headers)
+            except (OSError, TimeoutError, ValueError) as error:
                 reason = "it took too long" if isinstance(error, TimeoutError) else str(error)
                 raise ServerUnreachable(f"no answer from {self.url}: {reason}") from None
 
-    def encoded(self, request: Request, more: dict[str, str] | None = None) -> bytes:
-        """Return a request as it goes over a connection.
+    def headers(self, request: Request, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the headers of a request.
 
         Raises:
             ConfigError: A header would end its line and begin another one.
         """
-        lines = [
-            f"{request.method} {request.path} HTTP/1.1",
-            f"Host: {self._authority}:{self._port}",
-        ]
+        headers = {"Host": f"{self._authority}:{self._port}"}
         if request.body:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(request.body)}"]
-        elif request.method in ("POST", "PUT", "PATCH"):
-            lines.append("Content-Length: 0")
+            headers["Content-Type"] = "application/json"
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            headers["Content-Length"] = str(len(request.body))
         if request.key is not None:
-            lines.append(f"Idempotency-Key: {request.key}")
-        lines += [f"{name}: {value}" for name, value in {**self.credential, **(more or {})}.items()]
-        for line in lines:
+            headers["Idempotency-Key"] = request.key
+        headers |= {**self.credential, **(more or {})}
+        for line in (request.path, *headers.values()):
             if not line.isprintable():
                 raise ConfigError(f"a header is one line of printable text, got {line[:80]!r}")
-        return "\r\n".join(lines).encode() + b"\r\n\r\n" + request.body
+        return headers
 
     @property
     def credential(self) -> dict[str, str]:
@@ -280,43 +231,40 @@ class Exchange:
 
     async def connect(self) -> Connection:
         """Return a new connection."""
-        reader, writer = await asyncio.open_connection(
-            self._host, self._port, limit=HEAD_MAX, ssl=self.tls
-        )
-        return Connection(reader, writer)
+        return await Connection.open(self._host, self._port, self.tls)
 
-    async def _send(self, raw: bytes, may_repeat: bool) -> HttpResponse:
+    async def _send(self, request: Request, headers: Mapping[str, str]) -> HttpResponse:
         connection = await self._connection()
         was_used = connection.is_used
         try:
-            return await self._answer(connection, raw)
-        except (OSError, asyncio.IncompleteReadError):
+            return await self._answer(connection, request, headers)
+        except OSError:
             # A kept connection that was closed meanwhile says nothing about the server.
-            if not (was_used and may_repeat):
+            if not (was_used and request.may_repeat):
                 raise
-        return await self._answer(await self.connect(), raw)
+        return await self._answer(await self.connect(), request, headers)
 
-    async def _answer(self, connection: Connection, raw: bytes) -> HttpResponse:
+    async def _answer(
+        self, connection: Connection, request: Request, headers: Mapping[str, str]
+    ) -> HttpResponse:
         try:
-            connection.writer.write(raw)
-            status, headers = await connection.head()
-            body = await connection.body(headers)
+            connection.send(request.method, request.path, headers, request.body)
+            answer = await connection.response()
         except BaseException:
-            connection.writer.close()
+            connection.close()
             raise
-        if headers.get(b"connection", b"").lower() == b"close":
-            connection.writer.close()
-        else:
-            connection.is_used = True
+        if connection.is_free:
             self._idle.append(connection)
-        return HttpResponse(status, headers, body)
+        else:
+            connection.close()
+        return answer
 
     async def _connection(self) -> Connection:
         while self._idle:
             connection = self._idle.pop()
-            if not (connection.writer.is_closing() or connection.reader.at_eof()):
+            if connection.is_free:
                 return connection
-            connection.writer.close()
+            connection.close()
         return await self.connect()
 
 

@@ -11,14 +11,13 @@ import msgspec
 from evenmatch.client.exchange import (
     PASSING,
     RESUME_SECONDS,
-    Connection,
     Exchange,
-    HttpResponse,
     Request,
     ServerRefused,
     refused,
 )
 from evenmatch.errors import ConfigError
+from evenmatch.wire.http1 import Connection, HttpResponse
 from evenmatch.wire.live import StreamEvent, StreamProblem
 
 if TYPE_CHECKING:
@@ -48,14 +47,14 @@ async def events(exchange: Exchange, path: str) -> AsyncIterator[bytes]:
                     last, tried = seen, 0
                     yield data
             finally:
-                connection.writer.close()
+                connection.close()
         except _Ended:
             return
         except ServerRefused as refusal:
             if not refusal.is_passing:
                 raise
             asked = refusal.retry_after
-        except (OSError, asyncio.IncompleteReadError, ValueError):
+        except (OSError, ValueError):
             pass
         tried += 1
         await asyncio.sleep(_pause(exchange, tried, asked))
@@ -177,10 +176,10 @@ async def _stream(
     exchange: Exchange, connection: Connection, path: str, last: str
 ) -> AsyncIterator[tuple[str, bytes]]:
     more = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
-    connection.writer.write(exchange.encoded(Request("GET", path), more))
+    connection.send("GET", path, exchange.headers(Request("GET", path), more))
     status, headers = await connection.head()
     if status >= 400:
-        raise refused(HttpResponse(status, headers, await connection.body(headers)))
+        raise refused(HttpResponse(status, headers, await connection.body()))
     if status == 204:
         raise _Ended
     text = b""

@@ -13,10 +13,9 @@ import hmac
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -26,6 +25,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.scenario import Allocation
 from evenmatch.server.http.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
 from evenmatch.server.runtime.secret_files import read_secret
+from evenmatch.wire.http1 import Connection, HttpResponse
 from evenmatch.wire.matches import match_state
 
 SECRET_BYTES_MAX = 4_096
@@ -141,7 +141,7 @@ class Hook:
             }
         )
 
-    def _server(self, reply: Reply) -> dict[str, str]:
+    def _server(self, reply: HttpResponse) -> dict[str, str]:
         """Return the address of the game server that Agones gave."""
         try:
             if KUBERNETES in self.given.url:
@@ -178,7 +178,7 @@ def _told(match: Match, roster: Roster) -> bytes:
     return encode({"match": match_state(match), "tickets": tickets})
 
 
-def _place(reply: Reply) -> dict[str, str] | None:
+def _place(reply: HttpResponse) -> dict[str, str] | None:
     """Return the assignment in a webhook's answer; None if it brings none."""
     if not reply.body.strip():
         return None
@@ -223,19 +223,11 @@ def _secret_in(file: str | None, what: str) -> bytes:
 # or too much of it, is an error like a server that is down.
 
 ANSWER_BYTES_MAX = 65_536
-HEAD_BYTES_MAX = 32_768
 PORTS = {"http": 80, "https": 443}
 
 
 class Unreachable(Exception):
     """No usable answer came: the sentence says why, and names no secret."""
-
-
-class Reply(msgspec.Struct, frozen=True):
-    """An answer."""
-
-    status: int
-    body: bytes
 
 
 def tls_of(url: str) -> ssl.SSLContext | None:
@@ -253,7 +245,7 @@ async def post(
     headers: Mapping[str, str],
     seconds: float,
     tls: ssl.SSLContext | None = None,
-) -> Reply:
+) -> HttpResponse:
     """Send a body and return the answer.
 
     Args:
@@ -267,83 +259,26 @@ async def post(
         Unreachable: Nothing came in time, or nothing that can be used.
     """
     parts = urlsplit(url)
-    try:
-        async with asyncio.timeout(seconds):
-            return await _exchange(parts, _request(url, body, headers), tls)
-    except TimeoutError:
-        raise Unreachable(f"no answer within {seconds:g} s") from None
-    except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
-        # What is raised here may quote what the other side sent; its kind says enough.
-        raise Unreachable(f"no usable answer ({type(error).__name__})") from None
-
-
-async def _exchange(where: SplitResult, request: bytes, tls: ssl.SSLContext | None) -> Reply:
-    reader, writer = await asyncio.open_connection(
-        where.hostname, where.port or PORTS[where.scheme], ssl=tls, limit=HEAD_BYTES_MAX
-    )
-    try:
-        writer.write(request)
-        await writer.drain()
-        return await _reply(reader)
-    finally:
-        writer.close()
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(1.0):
-                await writer.wait_closed()
-
-
-def _request(url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
-    parts = urlsplit(url)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    host = parts.netloc.rpartition("@")[2]
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     given = {
-        "host": host,
+        "host": parts.netloc.rpartition("@")[2],
         "content-type": "application/json",
         "content-length": str(len(body)),
         "accept": "application/json",
         "connection": "close",
         **headers,
     }
-    lines = [f"POST {path} HTTP/1.1", *(f"{key}: {value}" for key, value in given.items())]
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
-
-
-async def _reply(reader: asyncio.StreamReader) -> Reply:
-    raw = await reader.readuntil(b"\r\n\r\n")
-    first, *lines = raw[:-4].split(b"\r\n")
-    words = first.split(b" ", 2)
-    if not words[0].startswith(b"HTTP/1.") or len(words) < 2:
-        raise ValueError("the answer is not HTTP")
-    pairs = (line.partition(b":") for line in lines)
-    headers = {key.strip().lower(): value.strip() for key, _, value in pairs}
-    if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
-        return Reply(int(words[1]), await _chunked(reader))
-    length = headers.get(b"content-length")
-    if length is None:
-        body = await reader.read(ANSWER_BYTES_MAX + 1)
-        while (more := await reader.read(ANSWER_BYTES_MAX)) and len(body) <= ANSWER_BYTES_MAX:
-            body += more
-        return Reply(int(words[1]), _bounded(body))
-    _check_size(int(length))
-    return Reply(int(words[1]), await reader.readexactly(int(length)))
-
-
-async def _chunked(reader: asyncio.StreamReader) -> bytes:
-    body = b""
-    while True:
-        size = int((await reader.readline()).split(b";")[0], 16)
-        _check_size(len(body) + size)
-        chunk = await reader.readexactly(size + 2)
-        if size == 0:
-            return body
-        body += chunk[:-2]
-
-
-def _check_size(size: int) -> None:
-    if not 0 <= size <= ANSWER_BYTES_MAX:
-        raise ValueError("the answer is too large")
-
-
-def _bounded(body: bytes) -> bytes:
-    _check_size(len(body))
-    return body
+    port = parts.port or PORTS[parts.scheme]
+    try:
+        async with asyncio.timeout(seconds):
+            connection = await Connection.open(parts.hostname or "", port, tls)
+            try:
+                connection.send("POST", target, given, body)
+                return await connection.response(ANSWER_BYTES_MAX)
+            finally:
+                await connection.closed()
+    except TimeoutError:
+        raise Unreachable(f"no answer within {seconds:g} s") from None
+    except (OSError, ValueError) as error:
+        # What is raised here may quote what the other side sent; its kind says enough.
+        raise Unreachable(f"no usable answer ({type(error).__name__})") from None
