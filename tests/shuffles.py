@@ -30,7 +30,6 @@ class Shuffles(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     jobs = True
-    fills = False
 
     every: float = 4.0
     parts: int = 3

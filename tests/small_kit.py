@@ -1,6 +1,6 @@
 """The policy kit without crowds, which take four fifths of its time."""
 
-from evenmatch.policies.base import has_jobs
+from evenmatch.policies.hooks import has_jobs
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.memory_promises import MEMORY_PROMISES
 from evenmatch.testing.play import Case

@@ -129,6 +129,29 @@ class MissesSomebody(Pairs):
         return {"known": [ticket.id for ticket in self.pool]}
 
 
+class StartsWithTheLeft(Pairs):
+    """Says when it starts with everybody who ever came."""
+
+    def __init__(self, queue: Queue, memory: Memory) -> None:
+        super().__init__(queue, memory)
+        self.ever: list[str] = []
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        super().enter(entry, now)
+        self.ever.append(entry.id)
+
+    def starts(self) -> dict[str, float]:
+        return dict.fromkeys(self.ever, math.inf)
+
+
+class StartsByAsking(Pairs):
+    """Lets go of whom it is asked about."""
+
+    def starts(self) -> dict[str, float]:
+        self.pool = self.pool[1:]
+        return {}
+
+
 class MatchesLeft(Pairs):
     """Does not hear of it when somebody leaves."""
 
@@ -517,6 +540,9 @@ RESTORE = "a matcher restored half-way gives the same rest: "
 OLD = "with a memory older or newer than the pool, a matcher goes on and forgets nobody: "
 PACE = "with a memory older or newer than the pool, a matcher comes back to its pace: "
 AHEAD = "wake_at lies ahead: "
+HOOKS = (
+    "what it says beside its decisions is of the kind that is documented, and changes no match: "
+)
 TWICE = "a second decide at the same instant is empty and says the same wake_at: "
 EQUAL = "equal calls and seed give equal results: "
 
@@ -546,6 +572,8 @@ JOB_FAULTS: list[tuple[type[ShufflesMatcher], str, str]] = [
 
 FAULTS: list[tuple[type[Pairs] | type[Rounds], str, str]] = [
     (ForgetsTimer, TIMER, r"asked at \d.* s it matched t\d\d\+t\d\d, though its wake_at was inf$"),
+    (StartsWithTheLeft, HOOKS, r"starts\(\) at \d.* names 't\d\d', which does not wait$"),
+    (StartsByAsking, HOOKS, r"asking its hooks after each decision turned .* into .*$"),
     (MatchesLeft, LEFT, r"the match t\d\d\+t\d\d at \d.* s has t\d\d, which has left$"),
     (UsesTwice, LEGAL, r"the match t\d\d\+t\d\d at \d.* s uses t\d\d twice$"),
     (DependsOnCalls, EXTRA, r"an extra call of decide turned .* into .*$"),
@@ -639,6 +667,23 @@ def test_policy_that_does_more_than_it_declares_is_found(kind: type[Pairs], deta
     start = rf"{BOUND}: policy Bounded on queue rated, seed 1: "
     with pytest.raises(AssertionError, match="^" + start + detail):
         check_policy(Bounded(kind), queue=RATED, seeds=[1])
+
+
+@pytest.mark.parametrize(
+    ("hook", "value", "detail"),
+    [
+        ("held_back", 3, r"held_back is 3, not of type str$"),
+        ("serves_overdue", "yes", r"serves_overdue is 'yes', not of type bool$"),
+        ("horizon", -1.0, r"horizon is -1.0, not seconds >= 0$"),
+        ("is_wide", lambda first, second: None, r"is_wide said None, not True or False$"),
+        ("is_wide", lambda first, second: first["mean"], r"is_wide\(.*\) raised TypeError: "),
+    ],
+)
+def test_policy_whose_hook_is_of_another_kind_is_found(hook: str, value: Any, detail: str) -> None:
+    made = Bounded(Counts)
+    kind = type("Odd", (Bounded,), {hook: staticmethod(value) if callable(value) else value})
+    with pytest.raises(AssertionError, match=f"^{HOOKS}.*{detail}"):
+        check_policy(kind(made.kind), queue=RATED, seeds=[1])
 
 
 def test_policy_that_declares_nothing_is_reported_as_not_checked() -> None:

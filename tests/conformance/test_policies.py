@@ -19,8 +19,9 @@ import evenmatch.testing
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Policy, evaluations_allowed, policy
+from evenmatch.policies.base import Policy, policy
 from evenmatch.policies.greedy import Greedy
+from evenmatch.policies.hooks import evaluations_allowed
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import check_policy, rule
 from evenmatch.testing.play import Case

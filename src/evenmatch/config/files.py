@@ -28,7 +28,7 @@ from evenmatch.criteria.validation.values import Bounds
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Answers, OutcomeModel, Scenario, ServerSettings, Tenant
-from evenmatch.policies.base import rules_of
+from evenmatch.policies.hooks import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.tables import numbers_in
 

@@ -15,7 +15,7 @@ from evenmatch.explain.words import count, seconds
 from evenmatch.model.explanation import Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Policy
+from evenmatch.policies.hooks import is_in_rounds, said, serves_after
 
 
 class QueueSnapshot(msgspec.Struct, frozen=True):
@@ -110,29 +110,16 @@ def scene_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
         dict(pool.held),
         now,
         pool.wake_at,
-        str(getattr(pool.policy, "held_back", "")),
-        _is_in_rounds(pool.policy),
+        str(said(pool.policy, "held_back")),
+        is_in_rounds(pool.policy),
         queue in engine.tables.paused,
         pool.slot.running is not None,
         None if pool.fault is None else str(pool.fault),
         frozenset(pool.delayed),
         pool.starts(),
-        _serves_after(pool.policy, pool.queue),
+        serves_after(pool.policy, pool.queue),
         frozenset([each for each in pool.tickets if len(waiting[each].queues) > 1]),
     )
-
-
-def _serves_after(chosen: Policy, queue: Queue) -> float:
-    """Return the wait after which a policy matches a ticket if the rules allow it; inf if none."""
-    if not getattr(chosen, "serves_overdue", False):
-        return math.inf
-    own = getattr(chosen, "wait_max", None)
-    return min([each for each in (own, queue.wait_max) if each is not None], default=math.inf)
-
-
-def _is_in_rounds(chosen: Policy) -> bool:
-    """Return whether a policy makes matches at certain instants only."""
-    return bool(getattr(chosen, "in_rounds", False)) or getattr(chosen, "every", None) is not None
 
 
 # What is said of a ticket that is proposed, or waits no longer.

@@ -55,7 +55,6 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "adaptive_brackets looks within a bracket for now"
-    fills = False
     evaluations_max = (8, 8, 4, 1)
 
     width: float = 500.0

@@ -57,7 +57,6 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "adaptive_sides keeps seats for those who insist on a side"
-    fills = False
     evaluations_max = (EVALUATIONS_MAX, 2)
     """That of `greedy`, and all who wait where a side is closed or opened."""
 

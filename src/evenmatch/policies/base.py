@@ -41,7 +41,7 @@ import msgspec
 from evenmatch.criteria.validation.values import ROUNDS
 from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.clock import RoundClock
 
@@ -158,15 +158,7 @@ class NoJobs:
 class Policy(Protocol):
     """Frozen parameters plus the algorithm that decides matches.
 
-    A policy may also define `rules(queue) -> tuple[Rule, ...]`: hard rules that its parameters
-    stand for, which the engine then holds every match of the queue to. `fills = False` says that
-    its matchers do not fill open matches, `jobs = True` that they ask for jobs. For explanations
-    `held_back = "..."` says in a clause why it may leave a legal match unmade,
-    `in_rounds = True`, or an `every` that is not None, that it makes matches only at the instants
-    of its `wake_at`, and `serves_overdue = True` that who has waited for the queue's `wait_max`, or
-    a shorter one of its own, gets the best match there is at once. A matcher may say by
-    `starts() -> dict[str, float]` when it means to start a match with each ticket, and be told by
-    `confirmed(seconds, now)` how long the players of a match had to be asked before it was made.
+    What it may say beside is `policies.hooks.PolicyHooks`, its matchers `MatcherHooks`.
     """
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
@@ -176,42 +168,6 @@ class Policy(Protocol):
             ConfigError: The policy cannot work on this queue.
         """
         ...
-
-
-def rules_of(chosen: Policy, queue: Queue) -> tuple[Rule, ...]:
-    """Return the hard rules that the policy's parameters stand for on this queue."""
-    own = getattr(chosen, "rules", None)
-    return tuple(own(queue)) if callable(own) else ()
-
-
-EvaluationsMax = int | tuple[int, ...]
-"""What a policy declares: a number, or coefficients of powers of the number that wait."""
-
-
-def evaluations_allowed(chosen: Policy, waiting: int) -> int | None:
-    """Return the most evaluations of one call of the policy's matcher; None if it says nothing.
-
-    Args:
-        chosen: Declares `evaluations_max`.
-        waiting: Tickets that wait, those that enter or leave with the call included.
-
-    >>> class Pairs:
-    ...     evaluations_max = (10, 2)
-    >>> evaluations_allowed(Pairs(), 500)
-    1010
-    """
-    declared: EvaluationsMax | None = getattr(chosen, "evaluations_max", None)
-    if declared is None:
-        return None
-    most, power = 0, 1
-    for each in (declared,) if isinstance(declared, int) else declared:
-        most, power = most + each * power, power * waiting
-    return most
-
-
-def has_jobs(chosen: Policy) -> bool:
-    """Return whether the policy's matchers ask for jobs."""
-    return getattr(chosen, "jobs", False) is True
 
 
 Pool = Sequence[Ticket]
@@ -228,7 +184,6 @@ class FunctionPolicy(msgspec.Struct, frozen=True):
     function: MatchFunction
     every: float | None = None
     parameters: dict[str, Any] = {}
-    fills: bool = False
 
     def __call__(self, **parameters: Any) -> FunctionPolicy:
         """Return the same policy with other parameters, as a SPEC does.

@@ -60,7 +60,6 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     in_rounds = True
-    fills = False
     evaluations_max = (0, 2, 1)
 
     every: float = 120.0

@@ -82,7 +82,6 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "first_come serves others first"
-    fills = False
     evaluations_max = (4 * SETS_MAX, 2 * SETS_MAX)
     """Each newcomer, and each match, is a look at all sets of kinds that fill one."""
 

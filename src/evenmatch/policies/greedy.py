@@ -59,8 +59,6 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         newcomers take all of that, one such search in `turns.PATIENCE` is made all the same.
     """
 
-    fills = False
-
     evaluations_max: int = EVALUATIONS_MAX
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:

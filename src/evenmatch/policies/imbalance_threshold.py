@@ -55,7 +55,6 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "imbalance_threshold waits for more even teams"
-    fills = False
     evaluations_max = (8, 65_536, 2)
     """A newcomer is tried with at most `even_sets.ROWS_MAX` divisions of those who wait."""
 

@@ -70,7 +70,6 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "lookahead has planned a better match with somebody who is announced"
-    fills = False
     evaluations_max = (256, 2, 1, 1)
     """Who is announced counts as waiting; a plan as if each ticket were compared in each round."""
 

@@ -41,7 +41,6 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "patient waits until teams can be exactly even"
-    fills = False
     evaluations_max = (8, 65_536, 2)
     """A newcomer is tried with at most `even_sets.ROWS_MAX` divisions of those who wait."""
 

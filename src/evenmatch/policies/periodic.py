@@ -58,7 +58,6 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "periodic collects more players before it cuts them into matches"
-    fills = False
     evaluations_max = (8, 4)
 
     rounds_of: int = 4

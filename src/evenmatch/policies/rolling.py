@@ -80,7 +80,6 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "rolling waits on purpose: a newcomer may make the matches of all who wait better"
     serves_overdue = True
-    fills = False
     jobs = True
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 

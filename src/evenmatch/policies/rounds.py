@@ -16,6 +16,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
+from evenmatch.policies.hooks import Promise
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
 from evenmatch.policies.shared.clock import RoundClock, is_due
 from evenmatch.policies.shared.rated import check_number
@@ -36,18 +37,6 @@ SOON = 0.25
 """Share of `wait_max` after which a player is seated before others in a round."""
 AGAIN = 0.1
 """Share of `wait_max` after which a round is tried again for players whom the last did not seat."""
-
-
-class Promise(msgspec.Struct, frozen=True):
-    """When a ticket's next round begins, engine time.
-
-    Args:
-        latest: It begins then at the latest.
-        expected: The best guess; equal to `latest` where moments are fixed.
-    """
-
-    latest: float
-    expected: float
 
 
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +75,6 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     in_rounds = True
-    fills = False
     jobs = True
     # A round is about everybody: who takes part is listed when it begins.
     evaluations_max = (STARTS_MAX, 1)

@@ -51,7 +51,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     in_rounds = True
-    fills = False
     evaluations_max = (0, NEAREST_MAX + 1)
 
     every: float = 1.0

@@ -65,7 +65,6 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "threshold waits until a match is good enough for how long its players wait"
     serves_overdue = True
-    fills = False
     jobs = True
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 

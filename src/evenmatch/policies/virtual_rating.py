@@ -57,7 +57,6 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "virtual_rating waits until a rating has sunk to somebody else's"
-    fills = False
     evaluations_max = (8, 8, 4, 1)
 
     rate: float = 2.0

@@ -70,7 +70,6 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "weighted draws among opponents at its own pace"
-    fills = False
     evaluations_max = (8, 8, 4, 1)
 
     sigma: float = 200.0

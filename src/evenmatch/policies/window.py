@@ -67,7 +67,6 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         with `pick=nearest` looks at all pairs that are free.
     """
 
-    fills = False
     evaluations_max = (8, 8, 4, 1)
 
     attribute: str = "rating"

@@ -20,7 +20,8 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.engine.matching.jobs import JobSlot, Plan, RunningJob
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Grouping, JobResult, Policy, has_jobs, rules_of
+from evenmatch.policies.base import Decision, Grouping, JobResult, Policy
+from evenmatch.policies.hooks import has_jobs, rules_of
 from evenmatch.testing.scripts import Script, Step, draw_script
 
 WAKES_MAX = 50_000

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import FunctionPolicy, Policy, evaluations_allowed, has_jobs
+from evenmatch.policies.base import FunctionPolicy, Policy
+from evenmatch.policies.hooks import evaluations_allowed, has_jobs
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.memory_promises import MEMORY_PROMISES, check_pace

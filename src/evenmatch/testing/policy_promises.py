@@ -14,7 +14,8 @@ import msgspec
 
 from evenmatch.criteria.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
-from evenmatch.policies.base import Decision, Memory, evaluations_allowed
+from evenmatch.policies.base import Decision, Memory
+from evenmatch.policies.hooks import evaluations_allowed, said
 from evenmatch.testing.play import LEFT, LEGAL, Case, DecidedMatch, Play, PromiseGuard
 from evenmatch.testing.scripts import Script, draw_crowds
 
@@ -72,6 +73,46 @@ def _is_deterministic(case: Case) -> None:
     for one, other in zip(first.said, second.said, strict=True):
         if one != other:
             case.broken(EQUAL, f"{_called(one)}, and the next time {_called(other)}")
+
+
+HOOKS = "what it says beside its decisions is of the kind that is documented, and changes no match"
+
+
+@_promise(HOOKS)
+def _says_what_is_documented(case: Case) -> None:
+    policy = case.policy
+    for hook, kind in (("held_back", str), ("in_rounds", bool), ("serves_overdue", bool)):
+        if not isinstance(value := said(policy, hook), kind):
+            case.broken(HOOKS, f"{hook} is {value!r:.80}, not of type {kind.__name__}")
+    horizon = said(policy, "horizon")
+    if not (isinstance(horizon, int | float) and horizon >= 0.0):
+        case.broken(HOOKS, f"horizon is {horizon!r:.80}, not seconds >= 0")
+    with PromiseGuard(case, HOOKS, "is_wide(1500.0, 1700.0)"):
+        if not isinstance(value := said(policy, "is_wide")(1500.0, 1700.0), bool):
+            case.broken(HOOKS, f"is_wide said {value!r:.80}, not True or False")
+    case.expect_same(HOOKS, _Asked(case).run(), "asking its hooks after each decision")
+
+
+class _Asked(Play):
+    """Somebody asks after each decision when matches will start, and when rounds begin."""
+
+    promise = HOOKS
+
+    def decided(self, now: float, fired: bool, decision: Decision) -> None:
+        with PromiseGuard(self.case, HOOKS, f"starts() at {now}"):
+            starts = dict(said(self.matcher, "starts")())
+        for ticket_id, at in starts.items():
+            if ticket_id not in self.waiting:
+                self.case.broken(
+                    HOOKS, f"starts() at {now} names {ticket_id!r}, which does not wait"
+                )
+            if not isinstance(at, int | float) or math.isnan(at):
+                self.case.broken(HOOKS, f"starts() at {now} says {at!r:.80}, not an instant")
+        for ticket_id in self.waiting:
+            with PromiseGuard(self.case, HOOKS, f"promise({ticket_id!r}, {now})"):
+                promise = said(self.matcher, "promise")(ticket_id, now)
+            if promise is not None and not now <= promise.expected <= promise.latest:
+                self.case.broken(HOOKS, f"at {now} it promised {ticket_id} the round {promise}")
 
 
 TWICE = "a second decide at the same instant is empty and says the same wake_at"

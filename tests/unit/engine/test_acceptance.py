@@ -140,7 +140,7 @@ class TestProposal:
     def test_policy_is_told_how_long_the_players_of_a_match_were_asked(self) -> None:
         house = House()
         told: list[tuple[float, float]] = []
-        house.engine.pools["main"]._confirmed = lambda *given: told.append(given)
+        house.engine.pools["main"].matcher.confirmed = lambda *given: told.append(given)
         house.enter(1.0, "a", "b")
         house.accept(3.0, 1)
         assert told == []
@@ -151,7 +151,7 @@ class TestProposal:
     def test_policy_is_told_of_the_time_that_a_repair_took_too(self) -> None:
         house = House()
         told: list[tuple[float, float]] = []
-        house.engine.pools["main"]._confirmed = lambda *given: told.append(given)
+        house.engine.pools["main"].matcher.confirmed = lambda *given: told.append(given)
         house.enter(1.0, "a", "b")
         house.accept(3.0, 1)
         house.decline(4.0, 2)
@@ -167,7 +167,7 @@ class TestProposal:
         def refuse(seconds: float, now: float) -> None:
             raise ValueError(f"{seconds} s at {now}")
 
-        house.engine.pools["main"]._confirmed = refuse
+        house.engine.pools["main"].matcher.confirmed = refuse
         house.enter(1.0, "a", "b")
         (made,) = only(house.accept(5.0, 1, 2), Matched)
 

@@ -9,7 +9,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.adaptive_brackets import AdaptiveBrackets
-from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
+from evenmatch.policies.base import NOTHING, Decision, Matcher
+from evenmatch.policies.hooks import rules_of
 from evenmatch.testing import queue, rule, ticket
 
 

@@ -10,8 +10,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import NOTHING, Decision, rules_of
+from evenmatch.policies.base import NOTHING, Decision
 from evenmatch.policies.closest_random import ClosestRandom, ClosestRandomMatcher, drawn_place
+from evenmatch.policies.hooks import rules_of
 from evenmatch.testing import queue, rule, ticket
 
 

@@ -12,7 +12,8 @@ from evenmatch.criteria.values import number
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.adaptive_brackets import AdaptiveBrackets, BracketTree
-from evenmatch.policies.base import Policy, rules_of
+from evenmatch.policies.base import Policy
+from evenmatch.policies.hooks import rules_of
 from evenmatch.policies.virtual_rating import VirtualRating
 from evenmatch.policies.weighted import Weighted
 from evenmatch.testing import queue, rule, ticket

@@ -10,7 +10,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies import virtual_rating
-from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
+from evenmatch.policies.base import NOTHING, Decision, Matcher
+from evenmatch.policies.hooks import rules_of
 from evenmatch.policies.virtual_rating import VirtualRating
 from evenmatch.testing import queue, rule, ticket
 

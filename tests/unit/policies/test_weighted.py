@@ -12,7 +12,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import Player, Rating, Ticket
-from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
+from evenmatch.policies.base import NOTHING, Decision, Matcher
+from evenmatch.policies.hooks import rules_of
 from evenmatch.policies.weighted import Weighted, drawn
 from evenmatch.testing import queue, rule, ticket
 

@@ -10,7 +10,8 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Format, Queue, Rule, Sample
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
+from evenmatch.policies.base import NOTHING, Decision, Matcher
+from evenmatch.policies.hooks import rules_of
 from evenmatch.policies.window import Window
 from evenmatch.testing import queue, rule, ticket
 

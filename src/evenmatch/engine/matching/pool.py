@@ -28,9 +28,8 @@ from evenmatch.policies.base import (
     JobResult,
     Memory,
     Policy,
-    has_jobs,
-    rules_of,
 )
+from evenmatch.policies.hooks import has_jobs, listens, rules_of, said
 
 
 class Pool:
@@ -57,10 +56,9 @@ class Pool:
         self.columns = WaitingColumns(self.objective, self.pairs, self.least)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
-        self._announce = getattr(self.matcher, "announce", None)
-        self._confirmed = getattr(self.matcher, "confirmed", None)
+        self._hears_arrivals = listens(self.matcher, "announce")
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
-        self.horizon = 0.0 if self._announce is None else float(getattr(chosen, "horizon", 0.0))
+        self.horizon = float(said(chosen, "horizon")) if self._hears_arrivals else 0.0
         self.slot = JobSlot(has_jobs(chosen))
         self.tickets: dict[str, Ticket] = {}
         # Tickets that wait here but are kept from the matcher, and until when.
@@ -143,18 +141,18 @@ class Pool:
 
         A ticket that the queue would refuse is not announced.
         """
-        if self.fault is None and self._announce is not None and fits(ticket, self.objective):
+        if self._hears_arrivals and self.fault is None and fits(ticket, self.objective):
             try:
-                self._announce(ticket, now)
+                said(self.matcher, "announce")(ticket, now)
                 self.wake_at = now
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("announce", error)
 
     def confirmed(self, seconds: float, now: float) -> None:
         """Tell the matcher that a match is made so long after it was proposed first."""
-        if self.fault is None and self._confirmed is not None:
+        if self.fault is None:
             try:
-                self._confirmed(seconds, now)
+                said(self.matcher, "confirmed")(seconds, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("confirmed", error)
 
@@ -208,11 +206,10 @@ class Pool:
         Nothing of one that failed, does not say, or fails in saying it: that is no reason to stop
         its matches.
         """
-        starts = getattr(self.matcher, "starts", None)
-        if not callable(starts) or self.fault is not None:
+        if self.fault is not None:
             return {}
         try:
-            return dict(starts())
+            return dict(said(self.matcher, "starts")())
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return {}
 
@@ -224,8 +221,7 @@ class Pool:
         if self.fault is not None:
             return None
         try:
-            promise = getattr(self.matcher, "promise", None)
-            return promise(ticket_id, now) if callable(promise) else None
+            return said(self.matcher, "promise")(ticket_id, now)
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return None
 
@@ -237,8 +233,7 @@ class Pool:
         if not all(isinstance(each, float | int) for each in ratings):
             return False
         try:
-            says = getattr(self.policy, "is_wide", None)
-            return says is not None and bool(says(*ratings))
+            return bool(said(self.policy, "is_wide")(*ratings))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
             self._fail("is_wide", error)
             return False

@@ -156,7 +156,6 @@ def check_without_rules(queue: Queue, policy: str) -> None:
 class SteppedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """A policy whose steps are compiled: it says which, and turns its parameters into numbers."""
 
-    fills = False
     evaluations_max = (256, 2, 1)
     """Steps are compiled and not counted one by one: each ticket counts as if it looked at all."""
     name: ClassVar[str]

@@ -24,7 +24,8 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Scenario
 from evenmatch.model.ticket import Player, Ticket, Value
-from evenmatch.policies.base import Policy, rules_of
+from evenmatch.policies.base import Policy
+from evenmatch.policies.hooks import rules_of
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.times import instants
 from evenmatch.simulation.compiled.compilable import SIDE, Ordered, why_no_parties

@@ -1,0 +1,156 @@
+"""What a policy and its matcher may say beyond what they must: one list, with what silence means.
+
+A policy may be anybody's code, so the engine asks through `said`, and guards every call as it
+guards `decide`. `check_policy` proves that answers are of these kinds and that asking changes no
+match.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from evenmatch.model.queue import Queue, Rule
+    from evenmatch.model.ticket import Ticket
+
+EvaluationsMax = int | tuple[int, ...]
+"""What a policy declares: a number, or coefficients of powers of the number that wait."""
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """When a ticket's next round begins.
+
+    Args:
+        latest: At the latest, in engine time.
+        expected: Sooner, where players still missing are expected; equal where that is exact.
+    """
+
+    latest: float
+    expected: float
+
+
+class PolicyHooks(Protocol):
+    """What a policy may say of itself.
+
+    Args:
+        jobs: Its matchers ask for jobs.
+        evaluations_max: The most evaluations that one call of a matcher makes.
+        horizon: Seconds ahead that its matchers want to be told of arrivals.
+        held_back: A clause that says why it may leave a legal match unmade.
+        in_rounds: It makes matches only at the instants of its `wake_at`; a policy with an `every`
+            that is not None does so in any case.
+        serves_overdue: Who has waited for the queue's `wait_max`, or for a shorter one of its own,
+            gets the best match there is at once.
+    """
+
+    jobs: bool = False
+    evaluations_max: EvaluationsMax | None = None
+    horizon: float = 0.0
+    held_back: str = ""
+    in_rounds: bool = False
+    serves_overdue: bool = False
+
+    def rules(self, queue: Queue) -> tuple[Rule, ...]:
+        """Return hard rules that its parameters stand for; the engine holds every match to them."""
+        del queue
+        return ()
+
+    def is_wide(self, first: float, second: float) -> bool:
+        """Return whether a duel of these ratings is one that is rated as `wide`."""
+        del first, second
+        return False
+
+
+class MatcherHooks(Protocol):
+    """What a matcher may be told, or say, beside its decisions."""
+
+    def announce(self, ticket: Ticket, now: float) -> None:
+        """Hear of a ticket that is said to come; see `horizon`."""
+
+    def confirmed(self, seconds: float, now: float) -> None:
+        """Hear that a match is made, so long after its players were asked first."""
+
+    def starts(self) -> Mapping[str, float]:
+        """Return when it means to start a match with each ticket, in engine time."""
+        return {}
+
+    def promise(self, ticket_id: str, now: float) -> Promise | None:
+        """Return when a ticket's next round begins; None where there are none."""
+        del ticket_id, now
+        return None
+
+
+POLICY_HOOKS = ("jobs", "evaluations_max", "horizon", "held_back", "in_rounds", "serves_overdue",
+                "rules", "is_wide")  # fmt: skip
+MATCHER_HOOKS = ("announce", "confirmed", "starts", "promise")
+
+
+def said(by: object, hook: str) -> Any:
+    """Return what a policy or a matcher says by a hook: a value, or the method to call.
+
+    Args:
+        by: The policy or the matcher.
+        hook: One of `POLICY_HOOKS` or `MATCHER_HOOKS`; without it, silence is as written there.
+
+    >>> said(object(), "jobs"), said(object(), "starts")()
+    (False, {})
+    """
+    own = getattr(by, hook, None)
+    if own is not None:
+        return own
+    default = getattr(PolicyHooks if hook in POLICY_HOOKS else MatcherHooks, hook)
+    return partial(default, by) if callable(default) else default
+
+
+def listens(matcher: object, hook: str) -> bool:
+    """Return whether a matcher has a hook of its own."""
+    return callable(getattr(matcher, hook, None))
+
+
+def rules_of(chosen: object, queue: Queue) -> tuple[Rule, ...]:
+    """Return the hard rules that a policy's parameters stand for on this queue."""
+    return tuple(said(chosen, "rules")(queue))
+
+
+def has_jobs(chosen: object) -> bool:
+    """Return whether a policy's matchers ask for jobs."""
+    return said(chosen, "jobs") is True
+
+
+def is_in_rounds(chosen: object) -> bool:
+    """Return whether a policy makes matches at certain instants only."""
+    return bool(said(chosen, "in_rounds")) or getattr(chosen, "every", None) is not None
+
+
+def serves_after(chosen: object, queue: Queue) -> float:
+    """Return the wait after which a policy matches a ticket if the rules allow it; inf if none."""
+    if not said(chosen, "serves_overdue"):
+        return math.inf
+    own = getattr(chosen, "wait_max", None)
+    return min([each for each in (own, queue.wait_max) if each is not None], default=math.inf)
+
+
+def evaluations_allowed(chosen: object, waiting: int) -> int | None:
+    """Return the most evaluations of one call of a policy's matcher; None if it says nothing.
+
+    Args:
+        chosen: Declares `evaluations_max`.
+        waiting: Tickets that wait, those that enter or leave with the call included.
+
+    >>> class Pairs:
+    ...     evaluations_max = (10, 2)
+    >>> evaluations_allowed(Pairs(), 500)
+    1010
+    """
+    declared: EvaluationsMax | None = said(chosen, "evaluations_max")
+    if declared is None:
+        return None
+    most, power = 0, 1
+    for each in (declared,) if isinstance(declared, int) else declared:
+        most, power = most + each * power, power * waiting
+    return most
