@@ -11,8 +11,9 @@ import inspect
 import json
 import os
 import re
-import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from itertools import starmap
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +23,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import errors, testing
+from evenmatch.cli.main import main as run_command
 from evenmatch.client import client
 from evenmatch.config import shapes
 from evenmatch.model import queue as accept_model
@@ -403,17 +405,13 @@ class _Spoken:
 
 
 def _help(arguments: list[str]) -> str:
-    environment = {**os.environ, "COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"}
-    done = subprocess.run(
-        [sys.executable, "-m", "evenmatch.cli.main", *arguments, "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
-    if done.returncode:
-        raise SystemExit(f"evenmatch {' '.join(arguments)} --help failed: {done.stderr}")
-    text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    # In this process: starting one for each command would take most of the time of all pages.
+    os.environ.update(COLUMNS="90", NO_COLOR="1", TERM="dumb")
+    with redirect_stdout(StringIO()) as out:
+        code = run_command([*arguments, "--help"])
+    if code:
+        raise SystemExit(f"evenmatch {' '.join(arguments)} --help failed")
+    text = "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
     return f"```text\n{text}\n```"
 
 
