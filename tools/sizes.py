@@ -112,7 +112,7 @@ def sizes_of(checkout: Path) -> Sizes:
     return Sizes(
         wheel=size_of(wheel),
         apart={name: size_of(sources) for name, sources in apart.items()},
-        circles=circles(imports(wheel, _public_modules(checkout))),
+        circles=circles(imports(wheel, public_modules(checkout))),
         public_names={name: where for name, where in names.items() if name in offered},
         names=names,
         kinds=naming(_kinds(checkout), [*wheel, *apart["papers"], *apart["tools"]]),
@@ -289,7 +289,7 @@ def _kinds(checkout: Path) -> dict[str, str]:
     raise SystemExit(f"sizes: {KINDS} has no table KINDS")
 
 
-def _public_modules(checkout: Path) -> dict[str, str]:
+def public_modules(checkout: Path) -> dict[str, str]:
     """Return the names that the package itself offers, and the modules that define them."""
     found = {}
     for node in ast.walk(ast.parse((checkout / PUBLIC[0]).read_text(encoding="utf-8"))):
