@@ -14,7 +14,7 @@ LONG = pytest.StashKey[int]()
 
 # A busy machine is no fault of the code: no example has a deadline, and none is too slow.
 settings.register_profile(
-    "short", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+    "short", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("long", parent=settings.get_profile("short"), max_examples=200)
 settings.load_profile("long" if IS_LONG else "short")

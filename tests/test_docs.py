@@ -19,6 +19,7 @@ from evenmatch.config import shapes
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.server.http.operation import WEBSOCKET
 from evenmatch.server.http.table import OPERATIONS
+from tests.extent import extent, more
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -237,12 +238,13 @@ def test_tutorial_shows_the_file_that_the_bots_come_with() -> None:
     assert f"<!-- file: hero.toml -->\n\n```toml\n{config}```\n" in page
 
 
+PLAYERS = extent(150, 400)
 GAMES = {
-    "Duel": ("teams = 2", 400),
-    "Ranked 5v5": ("teams = 2\nplayers = 5\nroles = {tank = 1, damage = 2, support = 2}", 400),
-    "Battle royale": ("teams = 20", 400),
-    "Co-op": ("teams = 1\nplayers = 4", 400),
-    "Party game": ("teams = 6", 400),
+    "Duel": ("teams = 2", PLAYERS),
+    "Ranked 5v5": ("teams = 2\nplayers = 5\nroles = {tank = 1, damage = 2, support = 2}", PLAYERS),
+    "Battle royale": ("teams = 20", PLAYERS),
+    "Co-op": ("teams = 1\nplayers = 4", PLAYERS),
+    "Party game": ("teams = 6", PLAYERS),
 }
 """A small queue for each game of the table, and how many players come."""
 GAME = """
@@ -279,7 +281,7 @@ def test_every_game_has_a_row() -> None:
     assert [row[0] for row in rows_of("which-policy.md")] == list(GAMES)
 
 
-@pytest.mark.slow
+@more
 @pytest.mark.parametrize(("game", "policy"), advised())
 def test_policy_advised_for_a_game_makes_its_matches(game: str, policy: str) -> None:
     from evenmatch.config.files import parse_scenario

@@ -598,7 +598,7 @@ FAULTS: list[tuple[type[Pairs] | type[Rounds], str, str]] = [
 @more
 @pytest.mark.parametrize("kind", [Pairs, Rounds], ids=lambda kind: kind.__name__)
 def test_right_version_keeps_every_promise(kind: type[Pairs] | type[Rounds]) -> None:
-    check_policy(Made(kind, kind.__name__), seeds=range(extent(2, 12)))
+    check_policy(Made(kind, kind.__name__), seeds=range(extent(1, 12)))
 
 
 @pytest.mark.parametrize(
@@ -618,7 +618,7 @@ def test_planted_fault_is_found(
 
 @more
 def test_right_version_with_jobs_keeps_every_promise() -> None:
-    check_policy(WithJobs(ShufflesMatcher, "ShufflesMatcher"), seeds=range(extent(2, 12)))
+    check_policy(WithJobs(ShufflesMatcher, "ShufflesMatcher"), seeds=range(extent(1, 12)))
 
 
 @pytest.mark.parametrize(

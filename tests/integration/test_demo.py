@@ -19,6 +19,7 @@ from evenmatch.demo.world import SETTINGS, Guest, arrivals_at
 from evenmatch.lab.simulate import simulate
 from evenmatch.wire.matches import FeedPage
 from evenmatch.wire.tickets import Problem, TicketState
+from tests.extent import only
 from tests.waiting import GIVE_UP, wait_until
 
 
@@ -137,7 +138,7 @@ def test_bad_input_is_one_sentence_and_code_2(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", only([signal.SIGTERM, signal.SIGHUP], 1))
 def test_ended_demo_leaves_no_server_and_no_folder(tmp_path: Path, number: int) -> None:
     command = [sys.executable, "-m", "evenmatch.cli.main", "demo", "--seconds", "30"]
     process = subprocess.Popen(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.extent import only
 from tests.integration.serving import CONFIG, Server, ticket
 from tests.shared import ROOT
 
@@ -33,7 +34,7 @@ def hero(number: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", ["duel", "hero"])
+@pytest.mark.parametrize("name", only(["duel", "hero"], 1))
 def test_first_requests_import_nothing(name: str, tmp_path: Path) -> None:
     is_hero = name == "hero"
     server = Server(tmp_path, HERO if is_hero else CONFIG, env={"PYTHONPROFILEIMPORTTIME": "1"})

@@ -468,6 +468,7 @@ def test_more_announced_costs_less_and_as_much_as_in_the_reference(
     assert found == {share: pytest.approx(cost, abs=0.09) for share, cost in KNOWN_AHEAD.items()}
 
 
+@pytest.mark.long
 def test_longer_ticks_cost_more_and_planning_whole_ticks_costs_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

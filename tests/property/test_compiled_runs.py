@@ -34,7 +34,7 @@ GROUP_SPECS = [
     "difference_wait:factor=1,origin=pair,power=2",
 ]
 BY_SCENARIO = ["greedy", "periodic:adaptive=true", "multi_queue", "difference_wait"]
-SEEDS = extent(15, 60)
+SEEDS = extent(8, 60)
 CELL_SPECS = ["multi_queue", "multi_queue:brackets=3"]
 """They take criteria with linear scales only."""
 SCALES = (

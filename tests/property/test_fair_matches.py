@@ -17,9 +17,10 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Pairs, Queue, Ru
 from evenmatch.model.ticket import NewTicket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import player
+from tests.extent import extent
 
 WITHIN = 120.0
-SEED_COUNT = 3
+SEED_COUNT = extent(2, 3)
 ARRIVALS = 120
 CLOSE = (Criterion("spread", "rating", scale=Scale(max=2000.0)),)
 

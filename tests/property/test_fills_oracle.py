@@ -31,7 +31,7 @@ from tests.extent import extent, more
 
 pytestmark = more
 
-RUNS = extent(3, 12)
+RUNS = extent(2, 12)
 INPUTS = 60
 
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))

@@ -42,7 +42,7 @@ RULES = [
     (Rule("spread", "rating", 0.05, "relative", Expansion(rate=0.02)),),
     (Rule("imbalance", "rating", 100.0), Rule("spread", "rating", 300.0)),
 ]
-SEEDS = extent(4, 12)
+SEEDS = extent(3, 12)
 AMPLE = Greedy(evaluations_max=1_000_000)
 """All that is due is found within one call, so that its `wake_at` is the truth."""
 

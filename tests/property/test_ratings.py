@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch import rate
+from tests.extent import extent
 
 SPECS = ["elo", "glicko", "glicko2", "glicko2:tau=1.2", "weng_lin", "weng_lin:tau=0"]
 NAMES = "abcdefgh"
@@ -96,7 +97,7 @@ def test_order_of_teams_in_a_match_does_not_matter(
     assert_same(rate(spec, ratings, [one]), rate(spec, ratings, [turned]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=extent(50, 200))
 @given(ratings=given_ratings, data=st.data(), size=st.integers(1, 4))
 def test_elo_takes_from_one_what_it_gives_to_another(
     ratings: dict[str, Any], data: st.DataObject, size: int

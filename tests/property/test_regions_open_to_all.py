@@ -29,6 +29,7 @@ from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import ticket
+from tests.extent import extent
 
 LONG = 1e9
 """A wait after which no limit widens any more."""
@@ -288,7 +289,7 @@ def test_policies_play_exactly_where_brute_force_finds_a_legal_match(
 ) -> None:
     queue = Queue("main", form, (NEAR, LEVEL), rules, wait_price=0.005)
     outcomes = set()
-    for seed in range(24):
+    for seed in range(extent(12, 24)):
         tickets = pool(1_000 + seed, form.k + seed % 2)
         by_id = {each.id: each for each in tickets}
         possible = any(legal_at(queue, g) < math.inf for g in groups_of(tickets, form.k))

@@ -20,6 +20,7 @@ from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.runtime.recovery import resolve
 from evenmatch.server.views.statistics import Rate, Statistics, wait_stats
 from evenmatch.server.views.switchback import Switchbacks
+from tests.extent import extent
 
 TURNS = Switchback(("greedy", "greedy"), block=50.0, trim=0.0)
 GAP = (Criterion("spread", "rating", scale=Scale("linear", min=0.0, max=3000.0)),)
@@ -128,7 +129,12 @@ class Recounted:
         return found
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=extent(20, 60),
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(st.sampled_from(QUEUES), st.integers(0, 2**32), st.integers(5, 80))
 def test_match_that_is_called_off_counts_nowhere(queue: Queue, seed: int, acts: int) -> None:
     world = Recounted(queue, seed)

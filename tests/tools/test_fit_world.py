@@ -10,20 +10,29 @@ from evenmatch.simulation.world.model import WorldModel, harmonics, players_in_d
 from tests import made_world
 from tests.shared import beside
 from tools.fit_world.__main__ import main
-from tools.fit_world.fit import fit, fit_day, fit_delay, read, share_errors
+from tools.fit_world.fit import Measured, fit, fit_day, fit_delay, read, share_errors
 from tools.fit_world.report import lines, quantile_error
 
 SHIPPED = Path(__file__).parents[2] / "src" / "evenmatch" / "data" / "world.json"
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    return made_world.write(tmp_path)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return made_world.write(tmp_path_factory.mktemp("world"))
 
 
-def test_world_that_made_the_files_is_found_again(files: list[str]) -> None:
-    measured, known = read(*files), shipped_model()
-    found = fit(measured)
+@pytest.fixture(scope="module")
+def measured(files: list[str]) -> Measured:
+    return read(*files)
+
+
+@pytest.fixture(scope="module")
+def found(measured: Measured) -> WorldModel:
+    return fit(measured)
+
+
+def test_world_that_made_the_files_is_found_again(measured: Measured, found: WorldModel) -> None:
+    known = shipped_model()
     assert measured.left_out == made_world.MISPLACED
     # Chance moves the share of an hour: 1,300 matches, and less where few play.
     errors = share_errors(found, msgspec.structs.replace(measured, hours=known.players_by_hour()))
@@ -42,13 +51,13 @@ def test_world_that_made_the_files_is_found_again(files: list[str]) -> None:
 
 
 def test_fit_is_written_and_told_and_drawn_in_five_plots_that_need_no_network(
-    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: list[str], found: WorldModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "world.json"
     report = tmp_path / "world.html"
     assert main([*files, "--out", str(out), "--report", str(report)]) == 0
     written = msgspec.json.decode(out.read_bytes(), type=WorldModel)
-    assert written == fit(read(*files))
+    assert written == found
     told = capsys.readouterr().out
     assert "europe_west" in told
     assert "Springfield, Alexandria" in told

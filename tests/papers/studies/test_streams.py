@@ -30,6 +30,7 @@ def stream(duration: float = 400.0) -> Scenario:
     return msgspec.structs.replace(scenario, arrivals=arrivals)
 
 
+@pytest.mark.long
 def test_policy_is_about_as_good_as_itself() -> None:
     found = compare(stream(), "rounds:every=30,effort=30", "rounds:effort=30", 7, SHORT)
     # One stream of 800 players: the standard error of a mean quality is about .3 points.

@@ -104,7 +104,7 @@ def test_pools_are_counted_just_before_each_arrival(monkeypatch: pytest.MonkeyPa
 
 
 def test_few_runs_of_every_world_make_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worlds, "PERIODS", extent(60, 300))
+    monkeypatch.setattr(worlds, "PERIODS", extent(30, 300))
     monkeypatch.setattr(worlds, "RUNS_QUICK", 3)
     ids = [f"wu.{name}" for name in ("greedy_cost", "patient_cost", "pi", "units", "window")]
     found = reproduce("wu", QUICK, [*ids, "wu.ends", "wu.skill"], here).findings

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evenmatch.cli.main import main
+from tests.extent import only
 from tests.waiting import wait_until
 
 SCENARIO = """
@@ -364,7 +365,7 @@ def test_full_output_is_one_sentence(scenario: str, more: list[str]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
 @pytest.mark.several_processes
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
-@pytest.mark.parametrize("children", [1, 3])
+@pytest.mark.parametrize("children", only([1, 3], 0))
 def test_interrupted_runs_print_no_traceback(scenario: str, children: int) -> None:
     command = [sys.executable, "-m", "evenmatch.cli.main", "simulate", scenario, "--runs", "5000"]
     process = subprocess.Popen(

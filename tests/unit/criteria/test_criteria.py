@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from evenmatch.criteria.criterion import gap_of, imbalance, mean_gap, reference, spread, table
 from evenmatch.criteria.scales import scale_value, scale_values
 from evenmatch.model.queue import Criterion, Scale
+from tests.extent import extent
 
 CRITERIA = (
     Criterion("spread", "rating", scale=Scale("linear", 0.0, 3000.0)),
@@ -91,7 +92,7 @@ def test_reference_scales_the_gap() -> None:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: f"{c.kind}-{c.scale.kind}")
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=extent(20, 50))
 @given(drawn=matches())
 def test_table_equals_the_reference(
     criterion: Criterion, drawn: tuple[tuple[int, ...], list[list[float]]]
@@ -111,7 +112,7 @@ def test_table_equals_the_reference(
     np.testing.assert_allclose(costs, expected, rtol=0, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=extent(20, 50))
 @given(drawn=matches(), step=st.sampled_from((0.0, 1.0, 25.0, 1000.0)))
 def test_table_of_raw_sums_equals_the_reference_with_and_without_steps(
     drawn: tuple[tuple[int, ...], list[list[float]]], step: float
@@ -131,7 +132,7 @@ def test_table_of_mean_gap_with_one_seat_is_nothing() -> None:
     assert table(criterion, np.array([[5.0], [9.0]]), (1,)).tolist() == [0.0, 0.0]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=extent(20, 50))
 @given(drawn=matches())
 def test_criterion_scaled_to_the_unit_interval_stays_in_it(
     drawn: tuple[tuple[int, ...], list[list[float]]],

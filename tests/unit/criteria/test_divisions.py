@@ -18,6 +18,7 @@ from evenmatch.criteria.divisions import (
     unevenness,
 )
 from evenmatch.criteria.team_packing import Division, Kind, counts_of, fillable
+from tests.extent import extent
 
 FREE = (None,) * 20
 
@@ -129,7 +130,7 @@ def seatings(draw: st.DrawFn) -> tuple[list[int], tuple[int, ...], list[int | No
     return sizes, seats, wanted, named
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=extent(20, 60))
 @given(seatings())
 def test_divisions_are_exactly_those_of_brute_force(
     drawn: tuple[list[int], tuple[int, ...], list[int | None], bool],
@@ -193,7 +194,7 @@ def fillings(draw: st.DrawFn) -> tuple[list[Kind], list[Kind], tuple[int, ...]]:
     return chosen, draw(st.lists(kind, max_size=5)), seats
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=extent(75, 300))
 @given(fillings())
 def test_fillable_says_what_brute_force_says(
     drawn: tuple[list[Kind], list[Kind], tuple[int, ...]],
@@ -239,7 +240,7 @@ def alike(division: Division, room: Room) -> tuple[object, ...]:
     return tuple(sorted(kinds, key=lambda each: (each[0], each[1], each[2] or (99,))))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=extent(50, 200))
 @given(rooms())
 def test_divisions_of_matches_that_need_not_be_full_are_those_of_brute_force(
     drawn: tuple[list[int], Room, list[int | None], int],
@@ -254,7 +255,7 @@ def test_divisions_of_matches_that_need_not_be_full_are_those_of_brute_force(
     assert len(found) == len(expected)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=extent(50, 200))
 @given(rooms())
 def test_two_teams_are_divided_at_once_as_one_after_the_other(
     drawn: tuple[list[int], Room, list[int | None], int],

@@ -14,6 +14,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Expansion, Format, Pairs, Queue, Rule
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.testing import player, ticket
+from tests.extent import extent
 
 NAMES = "abcdef"
 FORM = Format((2, 2))
@@ -112,7 +113,7 @@ def test_household_is_a_name_or_names() -> None:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=extent(20, 40))
 @given(
     st.lists(st.sets(st.sampled_from("xyz"), max_size=2), min_size=6, max_size=6),
     st.sampled_from(((3, 3), (2, 4), (2, 2, 2), (1,) * 6, (6,))),

@@ -26,6 +26,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Criterion, Expansion, Format, Pairs, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
+from tests.extent import extent
 
 NAMES = "abcdef"
 ALL_PAIRS: tuple[Pairs, ...] = ("enemies", "teammates", "all", "region")
@@ -186,7 +187,7 @@ PLACES = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=extent(20, 60))
 @given(
     st.lists(PLACES, min_size=6, max_size=6),
     st.sampled_from(((3, 3), (2, 4), (2, 2, 2), (1,) * 6)),

@@ -14,6 +14,7 @@ from evenmatch.criteria.scales import scale_value
 from evenmatch.criteria.values import numbers
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Rating, Ticket, Value
+from tests.extent import extent
 
 SCALE = Scale("linear", 0.0, 2000.0)
 SPREAD = Criterion("spread", "rating", scale=SCALE)
@@ -240,7 +241,7 @@ def test_side_is_any_attribute_where_teams_have_no_names() -> None:
     assert Objective(Queue()).missing(solo(1, side=3.0)) is None
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=extent(20, 40))
 @given(st.lists(st.integers(0, 2000).map(float), min_size=6, max_size=6), st.booleans())
 def test_best_split_of_imbalance_equals_brute_force(ratings: list[float], is_uneven: bool) -> None:
     criterion = Criterion("imbalance", "rating", 1.0, SCALE)
@@ -316,7 +317,7 @@ TEAM_RULES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=extent(25, 100))
 @given(
     layout=st.sampled_from(((2, 2), (1, 3), (2, 1, 1), (3, 3))),
     sizes=st.lists(st.integers(1, 2), min_size=3, max_size=6),

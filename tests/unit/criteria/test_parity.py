@@ -14,6 +14,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.testing import ticket
+from tests.extent import extent
 
 PARITY = Criterion("party_parity")
 
@@ -42,7 +43,7 @@ def test_teams_of_one_and_the_match_of_one_team_have_no_difference() -> None:
     assert difference([(1,), (1,)]) == difference([(2, 1)]) == 0.0
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=extent(20, 80))
 @given(
     st.sampled_from(((3, 3), (5, 5), (2, 4), (1, 4), (2, 2, 2), (3, 2, 1))), st.randoms(), st.data()
 )

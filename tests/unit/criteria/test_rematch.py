@@ -22,6 +22,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, redraw_rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
+from tests.extent import extent
 
 NAMES = "abcdef"
 REMATCH = Criterion("rematch", "recent", 1.0)
@@ -129,7 +130,7 @@ MEMORIES = st.none() | st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=extent(20, 60))
 @given(
     st.lists(MEMORIES, min_size=6, max_size=6),
     st.sampled_from(((3, 3), (2, 4), (2, 2, 2), (1,) * 6)),

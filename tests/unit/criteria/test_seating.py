@@ -13,6 +13,7 @@ from evenmatch.criteria.roles import assigned, ranks_of
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.testing import ticket
+from tests.extent import extent
 
 IMBALANCE = Criterion("imbalance", "rating", scale=Scale("capped", max=1000.0))
 TEAM = (("tank", 1), ("dps", 3), ("healer", 1))
@@ -176,7 +177,7 @@ def formats(draw: st.DrawFn) -> tuple[Format, list[Ticket]]:
     return Format(tuple(seats), named, players_min=least), drawn_parties(rng, sizes)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=extent(37, 150))
 @given(formats())
 def test_best_division_over_all_layouts_is_found(drawn: tuple[Format, list[Ticket]]) -> None:
     form, tickets = drawn

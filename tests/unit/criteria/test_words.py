@@ -13,6 +13,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Criterion, Expansion, Format, Pairs, Queue, Rule
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.testing import player, ticket
+from tests.extent import extent
 
 NAMES = "abcdef"
 FORM = Format((2, 2))
@@ -144,7 +145,7 @@ def test_list_need_not_be_there_and_is_no_map() -> None:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=extent(20, 40))
 @given(
     st.lists(st.sets(st.sampled_from(NAMES), max_size=2), min_size=6, max_size=6),
     st.sampled_from(((3, 3), (2, 4), (2, 2, 2), (1,) * 6, (6,))),

@@ -2,7 +2,7 @@
 
 import math
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import summarize
 from evenmatch.simulation.simulator import Simulator
-from tests.extent import extent, more
+from tests.extent import extent, more, only
 
 pytestmark = more
 
@@ -191,8 +191,13 @@ def test_bound_after_a_warmup_is_below_the_least_counted_cost(on_deadline) -> No
         assert bound_of(queue, arrivals, counted=4) <= least + SLACK
 
 
-@pytest.mark.parametrize("players", [(1, 1, 1), (2, 2), (1, 1, 1, 1, 1), (1, 4)])
-@pytest.mark.parametrize("on_deadline", ["bots", "expire", "keep"])
+@pytest.mark.parametrize(
+    ("players", "on_deadline"),
+    only(
+        product([(1, 1, 1), (2, 2), (1, 1, 1, 1, 1), (1, 4)], ["bots", "expire", "keep"]),
+        *(0, 4, 8, 9),
+    ),
+)
 def test_no_policy_goes_below_the_bound(players, on_deadline) -> None:
     criteria = (*SPREADS, *OTHERS)
     queue = Queue(

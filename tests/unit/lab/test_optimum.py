@@ -24,6 +24,7 @@ from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import summarize
 from evenmatch.simulation.simulator import Simulator
+from tests.extent import only
 
 SCHLUP = Queue(
     criteria=(Criterion(kind="spread", attribute="c0"),), wait_max=5.0, on_deadline="bots"
@@ -47,7 +48,9 @@ def drawn(seed: int, count: int, rate: float) -> list[Arrival]:
     return arrivals_of(times, rng.random(count))
 
 
-@pytest.mark.parametrize(("rate", "expected"), [(1.0, 0.5846), (3.0, 0.3049), (10.0, 0.1620)])
+@pytest.mark.parametrize(
+    ("rate", "expected"), only([(1.0, 0.5846), (3.0, 0.3049), (10.0, 0.1620)], 1)
+)
 def test_optimum_per_match_equals_the_reference(rate: float, expected: float) -> None:
     costs = np.array([optimum([SCHLUP], drawn(seed, 1000, rate)).cost / 500 for seed in range(20)])
     error = costs.std(ddof=1) / math.sqrt(len(costs))

@@ -16,6 +16,7 @@ from evenmatch.lab.replay.source import opened
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.testing import new_ticket
+from tests.extent import thinned
 from tests.unit.lab.journals import Played, delete_before
 
 RATED = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
@@ -63,7 +64,7 @@ def played(rng: random.Random) -> Played:
     return world.wait(now + 10.0)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", thinned(range(24), 3))
 def test_what_was_known_after_kills_is_found_again(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

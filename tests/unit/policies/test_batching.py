@@ -26,6 +26,7 @@ from evenmatch.solvers.teams.batch import Batch
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import player, queue, rule, ticket
 from evenmatch.testing.scripts import QUEUES, draw_script
+from tests.extent import thinned
 
 BLOG = Queue(
     "blog",
@@ -272,9 +273,8 @@ RULED = [
 
 
 @pytest.mark.parametrize(
-    "rules", RULED, ids=lambda own: f"{own[0].kind}-{own[0].attribute}-{own[0].accept}"
+    ("criteria", "rules"), thinned(itertools.product([BLOG.criteria, BLOG.criteria[:1]], RULED), 2)
 )
-@pytest.mark.parametrize("criteria", [BLOG.criteria, BLOG.criteria[:1]], ids=["many", "one"])
 def test_rules_allow_and_forbid_what_the_objective_does(
     rules: tuple[Rule, ...], criteria: tuple[Criterion, ...]
 ) -> None:
@@ -342,17 +342,26 @@ BOUNDED = (
     Rule("latency", "near", 90.0, expand=Expansion(rate=1.0, max=100.0), pairs="region"),
     Rule("latency", "latency", 150.0, pairs="region"),
 )
+ODD_RULES = {"free": (), "ruled": PLACED, "bounded": BOUNDED}
 
 
-@pytest.mark.parametrize("criteria", ODD.values(), ids=ODD.keys())
-@pytest.mark.parametrize("players", [(2, 2), (1, 3), (1, 1, 1, 1), (1, 1), (2, 1, 1)])
-@pytest.mark.parametrize("rules", [(), PLACED, BOUNDED], ids=["free", "ruled", "bounded"])
+@pytest.mark.parametrize(
+    ("odd", "players", "rules"),
+    thinned(
+        itertools.product(
+            ODD, [(2, 2), (1, 3), (1, 1, 1, 1), (1, 1), (2, 1, 1)], ["free", "ruled", "bounded"]
+        ),
+        4,
+    ),
+)
 def test_odd_criteria_cost_what_the_objective_says(
-    criteria: tuple[Criterion, ...], players: tuple[int, ...], rules: tuple[Rule, ...]
+    odd: str, players: tuple[int, ...], rules: str
 ) -> None:
+    criteria = ODD[odd]
     form = Format(players)
     sizes = tuple(size for size in (1, 1, 2) if form.admits(size))
-    assert compare(Queue("odd", form, criteria, rules), pool(7, 11, sizes), 62.0) > 20
+    queue = Queue("odd", form, criteria, ODD_RULES[rules])
+    assert compare(queue, pool(7, 11, sizes), 62.0) > 20
 
 
 @pytest.mark.parametrize("choice", ["insist", "prefer"])

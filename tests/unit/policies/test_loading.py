@@ -40,7 +40,7 @@ print(*sorted(name for name in set(sys.modules) - before if name.startswith("eve
     ("spec", "players"),
     [
         ("rounds:every=10", 2),
-        ("rounds:every=10", 1),
+        pytest.param("rounds:every=10", 1, marks=pytest.mark.long),
         ("rolling", 2),
         ("threshold", 2),
     ],

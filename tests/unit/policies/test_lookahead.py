@@ -147,7 +147,7 @@ def test_engine_finds_no_fault_where_tickets_leave_as_they_like(kind: str) -> No
         msgspec.structs.replace(each, leaves_at=each.at + float(rng.exponential(1.0)))
         for each in drawn(4, 150, 5.0, queue.format.sides)
     ]
-    for horizon in (0.5, 3.0, math.inf):
+    for horizon in (0.5, math.inf, 3.0)[: extent(2, 3)]:
         chosen, history = Lookahead(horizon=horizon), History("main")
         simulator = Simulator((queue,), lambda _, c=chosen: c, history, is_checked=True)  # type: ignore[misc]
         simulator.run(arrivals)

@@ -63,7 +63,7 @@ def comparisons(policy: str, waiting: int, entering: int) -> tuple[float, float]
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_larger_pool_hardly_costs_a_ticket_more(policy: str) -> None:
-    small, large = comparisons(policy, 1_000, 100), comparisons(policy, 16_000, 100)
+    small, large = comparisons(policy, 1_000, 100), comparisons(policy, 8_000, 100)
     for few, many in zip(small, large, strict=True):
         assert few > 0.0
         assert many <= 3.0 * few + 8.0

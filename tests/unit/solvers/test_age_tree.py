@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.solvers.index.age_tree import NONE, Age, AgeTree
+from tests.extent import extent
 
 
 class Model:
@@ -191,7 +192,7 @@ def operations(draw: st.DrawFn) -> list[tuple[str, int, float]]:
     return draw(st.lists(operation, max_size=25))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=extent(20, 60))
 @given(operations())
 def test_any_order_of_ages_and_values_keeps_every_promise(
     drawn: list[tuple[str, int, float]],

@@ -1,4 +1,5 @@
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from evenmatch.model.queue import Criterion, Queue
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.compiled.run import play
 from evenmatch.theory.floor import cost_of_brackets, cost_on_grid, floor, least_cost
+from tests.extent import thinned
 
 RATE, WEIGHT, WAIT_MAX = 3.0, 2.0, 5.0
 HOLD = 1.0 / (RATE * WAIT_MAX)
@@ -75,8 +77,10 @@ def test_what_is_known_to_be_possible_is_near_the_reference() -> None:
 POLICIES = ("greedy", "price", "gap_value", "delay_greedy", "multi_queue:brackets=4")
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
-@pytest.mark.parametrize("weight", [0.2, 2.0, 10.0])
+@pytest.mark.parametrize(
+    ("weight", "rate"),
+    thinned(product([0.2, 2.0, 10.0], [0.02, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]), 3),
+)
 def test_no_policy_costs_less_than_the_floor(rate: float, weight: float) -> None:
     criterion = Criterion("spread", "c0", weight)
     queue = Queue("pairs", criteria=(criterion,), wait_price=1.0 / WAIT_MAX)

@@ -6,6 +6,7 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.theory.recommend_window import recommend_window
+from tests.extent import only
 
 
 def costs_of_windows(
@@ -39,7 +40,7 @@ def costs_of_windows(
 
 
 @pytest.mark.parametrize(
-    ("alpha", "per_root"), [(4.0, 0.791), (16.0, 0.756), (64.0, 0.737), (256.0, 0.727)]
+    ("alpha", "per_root"), only([(4.0, 0.791), (16.0, 0.756), (64.0, 0.737), (256.0, 0.727)], 1, 3)
 )
 def test_recommended_window_is_the_best_of_a_grid(alpha: float, per_root: float) -> None:
     found = recommend_window(alpha=alpha, rate=1, density=1)

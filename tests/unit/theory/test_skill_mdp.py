@@ -86,7 +86,7 @@ def test_reference_table(n, count, alpha, cap, cost, greedy, static, delta, pool
 
 GRID = [
     (n, q, alpha)
-    for n in ((1, 2, 3, 5) if IS_LONG else (1, 2, 3))
+    for n in ((1, 2, 3, 5) if IS_LONG else (1, 3))
     for q in (0.0, 0.05, 0.2, 0.5, 0.7, 0.95, 1.0)
     for alpha in (0.0, 0.5, 1.0, 2.0, 5.0, "just below", "tie", "just above")
     if q not in (0.0, 1.0) or not isinstance(alpha, str)
@@ -109,7 +109,7 @@ def test_wus_theorem_on_a_grid_with_edges_and_ties() -> None:
                 abs(found.greedy - theory.greedy_cost),
                 abs(found.patient - theory.patient_cost),
             )
-    assert len(GRID) == extent(150, 200)
+    assert len(GRID) == extent(100, 200)
     assert worst < 1e-9
 
 

@@ -28,6 +28,7 @@ from tests.callers import (
     token,
     with_site,
 )
+from tests.extent import extent
 
 
 def part(value: Any) -> str:
@@ -130,7 +131,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return Site(tmp_path_factory.mktemp("gate"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=extent(50, 200), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([b"", b"Bearer ", b"Bearer em_", b"bearer a.b."]))
 def test_no_header_makes_the_gate_fail(site: Site, noise: bytes, start: bytes) -> None:
     gate = Gate([site.entrance])

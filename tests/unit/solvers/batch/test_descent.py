@@ -15,7 +15,7 @@ from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.solvers.teams.start import start_matches
-from tests.extent import extent, more
+from tests.extent import extent, more, thinned
 from tests.unit.solvers.batch.test_judge import divisions
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch
 
@@ -49,8 +49,7 @@ def check_whole(batch: Batch, seated: Places) -> None:
         assert len({team_of.get(p) for p in range(low, high)}) == 1
 
 
-@pytest.mark.parametrize("batch", WORLDS)
-@pytest.mark.parametrize("escape", module.ESCAPES)
+@pytest.mark.parametrize(("escape", "batch"), thinned(product(module.ESCAPES, WORLDS), 2))
 def test_descent_keeps_parties_whole_and_gets_better_than_its_start(
     batch: Batch, escape: str
 ) -> None:

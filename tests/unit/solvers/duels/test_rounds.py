@@ -10,6 +10,7 @@ from evenmatch.solvers.duels import rounds
 from evenmatch.solvers.duels.pool import Duels, duel_cost, ladder
 from evenmatch.solvers.duels.rounds import DuelRound, pair_duels, pair_neighbours
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
+from tests.extent import thinned
 
 TOLERANCE = 1e-6  # costs are rounded to 2^-42 of what leaving a player over costs
 
@@ -94,7 +95,7 @@ def random_duels(rng: np.random.Generator, count: int) -> Duels:
     return Duels(values, terms, rules.reshape(q, 3).astype(float), reach, worth)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", thinned(range(200), 5))
 def test_sorted_neighbours_are_exact_with_equal_limits(seed: int) -> None:
     rng = np.random.default_rng(seed)
     duels = random_ladder(rng, int(rng.integers(1, 12)), is_uniform=True)
@@ -103,21 +104,21 @@ def test_sorted_neighbours_are_exact_with_equal_limits(seed: int) -> None:
     check_best(duels, found)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", thinned(range(200), 5))
 def test_a_ladder_with_limits_of_all_sizes_is_exact(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     duels = random_ladder(rng, int(rng.integers(1, 12)), is_uniform=False)
     check_best(duels, pair_duels(duels))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", thinned(range(200), 5))
 def test_several_criteria_and_rules_are_exact(seed: int) -> None:
     rng = np.random.default_rng(2000 + seed)
     duels = random_duels(rng, int(rng.integers(1, 12)))
     check_best(duels, pair_duels(duels))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", thinned(range(60), 3))
 def test_costs_and_rules_pair_by_pair_are_exact(seed: int) -> None:
     rng = np.random.default_rng(3000 + seed)
     duels = random_duels(rng, int(rng.integers(2, 11)))
