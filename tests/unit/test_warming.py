@@ -26,6 +26,10 @@ attribute = "rating"
 scale = {{kind = "linear", min = 0, max = 3000}}
 """
 HIDDEN = "import sys; sys.modules['numba'] = None\n"
+CHECKS = (
+    "import sys\nfrom evenmatch.cli.main import main\n"
+    "for path in sys.argv[1:]: print(main(['check', path]), file=sys.stderr)\n"
+)
 RUN = "import sys\nfrom evenmatch.cli.main import main\nsys.exit(main(sys.argv[1:]))\n"
 
 
@@ -122,6 +126,7 @@ print(forest.top_of(table, 0), held[0](table, 0), type(held[0]).__name__)
     ]
 
 
+@pytest.mark.long
 def test_warm_compiles_what_a_queue_uses_and_nothing_twice(tmp_path: Path) -> None:
     pytest.importorskip("numba")
     path = config(tmp_path, "first_come")
@@ -148,19 +153,21 @@ print("numba.np.arrayobj" in sys.modules)
     assert played.stdout.strip() == "False", played.stderr
 
 
-def test_all_kernels_that_there_are_can_be_compiled() -> None:
+def test_queue_misses_the_kernels_that_it_uses_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("numba")
-    environment = {"XDG_CACHE_HOME": "/nonexistent/nowhere"}
-    before = {name: os.environ.get(name) for name in environment}
-    os.environ.update(environment)
-    try:
-        calls = missing()
-    finally:
-        for name, text in before.items():
-            if text is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = text
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nonexistent/nowhere")
+    calls = missing([Queue("duel", policy="first_come")])
+    assert "put" in names(calls, "evenmatch.solvers.service_orders.lines")
+    modules = {name.partition(":")[0].removeprefix("evenmatch.solvers.") for name in calls}
+    assert not [each for each in modules if "batch" in each or "bounds" in each]
+
+
+def test_all_kernels_that_there_are_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nonexistent/nowhere")
+    calls = missing()
     written = sum(
         len(re.findall(r"(?m)^@kernel\(", path.read_text()))
         for path in (SOURCE / "evenmatch" / "solvers").rglob("*.py")
@@ -183,24 +190,29 @@ def test_policies_in_trial_and_in_shadow_are_compiled_too() -> None:
     assert policies_of(queue) == ["price", "gap_value"]
 
 
-@pytest.mark.parametrize("policy", sorted(NEED_KERNELS))
-def test_check_and_serve_refuse_policies_that_need_numba_where_it_is_missing(
-    tmp_path: Path, policy: str
-) -> None:
-    for command in (["check"], ["serve", "--port", "0"]):
-        done = run(
-            tmp_path, command[0], config(tmp_path, policy), *command[1:], program=HIDDEN + RUN
-        )
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1
-        assert f"policy {policy} " in done.stderr
-        assert "pip install 'evenmatch[server]'" in done.stderr
+def test_check_refuses_the_policies_that_need_numba_where_it_is_missing(tmp_path: Path) -> None:
+    needing = sorted(NEED_KERNELS)
+    free = ["greedy", "price", "window:attribute=rating,limit=150"]
+    paths = [config(tmp_path, policy) for policy in (*needing, *free)]
+
+    done = run(tmp_path, *paths, program=HIDDEN + CHECKS)
+
+    told = iter(done.stderr.splitlines())
+    for policy in needing:
+        sentence = next(told)
+        assert f"policy {policy} " in sentence
+        assert "pip install 'evenmatch[server]'" in sentence
+        assert next(told) == "2"
+    assert list(told) == ["0"] * len(free)
 
 
-def test_check_takes_other_policies_without_numba(tmp_path: Path) -> None:
-    for policy in ("greedy", "price", "window:attribute=rating,limit=150"):
-        done = run(tmp_path, "check", config(tmp_path, policy), program=HIDDEN + RUN)
-        assert done.returncode == 0, done.stderr
+def test_serve_refuses_a_policy_that_needs_numba_where_it_is_missing(tmp_path: Path) -> None:
+    path = config(tmp_path, "rounds")
+    done = run(tmp_path, "serve", path, "--port", "0", program=HIDDEN + RUN)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "policy rounds " in done.stderr
+    assert "pip install 'evenmatch[server]'" in done.stderr
 
 
 def test_simulate_says_that_it_will_be_slow_without_numba(tmp_path: Path) -> None:
