@@ -109,7 +109,8 @@ def pair_costs(batch: Batch, teams: Teams) -> float:
             total += weight * _mean([ping_cost(facts, ping_of(facts, i, j)) for i, j in chosen])
     if facts.ping_weights[3]:
         total += facts.ping_weights[3] * region_cost(batch, everyone, 0)
-    total += facts.met_weight * _mean([_met_cost(facts, i, j, place) for i, j in pairs])
+    if len(facts.met):
+        total += facts.met_weight * _mean([_met_cost(facts, i, j, place) for i, j in pairs])
     for codes, weight in zip(facts.words, facts.words_weight, strict=True):
         if math.isfinite(weight):
             total += weight * _mean([float(codes[i] != codes[j]) for i, j in pairs])
@@ -168,11 +169,11 @@ def _regions(facts: Facts, everyone: Sequence[int], venue: int) -> list[list[flo
 
 
 def _met_cost(facts: Facts, i: int, j: int, place: dict[int, int]) -> float:
+    one, two = facts.met[:, 0], facts.met[:, 1]
     total = 0.0
-    for one, two, fresh, were_mates in facts.met:
-        if {int(one), int(two)} == {i, j}:
-            same = bool(were_mates) == (place[i] == place[j])
-            total += float(fresh) * (1.0 if same else 0.5)
+    for _, _, fresh, were_mates in facts.met[(one == i) & (two == j) | (one == j) & (two == i)]:
+        same = bool(were_mates) == (place[i] == place[j])
+        total += float(fresh) * (1.0 if same else 0.5)
     return total
 
 

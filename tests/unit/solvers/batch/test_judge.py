@@ -45,7 +45,7 @@ def teams_of(batch: Batch, row: np.ndarray) -> list[list[int]]:
 
 def random_matches(batch: Batch, seed: int) -> Places:
     rng = np.random.default_rng(seed)
-    return np.vstack([start_matches(batch, "random", rng) for _ in range(extent(2, 8))])
+    return np.vstack([start_matches(batch, "random", rng) for _ in range(extent(3, 8))])
 
 
 @pytest.mark.parametrize("batch", WORLDS)
@@ -54,7 +54,7 @@ def test_judge_says_what_the_reference_says(batch: Batch) -> None:
 
     quality, legal = judge(scene_of(batch), batch, seated)
 
-    assert len(seated) > extent(5, 20)
+    assert len(seated) > extent(8, 20)
     for row, own, allowed in zip(seated, quality, legal, strict=True):
         teams = teams_of(batch, row)
         assert allowed == is_legal(batch, teams)
