@@ -32,7 +32,7 @@ setup: $(STAMP_DEV) ## make .venv with everything the project needs
 demo: $(STAMP_DEMO) ## run the demo on real arrivals: make demo ARGS="--seconds 20 --json"
 	@$(BIN)/evenmatch demo $(ARGS)
 
-test: $(STAMP_DEV) ## run all tests but the long ones, in a process a processor: make test ARGS="-k engine"
+test: $(STAMP_DEV) ## run all tests but the long ones, on all processors: make test ARGS="-k engine"
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-long: $(STAMP_DEV) ## run the tests that take minutes: papers, pages, examples, policies at length

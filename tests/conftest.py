@@ -1,6 +1,7 @@
 """Options that all tests share, and the line on what a run left out."""
 
 import gc
+import os
 import signal
 from typing import Any
 
@@ -31,6 +32,13 @@ def pytest_configure() -> None:
             signal.signal(number, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    # One more than there are processors: some tests wait for a server, and one can work meanwhile.
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return 1 + (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -59,7 +59,8 @@ def mean_cost(policy: str, n: int, alpha: float, skill: str) -> tuple[float, flo
 
 
 @pytest.mark.parametrize(
-    ("n", "q", "alpha"), [(1, 0.3, 1.0), (2, 0.3, 0.5), (2, 0.05, 2.0), (3, 0.5, 1.0)]
+    ("n", "q", "alpha"),
+    only([(1, 0.3, 1.0), (2, 0.3, 0.5), (2, 0.05, 2.0), (3, 0.5, 1.0)], 2, 3),
 )
 def test_greedy_costs_what_the_formula_says(n: int, q: float, alpha: float) -> None:
     mean, error = mean_cost("greedy", n, alpha, skills(1.0, 0.0, probs=(q, 1.0 - q)))
@@ -67,7 +68,7 @@ def test_greedy_costs_what_the_formula_says(n: int, q: float, alpha: float) -> N
     assert mean == pytest.approx(known, abs=3.0 * error)
 
 
-@pytest.mark.parametrize(("n", "q"), [(1, 0.3), (2, 0.3), (3, 0.5), (5, 0.3)])
+@pytest.mark.parametrize(("n", "q"), only([(1, 0.3), (2, 0.3), (3, 0.5), (5, 0.3)], 0, 2))
 def test_patience_costs_n_and_saves_all_imbalance(n: int, q: float) -> None:
     mean, error = mean_cost("patient", n, 5.0, skills(1.0, 0.0, probs=(q, 1.0 - q)))
     assert mean == pytest.approx(n, abs=3.0 * error)
@@ -82,15 +83,20 @@ def test_with_one_type_patience_costs_half_a_period_less(n: int) -> None:
 
 @pytest.mark.parametrize(
     ("n", "types", "alpha", "delta", "known"),
-    [
-        (1, 3, 2.0, 0.5, 1.25),
-        (1, 3, 4.0, 0.0, 1.5),
-        (1, 5, 4.0, 0.25, 1.653333 * 1.0023),
-        (1, 5, 8.0, 0.25, 2.217841 * 1.0005),
-        (1, 8, 8.0, 2 / 7, 2.238568 * 1.0048),
-        (2, 3, 2.0, 0.5, 2.123321 * 1.0037),
-        (2, 3, 4.0, 0.0, 2.245926),
-    ],
+    only(
+        [
+            (1, 3, 2.0, 0.5, 1.25),
+            (1, 3, 4.0, 0.0, 1.5),
+            (1, 5, 4.0, 0.25, 1.653333 * 1.0023),
+            (1, 5, 8.0, 0.25, 2.217841 * 1.0005),
+            (1, 8, 8.0, 2 / 7, 2.238568 * 1.0048),
+            (2, 3, 2.0, 0.5, 2.123321 * 1.0037),
+            (2, 3, 4.0, 0.0, 2.245926),
+        ],
+        0,
+        3,
+        6,
+    ),
 )
 def test_the_best_limit_costs_what_exact_evaluation_says(
     n: int, types: int, alpha: float, delta: float, known: float

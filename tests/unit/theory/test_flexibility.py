@@ -3,10 +3,11 @@ from itertools import pairwise
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.flexibility import flexibility, with_flexible
+from evenmatch.theory.flexibility import WORK_MAX, flexibility, with_flexible
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import sides
 from evenmatch.theory.zones import zones
+from tests.extent import only
 
 SIDES = [("a", "b"), ("a", "both"), ("b", "both"), ("both", "both")]
 ZONES = [("junior", "junior"), ("expert", "expert")]
@@ -103,10 +104,16 @@ def test_where_flexible_players_would_not_do_it_says_so() -> None:
         assert "too few could play them" in found.reason
 
 
-def test_a_path_that_would_take_minutes_is_refused() -> None:
-    names = [f"c{i}" for i in range(26)]
+@pytest.mark.parametrize(
+    ("length", "sets", "work"), only([(16, "2,584", 100_000), (26, "317,811", WORK_MAX)], 0)
+)
+def test_a_path_that_would_take_minutes_is_refused(
+    length: int, sets: str, work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.theory.flexibility.WORK_MAX", work)
+    names = [f"c{i}" for i in range(length)]
     edges = [*pairwise(names), (names[0],) * 2, (names[-1],) * 2]
-    with pytest.raises(ConfigError, match="26 classes with 317,811 sets that may wait"):
+    with pytest.raises(ConfigError, match=f"{length} classes with {sets} sets that may wait"):
         flexibility(rates=dict.fromkeys(names, 1.0), edges=edges)
 
 
