@@ -2,7 +2,7 @@
 
 Each policy is checked on one random script: with its defaults on every queue but the dear ones,
 with other parameters on a third of them, and policies that search on two. What is played with
-hundreds of tickets, its pace and its evaluations, is checked on one queue in four of them, for each
+hundreds of tickets, its pace and its evaluations, is checked on one queue in six of them, for each
 policy on others, and of policies that search with their first parameters alone. `make test-long`
 checks every policy on every queue: with its defaults on six scripts, with other parameters on
 three. What users get, twelve, takes three times as long:
@@ -28,7 +28,7 @@ from evenmatch.testing.play import Case
 from evenmatch.testing.policies import SEEDS, _refusal
 from evenmatch.testing.policy_promises import PROMISES, _mirrored, check_evaluations
 from evenmatch.testing.scripts import QUEUES
-from tests.extent import kept
+from tests.extent import extent, kept, more
 from tests.small_kit import check_small
 
 IS_LONG = os.environ.get("EVENMATCH_MACHINE") == "long"
@@ -116,7 +116,7 @@ DEAR = {
     "weighted:every=5": ("stepped", "paired", "sided", "kept"),
 }
 """Where a policy has so many tickets or searches so much that a check takes seconds."""
-CROWDS_EVERY = 4
+CROWDS_EVERY = 6
 """Of the queues of a policy, each so many-th is checked with crowds: they take most of the time."""
 
 
@@ -168,7 +168,9 @@ def test_every_policy_of_the_registry_declares_its_evaluations(name: str) -> Non
 
 
 @pytest.mark.parametrize("most", [1_000, pytest.param(2_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("queue", kept(QUEUES, lambda at: QUEUES[at].name not in DEAR["greedy"]))
+@pytest.mark.parametrize(
+    "queue", kept(QUEUES, lambda at: at % 3 == 0 and QUEUES[at].name not in DEAR["greedy"])
+)
 def test_greedy_keeps_to_a_smaller_bound(queue: Queue, most: int) -> None:
     check_evaluations(Case(Greedy(evaluations_max=most), "greedy", queue, 1))
 
@@ -200,11 +202,12 @@ def in_threes(pool: Sequence[Ticket], now: float) -> list[Sequence[Ticket]]:
     return [pool[at : at + 3] for at in range(0, len(pool) - 2, 3)]
 
 
+@more
 @pytest.mark.parametrize(
     "function", [in_pairs, like_with_like, after_three_seconds, one_pair_at_a_time]
 )
 def test_function_keeps_every_promise(function: Policy) -> None:
-    check_policy(function)
+    check_policy(function, seeds=range(extent(3, 12)))
 
 
 def test_function_is_checked_on_the_queue_that_it_is_for() -> None:
@@ -224,9 +227,11 @@ def test_spec_that_names_no_policy_is_refused() -> None:
         check_policy("windows")
 
 
+@more
 def test_kit_finds_its_values_in_the_rules_of_a_queue_of_yours() -> None:
     blitz = rule("blitz", 40, rate=10)
-    check_policy("greedy", queue=Queue("mine", rules=(blitz, rule("wins", 3, steps=((5.0, 9.0),)))))
+    queue = Queue("mine", rules=(blitz, rule("wins", 3, steps=((5.0, 9.0),))))
+    check_policy("greedy", queue=queue, seeds=range(extent(3, 12)))
 
 
 def test_mirrored_ids_sort_the_other_way_round() -> None:

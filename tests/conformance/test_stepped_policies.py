@@ -1,11 +1,13 @@
 """The policy kit on queues that have both a criterion and rules, for policies with steps."""
 
+from itertools import product
+
 import msgspec
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.testing import check_policy, rule
-from tests.extent import extent, more
+from tests.extent import extent, more, thinned
 
 pytestmark = more
 
@@ -43,8 +45,9 @@ TRIOS = (
 )
 
 
-@pytest.mark.parametrize("queue", DUELS, ids=lambda queue: queue.name)
-@pytest.mark.parametrize("spec", ["delay_greedy", "gap_value", "group_price"])
+@pytest.mark.parametrize(
+    ("spec", "queue"), thinned(product(["delay_greedy", "gap_value", "group_price"], DUELS), 2)
+)
 def test_policy_keeps_every_promise_where_rules_widen(spec: str, queue: Queue) -> None:
     check_policy(spec, queue=queue, seeds=range(extent(2, 12)))
 

@@ -37,6 +37,7 @@ from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue, rule
 from tests.conftest import seed_count
+from tests.extent import extent
 
 QUEUES = (
     queue("duel", policy="window:limit=50,rate=20", wait_max=9.0, exclusive_match=True),
@@ -76,7 +77,7 @@ INPUTS = 80
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(4 * seed_count(metafunc.config)))
+        metafunc.parametrize("seed", range(extent(3, 4) * seed_count(metafunc.config)))
 
 
 def chosen(given: Queue) -> Policy:

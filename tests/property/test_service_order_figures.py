@@ -27,7 +27,7 @@ pytestmark = [
 
 Floats = NDArray[np.float64]
 
-PARTIES, PRINTED_OF = extent(300_000, 600_000), 1_500_000
+PARTIES, PRINTED_OF = extent(200_000, 600_000), 1_500_000
 SEED = 5
 WARM_UP = 0.05
 STRETCHES = 50

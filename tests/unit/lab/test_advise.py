@@ -2,7 +2,7 @@
 
 import json
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from evenmatch.lab.advise.splits import even_cut
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.two_v_two import two_v_two
 from evenmatch.theory.zones import zones
+from tests.extent import thinned
 
 UNEVEN = Split("region", {"eu": 0.6, "us": 0.3, "asia": 0.1})
 REGIONS, MODES, BANDS = Split.even("region", 3), Split.even("mode", 2), Split.even("band", 5)
@@ -76,9 +77,10 @@ def test_patience_thins_out_a_thin_pool() -> None:
 # Both ways round
 
 
-@pytest.mark.parametrize("patience", [None, 90.0])
-@pytest.mark.parametrize("percentile", [0.5, 0.8])
-@pytest.mark.parametrize("splits", [(), (UNEVEN,), (UNEVEN, MODES)])
+@pytest.mark.parametrize(
+    ("splits", "percentile", "patience"),
+    thinned(product([(), (UNEVEN,), (UNEVEN, MODES)], [0.5, 0.8], [None, 90.0]), 5),
+)
 def test_both_questions_are_each_others_inverse(
     splits: tuple[Split, ...], percentile: float, patience: float | None
 ) -> None:
@@ -295,6 +297,7 @@ def test_a_simulated_pool_at_the_advised_rate_has_the_advised_median() -> None:
     _agrees(seen.figures["mean"], found.worst.figures.mean)
 
 
+@pytest.mark.long
 def test_a_simulated_pool_with_patience_is_as_thin_as_advised() -> None:
     found = advise(PlayerBase(teams=(2, 2), patience=60.0), players_online=40.0)
     seen = simulated_pool(scenario_of(found, seed=12), 0.5, in_a_row)

@@ -15,6 +15,7 @@ from evenmatch.theory import k_player as theory
 from evenmatch.theory.k_player import k_player, patient_waits
 from evenmatch.theory.sides import sides_law
 from evenmatch.theory.two_v_two import two_v_two
+from tests.extent import thinned
 
 TWO = Split("region", {"eu": 0.6, "us": 0.4})
 SIDES = {"A": 0.4, "B": 0.4, "any": 0.2}
@@ -28,7 +29,7 @@ SHARES = [
 # Atoms
 
 
-@pytest.mark.parametrize(("a", "b", "free"), SHARES)
+@pytest.mark.parametrize(("a", "b", "free"), thinned(SHARES, 4))
 def test_the_median_of_sides_is_their_atom(a: float, b: float, free: float) -> None:
     # Half of all duellists find an opponent waiting, whatever the sides are.
     sides = {"A": a, "B": b, "any": free}

@@ -10,6 +10,7 @@ from evenmatch.lab.advise.advice import scenario_of
 from evenmatch.lab.advise.shifted import SharedPools
 from evenmatch.lab.advise.simulated import one_by_one, simulated_pool
 from evenmatch.lab.study import study
+from tests.extent import only
 
 TWO_ROLES = {"tank": 1, "dps": 1}
 
@@ -23,7 +24,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("base", "who", "classes"),
-    [
+    only([
         (PlayerBase(teams=(2, 2), sides={"A": 0.4, "B": 0.0, "any": 0.6}),
          "side A", {"side A", "either side"}),
         (PlayerBase(teams=(2, 2), sides={"A+1": 0.4, "B": 0.3, "any": 0.3}),
@@ -32,7 +33,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
          "dps", {"dps", "any role"}),
         (PlayerBase(teams=(2, 2), roles=TWO_ROLES, role_shares={"dps": 0.4, "dps+tank": 0.6}),
          "dps", {"dps", "dps or tank"}),
-    ],
+    ], 1, 2),
     ids=["side without players", "side with a plus", "role without players", "all roles by name"],
 )  # fmt: skip
 def test_only_classes_that_have_players_become_flexible(
@@ -47,11 +48,14 @@ def test_only_classes_that_have_players_become_flexible(
 
 @pytest.mark.parametrize(
     "base",
-    [
-        PlayerBase(teams=(2, 2), sides={"A": 0.0, "B": 0.0, "any": 1.0}),
-        PlayerBase(teams=(2, 2), roles=TWO_ROLES, role_shares={"any": 1.0}),
-        PlayerBase(teams=(2, 2), roles=TWO_ROLES, role_shares={"tank+dps": 1.0}),
-    ],
+    only(
+        [
+            PlayerBase(teams=(2, 2), sides={"A": 0.0, "B": 0.0, "any": 1.0}),
+            PlayerBase(teams=(2, 2), roles=TWO_ROLES, role_shares={"any": 1.0}),
+            PlayerBase(teams=(2, 2), roles=TWO_ROLES, role_shares={"tank+dps": 1.0}),
+        ],
+        2,
+    ),
     ids=["sides", "roles", "all roles by name"],
 )
 def test_where_all_take_everything_nobody_can_become_flexible(base: PlayerBase) -> None:

@@ -26,7 +26,7 @@ from evenmatch.solvers.teams.batch import Batch
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import player, queue, rule, ticket
 from evenmatch.testing.scripts import QUEUES, draw_script
-from tests.extent import thinned
+from tests.extent import extent, more, thinned
 
 BLOG = Queue(
     "blog",
@@ -170,7 +170,8 @@ def with_roles(tickets: list[Ticket], form: Format, seed: int) -> list[Ticket]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@more
+@pytest.mark.parametrize("seed", range(extent(1, 3)))
 @pytest.mark.parametrize("name", FORMATS)
 def test_cost_of_roles_and_free_seats_equals_the_objective(name: str, seed: int) -> None:
     form = FORMATS[name]

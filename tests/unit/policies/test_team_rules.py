@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
@@ -16,6 +17,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import ticket
+from tests.extent import thinned
 
 SPECS = ["rolling", "rounds:every=10,effort=50", "threshold:relax=0.01"]
 LEVEL = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))
@@ -158,8 +160,7 @@ def assert_plays(spec: str, queue: Queue, tickets: list[Ticket], best: int = 4) 
         assert seating.ready_at < math.inf
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "spec"), thinned(product(CASES, SPECS), 2))
 def test_policy_plays_although_a_rule_forbids_the_best_match(name: str, spec: str) -> None:
     rules, told = CASES[name]
     queue = Queue("twos", Format((2, 2)), (LEVEL, FAIR), rules, wait_price=0.005)

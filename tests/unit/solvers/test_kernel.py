@@ -103,10 +103,11 @@ def test_kernels_that_check_indices_are_others(own: Path) -> None:
 
 
 def test_damaged_kernel_is_compiled_again(own: Path) -> None:
-    for path in own.rglob("top_of-*"):
+    whole = {path: path.stat().st_size for path in own.rglob("top_of-*")}
+    for path in whole:
         path.write_bytes(path.read_bytes()[:100])
     assert run(KERNELS_OF_TREES, own) == ["1", "8"]
-    assert run(KERNELS_OF_TREES, own) == ["0", "8"]
+    assert {path: path.stat().st_size for path in own.rglob("top_of-*")} == whole
 
 
 READ_ONLY = """
@@ -150,7 +151,6 @@ with open({str(package / "solvers" / "matching" / "forest.py")!r}, "a") as file:
     )
     assert run(program, tmp_path / "cache") == ["1", "8"]
     assert list((tmp_path / "cache").rglob("*.code")) == []
-    assert run(program, tmp_path / "cache") == ["1", "8"]
 
 
 def test_kept_kernels_run_without_the_compiler_until_something_is_compiled(own: Path) -> None:

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from evenmatch.solvers.index.sweep import STRIP_MAX, IndexedItem, SweepIndex
+from tests.extent import extent
 
 Point = tuple[float, ...]
 
@@ -66,7 +67,7 @@ def distance(one: Point, two: Point) -> float:
 def test_search_meets_exactly_the_older_items_of_the_box_once(axes: int, distinct: int) -> None:
     rng = random.Random(axes)
     model = Model(axes)
-    for age in range(900):
+    for age in range(extent(450, 900)):
         if model.entries and rng.random() < 0.35:
             model.remove(rng.choice(list(model.entries)))
         values = tuple(float(rng.randrange(distinct)) for _ in range(axes))

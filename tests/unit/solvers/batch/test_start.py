@@ -25,7 +25,7 @@ from evenmatch.config.files import load_scenario
 from evenmatch.lab.simulate import simulate
 
 scenario = load_scenario({str(SCENARIO)!r})
-arrivals = msgspec.structs.replace(scenario.arrivals, duration=30.0)
+arrivals = msgspec.structs.replace(scenario.arrivals, duration=15.0)
 scenario = msgspec.structs.replace(scenario, arrivals=arrivals)
 for policy in {POLICIES!r}:
     print(policy, simulate(scenario, policy=policy).summary["matches"])
