@@ -84,8 +84,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
     target_wait: float | None = None
-    effort: int = 200
-    spread: float = 0.3
+    effort: int = 600
+    spread: float = 0.45
     wait_max: float = 600.0
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
