@@ -26,6 +26,7 @@ from evenmatch import errors, testing
 from evenmatch.cli.main import main as run_command
 from evenmatch.client import client
 from evenmatch.config import shapes
+from evenmatch.criteria.registry import CRITERION_KINDS, RULE_KINDS
 from evenmatch.model import queue as accept_model
 from evenmatch.model import queue as queue_model
 from evenmatch.model import queue as switchback_model
@@ -732,13 +733,13 @@ _ALLOWED: dict[str, dict[str, Any]] = {
         "side_choice": queue_model.SideChoice,
         "backfill": queue_model.Backfill,
     },
-    "CriterionShape": {"kind": queue_model.CriterionKind},
+    "CriterionShape": {"kind": CRITERION_KINDS},
     "TokensShape": {"algorithm": scenario_model.Algorithm},
     "AllocationShape": {
         "kind": scenario_model.HookKind,
         "failed": scenario_model.WhenFailed,
     },
-    "RuleShape": {"kind": queue_model.RuleKind},
+    "RuleShape": {"kind": RULE_KINDS},
 }
 _MODEL_DEFAULTS = (
     shapes.CriterionShape,
@@ -754,7 +755,7 @@ _MODEL_DEFAULTS = (
 def _meanings(shape: type[Any], model: type[Any]) -> dict[str, str]:
     said = {**(sections(model)["args"] or {}), **_OWN_WORDS.get(shape.__name__, {})}
     for key, allowed in _ALLOWED.get(shape.__name__, {}).items():
-        said[key] += f" One of {', '.join(f'`{word}`' for word in get_args(allowed))}."
+        said[key] += f" One of {', '.join(f'`{word}`' for word in get_args(allowed) or allowed)}."
     # In a file a key is absent; only Python knows None.
     said = {
         key: re.sub(r"\bNone (means|=|takes)", r"absent \1", text) for key, text in said.items()

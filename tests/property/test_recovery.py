@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.state.snapshot import (
@@ -31,7 +32,7 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
 )
-from evenmatch.model.queue import Criterion, Queue, Rule, redraw_rule
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from evenmatch.cli.surprises import surprises
 from evenmatch.cli.timing import solving_warnings, timing_warnings
-from evenmatch.criteria.expansion import inverse, last_change
-from evenmatch.criteria.relation import pairs_of
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.expansion import last_change
+from evenmatch.criteria.registry import form_of, kind_of
+from evenmatch.criteria.sentences import number, seconds
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.model.queue import (
     Criterion,
@@ -15,55 +17,10 @@ from evenmatch.model.queue import (
     Handicap,
     Queue,
     ReadyCheck,
-    Rule,
-    default_choice,
 )
 from evenmatch.model.scenario import Scenario
+from evenmatch.policies.default_choice import default_choice
 
-COMPARISONS = {
-    "spread": "the largest difference in {} between its players",
-    "mean_gap": "the mean difference in {} over all pairs of its players",
-    "imbalance": "the difference in {} between its teams",
-    "rematch": "the share of its pairs that met not long ago, by {}",
-    "party_parity": "the difference in party sizes between its teams",
-    "host_options": "the number of players missing to two who reach everyone, by {}",
-    "same": "the share of its pairs that differ in {}",
-    "overlap": "the share of its pairs without a common element of {}",
-    "fullness": "the share of the seats beyond its minimum that stay free",
-    "role_rank": "the mean rank of the roles that its players get",
-}
-PAIRS = {
-    "enemies": "between enemies",
-    "teammates": "between teammates",
-    "all": "between any two of its players",
-    "region": "to the region that is best for all",
-}
-MET = {
-    "enemies": "meets as an enemy",
-    "teammates": "has as a teammate",
-    "all": "meets",
-}
-COUNTED = {
-    "enemies": "as enemies",
-    "teammates": "in one team",
-    "all": "in one match",
-}
-GAPS_MAX = {
-    "rematch": 1.0,
-    "same": 1.0,
-    "overlap": 1.0,
-    "avoid": 1.0,
-    "party_parity": 1.0,
-    "fullness": 1.0,
-    "role_rank": 1.0,
-    "host_options": 2.0,
-}
-"""The largest gap that there is, of kinds that have one."""
-UNITS = {
-    "difference": "",
-    "relative": " times one's own value",
-    "percentile": " of all players, by percentile",
-}
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",
     "expire": "then expires without a match",
@@ -92,7 +49,7 @@ def describe(pool: Pool) -> Iterator[str]:
         yield _roles(queue.format)
     yield _decides(queue)
     for rule in queue.rules:
-        yield _rule(rule)
+        yield kind_of(rule).sentence(rule)
     yield _quality(queue)
     yield _price(queue)
     if queue.handicap is not None:
@@ -100,13 +57,11 @@ def describe(pool: Pool) -> Iterator[str]:
     if queue.wait_max is None:
         yield "No ticket has a deadline."
     else:
-        yield (
-            f"A ticket waits at most {_seconds(queue.wait_max)}, {DEADLINES[queue.on_deadline]}."
-        )
+        yield (f"A ticket waits at most {seconds(queue.wait_max)}, {DEADLINES[queue.on_deadline]}.")
     if queue.commit_jitter:
         yield (
             "A new ticket is held back for a random time of up to "
-            f"{_seconds(queue.commit_jitter)}, so that players who queue in the same second do "
+            f"{seconds(queue.commit_jitter)}, so that players who queue in the same second do "
             "not meet because of it."
         )
     if queue.accept is not None:
@@ -114,12 +69,12 @@ def describe(pool: Pool) -> Iterator[str]:
     if queue.silent_after is not None:
         yield (
             f"A server drops a ticket whose client gives no sign of life for "
-            f"{_seconds(queue.silent_after)}."
+            f"{seconds(queue.silent_after)}."
         )
     if queue.exclusive_match:
         yield (
             "A player of a live match may not queue again until it is finished, "
-            f"or {_seconds(queue.match_max)} have passed."
+            f"or {seconds(queue.match_max)} have passed."
         )
 
 
@@ -162,11 +117,11 @@ def _warnings(queue: Queue) -> Iterator[str]:
         ends = last_change(rule.expand, rule.limit)
         if queue.wait_max is not None and queue.on_deadline != "keep" and ends > queue.wait_max:
             yield (
-                f"the limit on {_compared(rule)} still widens when tickets end after "
-                f"{_seconds(queue.wait_max)}"
+                f"the limit on {rule.attribute or rule.kind} still widens when tickets end after "
+                f"{seconds(queue.wait_max)}"
             )
     if queue.accept is not None and list(queue.accept.cooldowns) != sorted(queue.accept.cooldowns):
-        told = ", ".join(_seconds(each) for each in queue.accept.cooldowns)
+        told = ", ".join(seconds(each) for each in queue.accept.cooldowns)
         yield f"cooldowns fall ({told}): who fails more ready-checks waits less; let them rise"
     if queue.switchback is not None:
         yield (
@@ -177,42 +132,20 @@ def _warnings(queue: Queue) -> Iterator[str]:
         yield (
             "exclusive_match: the game server must report the end of each match; in a simulation "
             "a match ends when one of its players comes again, and after "
-            f"{_seconds(queue.match_max)} at the latest"
+            f"{seconds(queue.match_max)} at the latest"
         )
 
 
 def _without_deadline(queue: Queue) -> Iterator[str]:
-    if any(rule.kind == "same" and not _widens_for_ever(rule) for rule in queue.rules):
-        yield "no deadline: a ticket whose value nobody shares waits for ever"
-    for rule in queue.rules:
-        if rule.kind == "same" or _widens_for_ever(rule):
-            continue
-        if rule.kind in ("overlap", "avoid"):
-            yield f"no deadline, and the rule {rule.kind} is never lifted: some may wait for ever"
-            continue
-        how = "does not widen" if rule.expand is None else "stops widening"
-        yield (
-            f"no deadline, and the limit on {_compared(rule)} {how}: some may wait for ever; "
-            "set wait_max, or let the limit widen without max"
-        )
+    stuck = [rule for rule in queue.rules if not kind_of(rule).widens_for_ever(rule)]
+    stuck.sort(key=lambda rule: form_of(rule) is not Form.WORD)
+    yield from dict.fromkeys(kind_of(rule).warning_without_deadline(rule) for rule in stuck)
     if not queue.rules:
         yield "no deadline: tickets that are too few for a match wait until others come"
 
 
 def _always_widens(queue: Queue) -> bool:
-    return all(_widens_for_ever(rule) for rule in queue.rules)
-
-
-def _widens_for_ever(rule: Rule) -> bool:
-    most = GAPS_MAX.get(rule.kind)
-    if most is not None:
-        return inverse(rule.limit, rule.expand)(most) < float("inf")
-    return last_change(rule.expand, rule.limit) == float("inf")
-
-
-def _compared(rule: Rule) -> str:
-    """Return what a rule limits, in a word."""
-    return rule.attribute or rule.kind
+    return all(kind_of(rule).widens_for_ever(rule) for rule in queue.rules)
 
 
 def _format(format_: Format) -> str:
@@ -248,86 +181,12 @@ def _minimum(queue: Queue) -> str:
     if queue.wait_max is None or queue.on_deadline == "keep":
         return f"{text}."
     bots = ", with bots up to that number" if queue.on_deadline == "bots" else ""
-    return f"{text}; at the latest when one of them has waited {_seconds(queue.wait_max)}{bots}."
+    return f"{text}; at the latest when one of them has waited {seconds(queue.wait_max)}{bots}."
 
 
 def _roles(form: Format) -> str:
     team = ", ".join(f"{count} {name}" for name, count in form.roles)
     return f"A team is {team}; players say which of these they accept, or take any."
-
-
-def _rule(rule: Rule) -> str:
-    if rule.kind == "rematch":
-        return _rematch(rule)
-    if rule.kind in ("same", "overlap", "avoid"):
-        return _kept(rule)
-    if rule.kind in ("pair_limit", "household_limit"):
-        return _widening(rule, _counted(rule))
-    if rule.kind == "latency":
-        what = f"the largest {rule.attribute} in ms {PAIRS[pairs_of(rule)]}"
-    else:
-        what = COMPARISONS[rule.kind].format(rule.attribute)
-    unit = UNITS[rule.unit]
-    return _widening(rule, f"At first {what} may be {_number(rule.limit)}{unit}")
-
-
-def _counted(rule: Rule) -> str:
-    """Return a rule that counts matches or players, before it widens."""
-    limit, how = _number(rule.limit), COUNTED[pairs_of(rule)]
-    if rule.kind == "pair_limit":
-        within = _seconds(rule.within)
-        return f"Two players meet {how} at most {limit} times within {within}, by {rule.attribute}"
-    if pairs_of(rule) == "enemies":
-        return (
-            f"Players who share a {rule.attribute} are in one team, or at most {limit} of them "
-            "play in one match"
-        )
-    return f"No more than {limit} of the players who share a {rule.attribute} play {how}"
-
-
-def _widening(rule: Rule, text: str) -> str:
-    """Return the sentence about a rule with how it widens, and who must accept."""
-    expand = rule.expand
-    if expand is None:
-        return f"{text}, and that never widens."
-    if expand.steps or expand.curve:
-        points = expand.steps or expand.curve
-        word = "from" if expand.steps else "at"
-        steps = ", ".join(f"{_number(limit)} {word} {_seconds(wait)}" for wait, limit in points)
-        text += f"; after waiting it widens to {steps}"
-    else:
-        text += f"; it widens by {_number(expand.rate)} for each second of waiting"
-    top = "" if expand.max is None else f", up to {_number(expand.max)}"
-    accepts = (
-        "Every ticket of the match must accept."
-        if rule.accept == "both"
-        else "It is enough that one ticket of the match accepts."
-    )
-    return f"{text}{top}. {accepts}"
-
-
-def _kept(rule: Rule) -> str:
-    """Return a rule that is kept or broken, and from when on it is lifted."""
-    text = {
-        "same": f"All players of a match have the same {rule.attribute}",
-        "overlap": f"All players of a match have an element of {rule.attribute} in common",
-        "avoid": f"Nobody {MET.get(pairs_of(rule), '')} a player whom either lists in "
-        f"{rule.attribute}",
-    }[rule.kind]
-    wait = inverse(rule.limit, rule.expand)(1.0)
-    if wait == float("inf"):
-        return f"{text}."
-    who = "all tickets of the match have" if rule.accept == "both" else "one ticket has"
-    return f"{text}, until {who} waited {_seconds(wait)}."
-
-
-def _rematch(rule: Rule) -> str:
-    count = "match" if rule.matches == 1 else f"{rule.matches} matches"
-    text = f"Players who met as opponents in their last {count} may not meet again"
-    wait = inverse(rule.limit, rule.expand)(1.0)
-    return (
-        f"{text}." if wait == float("inf") else f"{text} before both have waited {_seconds(wait)}."
-    )
 
 
 def _quality(queue: Queue) -> str:
@@ -342,33 +201,30 @@ def _quality(queue: Queue) -> str:
 
 
 def _criterion(criterion: Criterion, default: float) -> str:
-    if criterion.kind == "latency":
-        what = f"the mean {criterion.attribute} {PAIRS[pairs_of(criterion)]}"
-    else:
-        what = COMPARISONS[criterion.kind].format(criterion.attribute)
+    what = kind_of(criterion).criterion_words(criterion)
     weight = default if criterion.weight is None else criterion.weight
-    return f"{what} (weight {_number(weight)})"
+    return f"{what} (weight {number(weight)})"
 
 
 def _handicap(handicap: Handicap) -> str:
     text = (
-        f"A weaker team gets {_number(handicap.factor)} for each 1 by which its mean "
+        f"A weaker team gets {number(handicap.factor)} for each 1 by which its mean "
         f"{handicap.attribute} is below that of the strongest"
     )
     if handicap.max is not None:
-        text += f", at most {_number(handicap.max)}"
+        text += f", at most {number(handicap.max)}"
     if handicap.step:
-        text += f", in multiples of {_number(handicap.step)}"
+        text += f", in multiples of {number(handicap.step)}"
     return f"{text}."
 
 
 def _asked(accept: ReadyCheck) -> Iterator[str]:
     """Yield what a ready-check asks of players, and what becomes of one that fails."""
-    yield f"Every player has {_seconds(accept.seconds)} to accept a match before it is made."
+    yield f"Every player has {seconds(accept.seconds)} to accept a match before it is made."
     if accept.repair:
         yield (
             "If a player declines or does not answer, only they are replaced: the server looks "
-            f"for others for {_seconds(accept.repair)}, and accepts a loss of quality of at most "
+            f"for others for {seconds(accept.repair)}, and accepts a loss of quality of at most "
             f"{accept.loss_max:g}."
         )
     else:
@@ -384,10 +240,10 @@ def _price(queue: Queue) -> str:
     if _has_target(queue):
         assert queue.target is not None
         return (
-            f"Players wait {_seconds(queue.target)} on average if enough of them play; how good "
+            f"Players wait {seconds(queue.target)} on average if enough of them play; how good "
             f"a match must be to start follows from that."
         )
-    return f"A second of one player's waiting costs {_number(queue.price)}."
+    return f"A second of one player's waiting costs {number(queue.price)}."
 
 
 def _listed(sizes: tuple[int, ...]) -> str:
@@ -396,13 +252,5 @@ def _listed(sizes: tuple[int, ...]) -> str:
     return " or ".join(map(str, sizes))
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def _number(value: float) -> str:
-    return f"{value:.6g}"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.6g} s"
+def _count(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -23,8 +23,8 @@ from evenmatch.model.queue import (
     ReadyCheck,
     SideChoice,
     Switchback,
-    default_policy,
 )
+from evenmatch.policies.default_choice import default_policy
 
 QUEUES_MAX = 100
 SEATS_MAX = 1000

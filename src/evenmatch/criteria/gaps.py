@@ -12,12 +12,18 @@ import math
 from collections.abc import Iterator
 
 from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
-from evenmatch.criteria.kinds.numeric import DUEL, RAW
-from evenmatch.criteria.registry import KINDS, comparison_of
-from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.criteria.kinds.numeric import DUEL, Numeric
+from evenmatch.criteria.registry import KINDS, comparison_of, kind_of
+from evenmatch.model.queue import Criterion, Queue, Rule
 
 NO_GAP = Gap("")
-KNOWN = {gap.words: gap for gap in (DUEL, *RAW.values())}
+KNOWN = {DUEL.words: DUEL}
+KNOWN |= {
+    gap.words: gap
+    for kind in KINDS.values()
+    if issubclass(kind, Numeric)
+    for gap in kind.gaps_by_measure.values()
+}
 KNOWN |= {gap.words: gap for kind in KINDS.values() for gap in kind.raw}
 """All gaps by their words."""
 
@@ -82,9 +88,7 @@ def gap_of_name(name: str) -> Gap:
 def _given(queue: Queue) -> Iterator[Criterion | Rule]:
     """Yield what matches are told of: criteria, rules on numbers, then roles and parties."""
     yield from queue.criteria
-    yield from [rule for rule in queue.rules if rule.kind in (*NUMERIC, "latency")]
-    form = queue.format
-    if form.roles:
-        yield Criterion("role_rank")
-    if not form.solo_only and len(form.players) > 1:
-        yield Criterion("party_parity")
+    yield from [rule for rule in queue.rules if kind_of(rule).is_measure]
+    for kind in reversed(KINDS):
+        if KINDS[kind].is_told_of(queue.format):
+            yield Criterion(kind)

@@ -86,7 +86,7 @@ class Objective:
         self._checks = tuple(dict.fromkeys(checks))
         sides = ("side",) if queue.format.sides else ()
         self.samples = samples_of(queue)
-        self.id_lists = frozenset(c.given.attribute for c in compared if c.given.kind == "avoid")
+        self.id_lists = frozenset(c.given.attribute for c in compared if c.is_list_of_players)
         self.declared = frozenset(
             (*(attribute for attribute, _ in self._checks), *queue.attributes, *sides)
         )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Placed
-from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 Floats = NDArray[np.float64]
@@ -139,11 +139,7 @@ def samples_of(queue: Queue) -> dict[str, int]:
     Raises:
         ConfigError: One attribute is to be placed among two numbers of last values.
     """
-    samples = [
-        (rule.attribute, rule.sample)
-        for rule in queue.rules
-        if rule.kind in NUMERIC and rule.unit == "percentile"
-    ]
+    samples = [(rule.attribute, rule.sample) for rule in queue.rules if rule.unit == "percentile"]
     samples += [
         (each.attribute, each.scale.sample)
         for each in queue.criteria

@@ -1,38 +1,94 @@
-"""All kinds of criteria and rules by name."""
+"""All kinds of criteria and rules by name.
+
+A kind is one class in `kinds`, which says what files may hold of it, how it is put in words and of
+what form its columns are; here it has its line. Whoever deals with criteria and rules asks here.
+"""
 
 from __future__ import annotations
 
-from evenmatch.criteria.base import Comparison
+from evenmatch.criteria import relation
+from evenmatch.criteria.base import Comparison, Form, NumberGap
 from evenmatch.criteria.kinds.fullness import Fullness
 from evenmatch.criteria.kinds.host_options import HostOptions
 from evenmatch.criteria.kinds.household_limit import HouseholdLimit
 from evenmatch.criteria.kinds.latency import Latency
-from evenmatch.criteria.kinds.numeric import Numeric
+from evenmatch.criteria.kinds.numeric import Imbalance, MeanGap, Numeric, Spread
 from evenmatch.criteria.kinds.pair_limit import PairLimit
 from evenmatch.criteria.kinds.party_parity import PartyParity
 from evenmatch.criteria.kinds.rematch import Rematch
 from evenmatch.criteria.kinds.role_rank import RoleRank
 from evenmatch.criteria.kinds.words import Avoid, Overlap, Same
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Criterion, Format, Pairs, Queue, Rule
 
 KINDS: dict[str, type[Comparison]] = {
-    "spread": Numeric,
-    "mean_gap": Numeric,
-    "imbalance": Numeric,
+    "spread": Spread,
+    "mean_gap": MeanGap,
+    "imbalance": Imbalance,
     "rematch": Rematch,
     "latency": Latency,
     "party_parity": PartyParity,
     "host_options": HostOptions,
     "same": Same,
-    "fullness": Fullness,
-    "role_rank": RoleRank,
     "overlap": Overlap,
     "avoid": Avoid,
     "pair_limit": PairLimit,
     "household_limit": HouseholdLimit,
+    "fullness": Fullness,
+    "role_rank": RoleRank,
 }
+CRITERION_KINDS = tuple(kind for kind, each in KINDS.items() if each.criterion_keys is not None)
+"""Kinds that criteria may have."""
+_RULED = [kind for kind, each in KINDS.items() if each.rule_keys is not None]
+RULE_KINDS = tuple(
+    sorted(_RULED, key=lambda kind: KINDS[kind].form not in (Form.NUMBERS, Form.WORD))
+)
+"""Kinds that rules may have; those that compare one number or one word come first."""
+NUMERIC = tuple(kind for kind, each in KINDS.items() if each.form is Form.NUMBERS)
+"""Kinds that compare numbers; between two players all are the gap."""
+
+
+def kind_of(given: Criterion | Rule) -> type[Comparison]:
+    """Return the kind of a criterion or a rule.
+
+    Raises:
+        ConfigError: There is no such kind.
+    """
+    try:
+        return KINDS[given.kind]
+    except KeyError:
+        raise ConfigError(
+            f"kind must be one of {', '.join(KINDS)}, got {given.kind!s:.40}"
+        ) from None
 
 
 def comparison_of(given: Criterion | Rule, queue: Queue) -> Comparison:
     """Return a criterion or a rule of a queue, ready to compare players."""
-    return KINDS[given.kind](given, queue)
+    return kind_of(given)(given, queue)
+
+
+def numeric_kind(given: Criterion | Rule) -> type[Numeric]:
+    """Return the kind of a criterion or a rule that compares numbers."""
+    found = kind_of(given)
+    assert issubclass(found, Numeric)
+    return found
+
+
+def form_of(given: Criterion | Rule) -> Form:
+    """Return of what form the columns of a criterion or a rule are."""
+    return kind_of(given).form
+
+
+def number_gap_of(given: Criterion | Rule) -> NumberGap | None:
+    """Return which gap of numbers a criterion or a rule compares; None if it compares others."""
+    return kind_of(given).number_gap
+
+
+def pairs_of(given: Criterion | Rule) -> Pairs:
+    """Return which pairs a criterion or rule looks at, where it says nothing by its kind."""
+    return given.pairs or kind_of(given).pairs_default
+
+
+def pairs_within(given: Criterion | Rule, form: Format) -> Pairs:
+    """Return which pairs count in a format: where all are enemies or all teammates, `all`."""
+    return relation.pairs_within(pairs_of(given), form)

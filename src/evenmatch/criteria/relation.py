@@ -10,23 +10,15 @@ import numpy as np
 from evenmatch.criteria.base import Seats
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
-from evenmatch.model.queue import Criterion, Format, Pairs, Rule
+from evenmatch.model.queue import Format, Pairs
 from evenmatch.model.ticket import Player, Ticket
 
 Seat = tuple[int, Ticket, Player]
 """The number of a team, and who sits there."""
 
 
-def pairs_of(given: Criterion | Rule) -> Pairs:
-    """Return which pairs a criterion or rule looks at, where it says nothing by its kind."""
-    if given.pairs is not None:
-        return given.pairs
-    return "enemies" if given.kind == "latency" else "all"
-
-
-def pairs_within(given: Criterion | Rule, form: Format) -> Pairs:
+def pairs_within(pairs: Pairs, form: Format) -> Pairs:
     """Return which pairs count in a format: where all are enemies or all teammates, `all`."""
-    pairs = pairs_of(given)
     are_alike = (pairs == "enemies" and max(form.players) == 1) or (
         pairs == "teammates" and len(form.players) == 1
     )

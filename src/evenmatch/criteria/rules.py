@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.criteria.base import Comparison, Seats
+from evenmatch.criteria.base import Comparison, Form, Seats
 from evenmatch.criteria.expansion import inverse
-from evenmatch.criteria.kinds.household_limit import HouseholdLimit
-from evenmatch.criteria.registry import comparison_of
+from evenmatch.criteria.registry import comparison_of, form_of
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
 from evenmatch.criteria.values import number, numbers, places
-from evenmatch.model.queue import NUMERIC, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 PERCENTILE_DIGITS = 9
@@ -63,22 +62,18 @@ class Rules:
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
         self.are_none = not (queue.rules or queue.format.sides or queue.format.roles)
-        self._households = [
-            (each, each.comparison)
+        self._hopeless = [
+            each
             for each in self._rules
-            if isinstance(each.comparison, HouseholdLimit)
+            if type(each.comparison).hopeless is not Comparison.hopeless
         ]
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     def hopeless(self, ticket: Ticket | NewTicket) -> str | None:
         """Return why no match with this party is ever legal, or None: it is too many by itself."""
-        for each, comparison in self._households:
-            gap = comparison.gap_alone(ticket)
-            if gap > 1.0 and each.when(gap) == math.inf:
-                return (
-                    f"{gap:g} players of the party share {each.rule.attribute}, "
-                    f"a match takes {each.rule.limit:g}"
-                )
+        for each in self._hopeless:
+            if wrong := each.comparison.hopeless(ticket, each.when):
+                return wrong
         return None
 
     @property
@@ -203,7 +198,7 @@ def _is_plain(rule: Rule) -> bool:
 
 def _is_numeric(rule: Rule) -> bool:
     """Return whether a rule compares numbers."""
-    return rule.kind in NUMERIC
+    return form_of(rule) is Form.NUMBERS
 
 
 def _same_side(first: Ticket, second: Ticket) -> bool:
@@ -244,7 +239,7 @@ def _gap_ready_at(compiled: RuleLimit, gap: float, tickets: Sequence[Ticket]) ->
 def _widens_at(compiled: RuleLimit, one: Ticket, two: Ticket) -> float:
     """Return when the last widening comes that a rule makes two tickets wait for."""
     rule = compiled.rule
-    if rule.kind not in NUMERIC:
+    if compiled.comparison.form is not Form.NUMBERS:
         first = second = 0.0
         gap = compiled.comparison.pair_gap(one, two)
     else:

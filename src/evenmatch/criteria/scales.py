@@ -18,6 +18,8 @@ from evenmatch.criteria.percentile import percentile, percentiles
 from evenmatch.model.queue import Scale
 
 Floats = NDArray[np.float64]
+STEP_SLACK = 1e-9
+"""A difference this close below a multiple of `step` counts as that multiple."""
 
 
 def scale_value(scale: Scale, value: float) -> float:

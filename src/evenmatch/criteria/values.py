@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -20,6 +20,21 @@ def shown(value: Value) -> str:
     ('["a", "b"]', '"far"')
     """
     return f"{json.dumps(value, ensure_ascii=False):.80}"
+
+
+def elements(value: Value | None) -> Collection[str]:
+    """Return the elements of a set; files turn one of one element into a word or a number.
+
+    >>> elements(("en", "fr")), elements("en"), elements(7.0), elements(None)
+    (('en', 'fr'), ('en',), ('7',), ())
+    """
+    if value is None:
+        return ()
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, dict):
+        return tuple(value)
+    return (value if isinstance(value, str) else f"{value:.17g}",)
 
 
 def numbers(ticket: Ticket, attribute: str) -> list[float]:

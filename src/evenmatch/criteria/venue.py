@@ -11,8 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from evenmatch.criteria.base import Seats
-from evenmatch.criteria.kinds.host_options import hosts_of
+from evenmatch.criteria.base import Form, Seats
 from evenmatch.criteria.kinds.latency import (
     RegionLimits,
     are_measured,
@@ -24,7 +23,8 @@ from evenmatch.criteria.kinds.latency import (
     region_criterion,
     regions_known,
 )
-from evenmatch.criteria.relation import pairs_of
+from evenmatch.criteria.networks import hosts_of
+from evenmatch.criteria.registry import form_of, pairs_of
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
 
@@ -49,12 +49,12 @@ class Venues:
     def __init__(self, queue: Queue) -> None:
         given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
         self._weigh = region_criterion(queue)
-        pings = [c for c in given if c.kind == "latency"]
+        pings = [c for c in given if form_of(c) is Form.PLACES]
         joint = [c.attribute for c in pings if pairs_of(c) == "region"]
         self._latency = next(iter((*joint, *[c.attribute for c in pings])), None)
         self._is_joint = bool(joint)
         self._limits = RegionLimits(queue, self._latency or "")
-        self._connect = next((c.attribute for c in given if c.kind == "host_options"), None)
+        self._connect = next((c.attribute for c in given if form_of(c) is Form.NETWORK), None)
         self.are_none = self._latency is None and self._connect is None
 
     def of(self, teams: Seats, at: float) -> Venue:

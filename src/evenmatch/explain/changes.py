@@ -6,15 +6,17 @@ import math
 
 import numpy as np
 
+from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.kinds.latency import worst_of
+from evenmatch.criteria.registry import form_of, kind_of, number_gap_of
 from evenmatch.explain.pairwise import Obstacle, Sight, when_table
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.tolerances import limit_now
 from evenmatch.explain.waiting_table import Mask, TraitTable
 from evenmatch.explain.words import at_least, count, joined, limit_text, rule_name, seconds, sized
 from evenmatch.model.explanation import Prospect, Seats
-from evenmatch.model.queue import NUMERIC, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 
 SOME = 10
 """Candidates that a wider limit shall let in at the most: it names the nearest ones."""
@@ -22,7 +24,6 @@ SHARE = 10
 """Of how many one is let in, if a match needs no more."""
 Gain = tuple[int, str]
 """How many more could play, and the sentence that says what it takes."""
-YES_OR_NO = ("same", "overlap", "avoid", "rematch")
 
 
 def changes_of(
@@ -69,7 +70,7 @@ def of_pings(crowd: TraitTable, sight: Sight) -> list[str]:
     """Return that a ticket's own latencies leave it no region, whoever else comes, if they do."""
     ticket = crowd.tickets[sight.row]
     for rule in crowd.queue.rules:
-        if rule.kind != "latency" or rule.pairs != "region":
+        if form_of(rule) is not Form.PLACES or rule.pairs != "region":
             continue
         known = worst_of(ticket, rule.attribute)
         region = min(known, key=known.__getitem__, default=None)
@@ -92,10 +93,11 @@ def of_pings(crowd: TraitTable, sight: Sight) -> list[str]:
 def of_party(obstacle: Obstacle, crowd: TraitTable, sight: Sight) -> list[str]:
     """Return that a party breaks a rule by itself for ever, if it does."""
     rule, row = obstacle.rule, sight.row
-    is_told = rule.kind in ("spread", "same")
+    is_word = form_of(rule) is Form.WORD
+    is_told = is_word or number_gap_of(rule) is NumberGap.WIDEST
     if crowd.tickets[row].size == 1 or not is_told or obstacle.ready_at[row] < math.inf:
         return []
-    if rule.kind == "same":
+    if is_word:
         return [f"the players of this party differ in {rule.attribute}, which has to be the same"]
     need = limit_text(rule, float(obstacle.needs[row]))
     return [f"the players of this party need {rule_name(rule)} of {need}, which it never reaches"]
@@ -108,7 +110,7 @@ def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: TraitTable, sight: Sight) 
     """
     rule, own = obstacle.rule, crowd.tickets[sight.row]
     blocked = obstacle.blocked & by_one & (obstacle.needs < math.inf)
-    if rule.kind in YES_OR_NO:
+    if kind_of(rule).is_kept:
         gain = int(np.count_nonzero(blocked))
         more = count(gain, "more candidate")
         return (
@@ -179,7 +181,7 @@ def nice_above(need: float, rule: Rule) -> float:
     >>> nice_above(203.7, Rule("spread", "rating"))
     204.0
     """
-    if need <= 0.0 or rule.kind not in (*NUMERIC, "latency"):
+    if need <= 0.0 or not kind_of(rule).is_measure:
         return need
     digits = 2 - math.floor(math.log10(need))
     if digits > 12 or digits < -12:
@@ -224,7 +226,7 @@ def in_time(crowd: TraitTable, sight: Sight, later: Prospect, deadline: float) -
 def _wanted(obstacle: Obstacle, crowd: TraitTable, pair: tuple[int, int], deadline: float) -> str:
     """Return what one rule would have to allow two tickets by a deadline."""
     rule = obstacle.rule
-    if rule.kind not in (*NUMERIC, "latency"):
+    if not kind_of(rule).is_measure:
         return f"a match without {rule_name(rule)}"
     need = limit_text(rule, nice_above(float(obstacle.needs[pair[1]]), rule))
     limits = [limit_now(rule, deadline - crowd.tickets[row].enqueued_at) for row in pair]

@@ -15,18 +15,14 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from evenmatch.criteria.base import Comparison
-from evenmatch.criteria.criterion import STEP_SLACK
-from evenmatch.criteria.kinds.host_options import COSTS, ENOUGH, WORDS
-from evenmatch.criteria.kinds.latency import Latency, costs_of_ms, known_latencies
+from evenmatch.criteria.base import Comparison, NumberGap
+from evenmatch.criteria.kinds.latency import costs_of_ms, known_latencies
 from evenmatch.criteria.kinds.numeric import Numeric
-from evenmatch.criteria.kinds.rematch import known_of
-from evenmatch.criteria.kinds.words import elements
-from evenmatch.criteria.relation import pairs_within
-from evenmatch.criteria.scales import Floats, scale_gaps
-from evenmatch.criteria.values import scaled_numbers
+from evenmatch.criteria.networks import COSTS, ENOUGH, WORDS
+from evenmatch.criteria.scales import STEP_SLACK, Floats, scale_gaps
+from evenmatch.criteria.values import elements, scaled_numbers
 from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.model.ticket import Player, Ticket, attribute_of
 
 BITS_MAX = 52
 """Words that one column of sets tells apart: as many as no float mistakes for a NaN."""
@@ -99,7 +95,7 @@ class Numbers(Trait):
     def __init__(self, compared: Comparison) -> None:
         super().__init__(compared)
         given, form = self.given, self.queue.format
-        self.is_pairwise = form.is_duel or given.kind == "spread"
+        self.is_pairwise = form.is_duel or compared.number_gap is NumberGap.WIDEST
         self._is_solo = form.solo_only
         self._is_relative = isinstance(given, Rule) and given.unit == "relative"
         self.width = (1 if self._is_solo else 2) + self._is_relative
@@ -131,8 +127,9 @@ class Numbers(Trait):
         """Return the scaled spread."""
         given, gaps = self.given, self.gaps(own, table)
         assert isinstance(given, Criterion)
-        if given.kind == "imbalance" and given.measure == "sum" and given.step > 0.0:
-            gaps = np.floor(gaps / given.step + STEP_SLACK) * given.step
+        assert isinstance(self.compared, Numeric)
+        if (step := self.compared.step_of(given)) > 0.0:
+            gaps = np.floor(gaps / step + STEP_SLACK) * step
         return scale_gaps(given.scale, gaps)
 
 
@@ -243,13 +240,14 @@ class NamedPlayers(Trait):
 
     def words(self, ticket: Ticket) -> Collection[str]:
         """Return what a ticket names."""
-        name, found = self.given.attribute, dict[str, None]()
+        found = dict[str, None]()
         for player in ticket.players:
-            if self.given.kind == "rematch":
-                found.update(dict.fromkeys(known_of(ticket, player, name) or ()))
-            else:
-                found.update(dict.fromkeys(elements(attribute_of(ticket, player, name))))
+            found.update(dict.fromkeys(self.named_by(ticket, player)))
         return found
+
+    def named_by(self, ticket: Ticket, player: Player) -> Collection[str]:
+        """Return what a player names."""
+        return self.compared.names(ticket, player) or ()
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
         """Return the players whom a ticket names, and the tickets that name one of its own."""
@@ -259,7 +257,15 @@ class NamedPlayers(Trait):
         return self.words(ticket), theirs
 
 
-class Shared(NamedPlayers):
+class NamedWords(NamedPlayers):
+    """Words of players, some of which may name others."""
+
+    def named_by(self, ticket: Ticket, player: Player) -> Collection[str]:
+        """Return the elements of a set."""
+        return elements(attribute_of(ticket, player, self.given.attribute))
+
+
+class Shared(NamedWords):
     """How many players share a word, of whom two tickets without any have each their own."""
 
     width = 1
@@ -267,7 +273,7 @@ class Shared(NamedPlayers):
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return the most players of a party who share a word, where all pairs count."""
         super().values(ticket)
-        if pairs_within(self.given, self.queue.format) != "all":
+        if self.compared.pairs != "all":
             return (0.0,)
         name = self.given.attribute
         words = Counter(
@@ -288,7 +294,7 @@ class Shared(NamedPlayers):
         return (), tickets
 
 
-class HostColumns(NamedPlayers):
+class HostColumns(NamedWords):
     """Who of two could host: a number for each kind of connection, sets of ids are exceptions."""
 
     width = 1
@@ -348,7 +354,6 @@ class LatencyColumns(NamedPlayers):
 
     def __init__(self, compared: Comparison) -> None:
         super().__init__(compared)
-        assert isinstance(compared, Latency)
         form = self.queue.format
         self._is_region = compared.pairs == "region"
         self._slots = 1 if form.solo_only or self._is_region else max(form.players)
@@ -365,9 +370,8 @@ class LatencyColumns(NamedPlayers):
     @property
     def key(self) -> tuple[str, str, str] | None:
         """Return the attribute and the pairs that count; a joint region hangs on what weighs it."""
-        assert isinstance(self.compared, Latency)
-        pairs = self.compared.pairs
-        return None if self._is_region else ("latency", self.given.attribute, pairs)
+        own = (self.given.kind, self.given.attribute, self.compared.pairs)
+        return None if self._is_region else own
 
     def words(self, ticket: Ticket) -> Collection[str]:
         """Return all places that a party knows."""
@@ -465,7 +469,6 @@ class LatencyColumns(NamedPlayers):
 
     def _joint(self, own: Floats, table: Floats) -> Floats:
         """Return the mean cost of each duel in the best region that ever opens; inf for none."""
-        assert isinstance(self.compared, Latency)
         columns = sorted(self.places.values())
         mine, theirs = own[columns][:, None], table[columns]
         is_open = np.maximum(mine, theirs) <= self.compared.furthest

@@ -11,6 +11,7 @@ from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.words import (
     at_least,
     count,
+    kind_named,
     limit_text,
     of_roles,
     seconds,
@@ -19,7 +20,6 @@ from evenmatch.explain.words import (
     the_rule,
 )
 from evenmatch.model.explanation import QueuePart
-from evenmatch.model.queue import NUMERIC
 
 WITHIN_SIGHT = frozenset({"delayed", "held", "computing", "round", "policy"})
 """Codes of a match that would be legal now."""
@@ -151,7 +151,7 @@ def _never(part: QueuePart) -> str:
         return ""
     others = part.others - part.seats.misfits
     for rule in part.rules:
-        if rule.rule in (*NUMERIC, "latency") and 0 < others <= rule.blocks_forever:
+        if kind_named(rule).is_measure and 0 < others <= rule.blocks_forever:
             if rule.final is None or rule.final <= rule.limit:
                 return f"{the_rule(rule)} widens no more, so only newcomers can help"
             widest = f"even at its widest, {limit_text(rule, rule.final)},"
@@ -207,7 +207,7 @@ def _blockers(part: QueuePart) -> list[tuple[int, str, str]]:
     for rule in part.rules:
         if rule.blocks:
             what = the_rule(rule)
-            if rule.rule in (*NUMERIC, "latency"):
+            if kind_named(rule).is_measure:
                 is_last = rule.final is not None and rule.final <= rule.limit
                 what += f" ({limit_text(rule, rule.limit)}{'' if is_last else ' now'})"
             found.append((rule.blocks, f"{what} keeps", "away"))

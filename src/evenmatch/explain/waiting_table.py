@@ -11,6 +11,7 @@ from operator import is_not
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.criteria.base import Form
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.criteria.scales import Floats
@@ -27,7 +28,7 @@ from evenmatch.explain.pair_columns import (
     Trait,
     Unknown,
 )
-from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 
 ENQUEUED, SEQUENCE, KIND, FIXED = 0, 1, 2, 3
@@ -37,26 +38,25 @@ EXCEPTIONS_MAX = 400
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-TRAITS: dict[str, type[Trait]] = {
-    **dict.fromkeys(NUMERIC, Numbers),
-    "same": Codes,
-    "overlap": Sets,
-    "rematch": NamedPlayers,
-    "avoid": NamedPlayers,
-    "pair_limit": NamedPlayers,
-    "household_limit": Shared,
-    "host_options": HostColumns,
-    "latency": LatencyColumns,
-    "party_parity": Trait,
-    "fullness": Trait,
-    "role_rank": Trait,
+TRAITS: dict[Form, type[Trait]] = {
+    Form.NUMBERS: Numbers,
+    Form.WORD: Codes,
+    Form.SETS: Sets,
+    Form.NAMES: NamedPlayers,
+    Form.SHARED: Shared,
+    Form.NETWORK: HostColumns,
+    Form.PLACES: LatencyColumns,
+    Form.PARTIES: Trait,
+    Form.SEATS: Trait,
+    Form.ROLES: Trait,
 }
-"""Kinds that have columns, or say nothing about two of many; all others are `Unknown`."""
+"""Forms that have columns, or say nothing about two of many; all others are `Unknown`."""
 
 
 def trait_of(given: Criterion | Rule, queue: Queue) -> Trait:
     """Return a rule or a criterion as columns."""
-    return TRAITS.get(given.kind, Unknown)(comparison_of(given, queue))
+    compared = comparison_of(given, queue)
+    return TRAITS.get(compared.form, Unknown)(compared)
 
 
 class TraitTable:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evenmatch.criteria.base import Comparison
+from evenmatch.criteria.registry import KINDS
 from evenmatch.model.explanation import Tolerance
-from evenmatch.model.queue import NUMERIC, Rule
+from evenmatch.model.queue import Rule
 
 
 def seconds(duration: float) -> str:
@@ -43,19 +45,16 @@ def joined(words: Sequence[str], last: str = "and") -> str:
 
 def rule_name(rule: Rule | Tolerance) -> str:
     """Return what a rule is about."""
-    kind = rule.kind if isinstance(rule, Rule) else rule.rule
-    about = rule.attribute
-    if kind in NUMERIC:
-        return f"a limit on {about}"
-    return {
-        "same": f"the rule that {about} be the same",
-        "overlap": f"the rule that {about} have something in common",
-        "avoid": f"the list of players to avoid ({about})",
-        "rematch": "the rule against early rematches",
-        "latency": "a limit on latency",
-        "pair_limit": "a limit on matches of the same two players",
-        "household_limit": f"a limit on players who share a {about}",
-    }.get(kind, f"rule {kind}")
+    return kind_named(rule).limit_name(rule.attribute, _kind(rule))
+
+
+def kind_named(rule: Rule | Tolerance) -> type[Comparison]:
+    """Return the kind of a rule, or what holds of any kind that is not known here."""
+    return KINDS.get(_kind(rule), Comparison)
+
+
+def _kind(rule: Rule | Tolerance) -> str:
+    return rule.kind if isinstance(rule, Rule) else rule.rule
 
 
 def the_rule(rule: Rule | Tolerance) -> str:
@@ -105,8 +104,8 @@ def sentence(text: str) -> str:
 
 def limit_text(rule: Rule | Tolerance, limit: float) -> str:
     """Return a limit with its unit."""
-    kind = rule.kind if isinstance(rule, Rule) else rule.rule
     if rule.unit in ("relative", "percentile"):
         return f"{100.0 * limit:.3g} %"
     text = f"{limit:,.0f}" if limit >= 100.0 else f"{limit:.3g}"
-    return f"{text} ms" if kind == "latency" else text
+    unit = kind_named(rule).unit
+    return f"{text} {unit}" if unit else text

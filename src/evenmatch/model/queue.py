@@ -9,38 +9,7 @@ import msgspec
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
-CriterionKind = Literal[
-    "spread",
-    "mean_gap",
-    "imbalance",
-    "rematch",
-    "latency",
-    "party_parity",
-    "host_options",
-    "same",
-    "overlap",
-    "fullness",
-    "role_rank",
-]
-RuleKind = Literal[
-    "spread",
-    "mean_gap",
-    "imbalance",
-    "same",
-    "rematch",
-    "latency",
-    "party_parity",
-    "host_options",
-    "overlap",
-    "avoid",
-    "pair_limit",
-    "household_limit",
-    "fullness",
-    "role_rank",
-]
 Pairs = Literal["enemies", "teammates", "all", "region"]
-NUMERIC = ("spread", "mean_gap", "imbalance")
-"""Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 OnDeadline = Literal["bots", "expire", "keep"]
 Backfill = Literal["manual", "automatic"]
 SideChoice = Literal["insist", "prefer"]
@@ -157,7 +126,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         worst: For `latency`: milliseconds that cost 1.
     """
 
-    kind: CriterionKind
+    kind: str
     attribute: str = ""
     weight: float | None = None
     scale: Scale = Scale()
@@ -208,7 +177,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         within: For `pair_limit`: seconds for which a match counts.
     """
 
-    kind: RuleKind
+    kind: str
     attribute: str = ""
     limit: float = 0.0
     unit: Unit = "difference"
@@ -310,26 +279,9 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Return whether both call the same matches legal and equally good, whoever decides."""
         return _without_policies(self) == _without_policies(other)
 
-    @property
-    def remembers(self) -> int:
-        """Return how many of a player's last matches this queue asks for; 0 for none."""
-        deepest = 0
-        for criterion in self.criteria:
-            if criterion.kind == "rematch":
-                deepest = max(deepest, criterion.matches)
-        for rule in self.rules:
-            if rule.kind == "rematch":
-                deepest = max(deepest, rule.matches)
-        return deepest
-
     def plays_like(self, other: Queue) -> bool:
         """Return whether the matches of both are made in the same way."""
         return _plain(self) == _plain(other)
-
-    @property
-    def pair_limits(self) -> tuple[Rule, ...]:
-        """Return the rules for which the meetings of players are counted."""
-        return tuple([rule for rule in self.rules if rule.kind == "pair_limit"])
 
     @property
     def target(self) -> float | None:
@@ -353,45 +305,6 @@ def _plain(queue: Queue) -> Queue:
 
 def _without_policies(queue: Queue) -> Queue:
     return msgspec.structs.replace(queue, policy="", shadow=None, switchback=None)
-
-
-def default_policy(queue: Queue) -> str:
-    """Return the SPEC for a queue of a file that names none."""
-    return default_choice(queue)[0]
-
-
-def default_choice(queue: Queue) -> tuple[str, str]:
-    """Return the SPEC for a queue of a file that names none, and why, as the end of a sentence.
-
-    Where criteria say how good a match is, teams get `rolling` whatever the rules are, and so do
-    matches that may start before they are full. Single players get a policy that weighs cost
-    against waiting where it knows all that is compared; elsewhere `greedy`, which the rules hold
-    back.
-    """
-    if queue.wait_price == 0.0:
-        return "greedy", "since its wait_price is 0: without a price nothing would end a wait"
-    if not queue.criteria:
-        return "greedy", "since the queue has no criteria: only waiting counts"
-    if max(queue.format.players) > 1:
-        return "rolling", "the default for teams"
-    if queue.format.is_variable:
-        return "rolling", "the default for matches that may start before they are full"
-    if any(rule.unit == "percentile" for rule in queue.rules):
-        return "greedy", "since the queue has a rule in percentiles"
-    compared = {criterion.kind for criterion in queue.criteria}
-    ruled = {rule.kind for rule in queue.rules if rule.kind != "same" or rule.expand is not None}
-    if queue.format.is_duel:
-        others = [kind for kind in (*compared, *ruled) if kind not in NUMERIC]
-        if not others:
-            return "price", "the default for one against one"
-        return "greedy", f"since the queue compares {min(others)}, which price does not know"
-    if queue.format.sides:
-        return "greedy", "since the queue has sides, which group_price does not know"
-    others = [kind for kind in compared if kind not in ("spread", "mean_gap")]
-    others += [kind for kind in ruled if kind != "spread"]
-    if not others:
-        return "group_price", "the default for single players"
-    return "greedy", f"since the queue compares {min(others)}, which group_price does not know"
 
 
 # The ready-check of a queue.
@@ -452,28 +365,3 @@ class Switchback(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     block: float = 1800.0
     seed: int = 1
     trim: float = 0.25
-
-
-# The rule that draws again before opponents meet again.
-
-
-def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
-    """Return the rule that draws again, so many times, before it lets opponents meet again.
-
-    A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
-    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
-    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
-    wait, and leaves nobody without a match where the same two people are all there is.
-
-    Args:
-        redraws: How often, >= 1.
-        every: Seconds between two draws; the policy's own clock where it has one.
-        matches: How many of a player's last matches count.
-        attribute: The name of what players remember.
-
-    Source:
-        GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
-        played against each other in the last X matches".
-    """
-    allowed = ((redraws * every, 1.0),)
-    return Rule("rematch", attribute, expand=Expansion(steps=allowed), matches=matches)

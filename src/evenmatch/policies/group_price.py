@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.registry import form_of, number_gap_of
 from evenmatch.criteria.validation.values import LIMITS, WEIGHTS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
@@ -23,8 +25,6 @@ STEPS = Steps(
     look=price.LOOK,
     axis="gate",
 )
-KINDS = ("spread", "same")
-"""Kinds of rules between more than two players."""
 
 
 class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
                 f"{len(queue.format.players)}: choose greedy"
             )
         for rule in queue.rules:
-            if rule.kind not in KINDS:
+            if form_of(rule) is not Form.WORD and number_gap_of(rule) is not NumberGap.WIDEST:
                 raise ConfigError(
                     f"group_price does not know rules of {rule.kind} between more than two "
                     f"players, which queue {queue.name} uses: choose greedy"

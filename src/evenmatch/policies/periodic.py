@@ -12,11 +12,12 @@ import numpy as np
 
 from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.objective import Objective, weights_of
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.values import scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import NUMERIC, Criterion, Queue
+from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 

@@ -7,6 +7,8 @@ from typing import Literal, cast, get_args
 
 import msgspec
 
+from evenmatch.criteria.base import NumberGap
+from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.validation.queue import LAST_MAX
 from evenmatch.criteria.validation.values import LIMITS, RATES, ROUNDS, SECONDS
@@ -119,7 +121,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     def _given(self, queue: Queue) -> Rule | None:
         """Return the queue's first rule that a limit of ours would stand for."""
         for rule in queue.rules:
-            if rule.kind == "spread" and rule.attribute == self.attribute:
+            if number_gap_of(rule) is NumberGap.WIDEST and rule.attribute == self.attribute:
                 return rule
         return None
 

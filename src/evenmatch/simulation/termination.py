@@ -12,13 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from evenmatch.criteria.expansion import inverse, last_change, round_up
-from evenmatch.criteria.registry import comparison_of
+from evenmatch.criteria.registry import NUMERIC, comparison_of
 from evenmatch.criteria.rules import relative
 from evenmatch.criteria.values import numbers
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.model.events import Event, JobAsked, JobSettled
-from evenmatch.model.queue import NUMERIC, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 
 IDLE_MAX = 10_000

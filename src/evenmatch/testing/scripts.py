@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from evenmatch.criteria.kinds.rematch import redraw_rule
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.roles import Roles, role_problem
 from evenmatch.model.queue import (
-    NUMERIC,
     Criterion,
     Expansion,
     Format,
@@ -23,7 +24,6 @@ from evenmatch.model.queue import (
     Rule,
     Sample,
     Scale,
-    redraw_rule,
 )
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket, Value
 from evenmatch.testing.builders import rule

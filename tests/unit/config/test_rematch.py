@@ -3,8 +3,9 @@
 import pytest
 
 from evenmatch.config.files import parse_scenario
+from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Handicap, Queue, redraw_rule
+from evenmatch.model.queue import Criterion, Handicap, Queue
 
 
 def queue(text: str) -> Queue:

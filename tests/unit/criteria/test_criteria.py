@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.criterion import gap_of, imbalance, mean_gap, reference, spread, table
+from evenmatch.criteria.kinds.numeric import MeanGap, imbalance, mean_gap, spread
+from evenmatch.criteria.registry import numeric_kind
 from evenmatch.criteria.scales import scale_value, scale_values
 from evenmatch.model.queue import Criterion, Scale
 from tests.extent import extent
@@ -78,17 +79,17 @@ def test_step_does_not_touch_means() -> None:
 
 @pytest.mark.parametrize(("kind", "gap"), [("spread", 7.0), ("imbalance", 0.5)])
 def test_gap_of_dispatches_by_kind(kind: str, gap: float) -> None:
-    assert gap_of(kind, [[3.0, 10.0], [7.0]]) == gap
+    assert numeric_kind(Criterion(kind)).gap_of([[3.0, 10.0], [7.0]]) == gap
 
 
 def test_gap_of_mean_gap() -> None:
-    assert gap_of("mean_gap", [[1.0], [4.0]]) == 3.0
+    assert MeanGap.gap_of([[1.0], [4.0]]) == 3.0
 
 
 def test_reference_scales_the_gap() -> None:
     criterion = Criterion("spread", "rating", scale=Scale("capped", max=400.0))
 
-    assert reference(criterion, [[1500.0], [1600.0]]) == 0.25
+    assert numeric_kind(criterion).reference(criterion, [[1500.0], [1600.0]]) == 0.25
 
 
 @pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: f"{c.kind}-{c.scale.kind}")
@@ -100,10 +101,10 @@ def test_table_equals_the_reference(
     layout, rows = drawn
     values = scale_values(criterion.scale, np.array(rows))
 
-    costs = table(criterion, values, layout)
+    costs = numeric_kind(criterion).table(criterion, values, layout)
 
     expected = [
-        reference(
+        numeric_kind(criterion).reference(
             criterion,
             [[scale_value(criterion.scale, v) for v in team] for team in by_team(row, layout)],
         )
@@ -120,16 +121,19 @@ def test_table_of_raw_sums_equals_the_reference_with_and_without_steps(
     layout, rows = drawn
     criterion = Criterion("imbalance", "n", scale=Scale("none"), measure="sum", step=step)
 
-    costs = table(criterion, np.array(rows), layout)
+    costs = numeric_kind(criterion).table(criterion, np.array(rows), layout)
 
-    expected = [reference(criterion, by_team(row, layout)) for row in rows]
+    expected = [numeric_kind(criterion).reference(criterion, by_team(row, layout)) for row in rows]
     np.testing.assert_allclose(costs, expected, rtol=0, atol=1e-12)
 
 
 def test_table_of_mean_gap_with_one_seat_is_nothing() -> None:
     criterion = Criterion("mean_gap", "n", scale=Scale("none"))
 
-    assert table(criterion, np.array([[5.0], [9.0]]), (1,)).tolist() == [0.0, 0.0]
+    assert MeanGap.table(criterion, np.array([[5.0], [9.0]]), (1,)).tolist() == [
+        0.0,
+        0.0,
+    ]
 
 
 @settings(deadline=None, max_examples=extent(20, 50))
@@ -140,5 +144,5 @@ def test_criterion_scaled_to_the_unit_interval_stays_in_it(
     layout, rows = drawn
     for criterion in CRITERIA:
         values = scale_values(criterion.scale, np.array(rows))
-        costs = table(criterion, values, layout)
+        costs = numeric_kind(criterion).table(criterion, values, layout)
         assert all(0.0 <= cost <= 1.0 and math.isfinite(cost) for cost in costs)

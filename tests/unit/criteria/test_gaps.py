@@ -5,9 +5,8 @@ import math
 import pytest
 
 from evenmatch.criteria.base import Seats
-from evenmatch.criteria.criterion import gap_table
 from evenmatch.criteria.gaps import KNOWN, Gaps, gap_of_name
-from evenmatch.criteria.registry import KINDS
+from evenmatch.criteria.registry import KINDS, numeric_kind
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.ticket import Player, Rating, Ticket, Value
 
@@ -155,7 +154,7 @@ def test_tables_of_numbers_agree_with_single_matches() -> None:
         queue = Queue(
             format=Format((2, 2), party_sizes=(1,)), criteria=(Criterion(kind, "rating"),)
         )
-        table = gap_table(kind, values, (2, 2))
+        table = numeric_kind(Criterion(kind)).gaps_of(values, (2, 2))
         for row, expected in zip(values.tolist(), table.tolist(), strict=True):
             a, b, c, d = [ticket(f"t{at}", value) for at, value in enumerate(row)]
             found = gaps_of(queue, ((a, b), (c, d)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.criteria.criterion import points_given
+from evenmatch.criteria.handicap import points_given
 from evenmatch.model.queue import Handicap
 from evenmatch.testing import ticket
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.criterion import reference
 from evenmatch.criteria.divisions import Room, divisions
 from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.registry import numeric_kind
 from evenmatch.criteria.scales import scale_value
 from evenmatch.criteria.values import numbers
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
@@ -252,7 +252,7 @@ def test_best_split_of_imbalance_equals_brute_force(ratings: list[float], is_une
 
     scaled = [scale_value(SCALE, rating) for rating in ratings]
     best = min(
-        reference(criterion, [order[: layout[0]], order[layout[0] :]])
+        numeric_kind(criterion).reference(criterion, [order[: layout[0]], order[layout[0] :]])
         for order in permutations(scaled)
     )
     assert seating is not None
@@ -277,7 +277,9 @@ def test_duels_short_way_equals_the_definition(
     queue = Queue(criteria=tuple(criteria))
     first, second = solo(1, float(one), 3.0), solo(2, float(two), 5.0)
     costs = [
-        reference(c, [[scale_value(c.scale, float(one))], [scale_value(c.scale, float(two))]])
+        numeric_kind(c).reference(
+            c, [[scale_value(c.scale, float(one))], [scale_value(c.scale, float(two))]]
+        )
         for c in criteria
     ]
     weights = [2 / len(criteria) if c.weight is None else c.weight for c in criteria]
@@ -368,7 +370,7 @@ def criteria_cost(objective: Objective, teams: tuple[tuple[Ticket, ...], ...]) -
             [scale_value(criterion.scale, v) for t in team for v in numbers(t, "rating")]
             for team in teams
         ]
-        total += weight * reference(criterion, values)
+        total += weight * numeric_kind(criterion).reference(criterion, values)
     return total
 
 

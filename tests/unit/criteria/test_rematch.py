@@ -13,13 +13,14 @@ from evenmatch.criteria.kinds.rematch import (
     duel_gap,
     freshness,
     met,
+    redraw_rule,
     rematch,
     rematch_table,
     rule_gap,
 )
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import Rules
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, redraw_rule
+from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
 from tests.extent import extent

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.criteria.validation.queue import check_queue
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import (
@@ -18,7 +19,6 @@ from evenmatch.model.queue import (
     Rule,
     Sample,
     Scale,
-    redraw_rule,
 )
 
 

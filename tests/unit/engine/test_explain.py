@@ -6,6 +6,7 @@ import random
 import msgspec
 import pytest
 
+from evenmatch.criteria.base import Form
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import UnknownTicket
@@ -386,7 +387,7 @@ OBJECTIVES: dict[tuple[Rule, ...], Objective] = {}
 def test_what_cannot_be_compared_in_time_is_said_to_be_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delitem(crowd.TRAITS, "same")
+    monkeypatch.delitem(crowd.TRAITS, Form.WORD)
     monkeypatch.setattr(crowd, "EXCEPTIONS_MAX", 3)
     engine = engine_of(Queue(rules=(Rule("same", "mode"), rule(limit=1, unit="relative"))))
     names = [new_ticket(f"p{n}", 1500, mode=f"m{n}") for n in range(9)]

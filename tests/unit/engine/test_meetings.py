@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
+from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state import encounters as module
 from evenmatch.engine.state.encounters import (
@@ -18,7 +19,7 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Handicap, Queue, redraw_rule
+from evenmatch.model.queue import Criterion, Handicap, Queue
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue

@@ -5,6 +5,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.criteria.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum.optimum import Optimum, optimum, optimum_figures
@@ -16,7 +17,6 @@ from evenmatch.model.queue import (
     Rule,
     Sample,
     Scale,
-    redraw_rule,
 )
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy

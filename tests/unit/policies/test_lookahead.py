@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from evenmatch import simulate
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.errors import ConfigError
 from evenmatch.lab.optimum.optimum import optimum
-from evenmatch.model.queue import NUMERIC, Criterion, Format, Queue
+from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.policies import lookahead

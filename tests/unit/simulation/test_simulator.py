@@ -8,8 +8,9 @@ import pytest
 
 from evenmatch import Grouping, Player, Ticket, rate, simulate
 from evenmatch.config.files import parse_scenario
+from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.errors import ArrivalsError, ConfigError, PolicyError
-from evenmatch.model.queue import Expansion, Format, Handicap, Queue, Rule, redraw_rule
+from evenmatch.model.queue import Expansion, Format, Handicap, Queue, Rule
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.model.ticket import NewTicket, Rating
 from evenmatch.policies.base import Decision, NoJobs, policy

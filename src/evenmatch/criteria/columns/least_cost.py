@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
+from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.scales import Floats, scale_gaps
 from evenmatch.criteria.values import scaled_numbers
 from evenmatch.model.ticket import Ticket
@@ -30,7 +32,9 @@ class LeastCost:
         queue, self._objective = objective.queue, objective
         pairs = zip(queue.criteria, objective.weights, strict=True)
         self._queue = queue.name
-        self._terms = [(each, weight) for each, weight in pairs if each.kind == "spread"]
+        self._terms = [
+            (each, weight) for each, weight in pairs if number_gap_of(each) is NumberGap.WIDEST
+        ]
         self.columns = 2 * len(self._terms)
         self.nobody = (math.inf, -math.inf) * len(self._terms)
 

@@ -13,11 +13,10 @@ from hashlib import blake2b
 
 import numpy as np
 
-from evenmatch.criteria.base import Comparison
+from evenmatch.criteria.base import Comparison, Form, NumberGap
 from evenmatch.criteria.expansion import inverse_table
 from evenmatch.criteria.rules import PERCENTILE_DIGITS, RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
-from evenmatch.model.queue import NUMERIC
 from evenmatch.model.ticket import Ticket, attribute_of
 
 CODE_BYTES = 6
@@ -38,8 +37,8 @@ class PairTable:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._told = [_Told(each, rules) for each in rules.known if _is_told(each, rules)]
-        told = [each for each in rules.known if _is_told(each, rules) or _says_nothing(each, rules)]
+        self._told = [_Told(each, rules) for each in rules.known if is_told(each, rules)]
+        told = [each for each in rules.known if is_told(each, rules) or says_nothing(each, rules)]
         self._untold = [each for each in rules.known if each not in told]
         # Sides bind two tickets only in a duel.
         self._sides_count = bool(rules.sides) and rules.queue.format.is_duel
@@ -92,7 +91,7 @@ class _Told:
     def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         rule = limit.rule
         self._limit = limit
-        self._is_word = rule.kind == "same"
+        self._is_word = limit.comparison.form is Form.WORD
         self._slack = PERCENTILE_SLACK if rule.unit == "percentile" else 0.0
         self._when: Callable[[Floats], Floats] = inverse_table(rule.limit, rule.expand)
         self._apart = limit.when(1.0)
@@ -108,7 +107,7 @@ class _Told:
             values = self._limit.values(ticket)
             return min(values), max(values)
         name = self._limit.rule.attribute
-        codes = {_code(attribute_of(ticket, player, name)) for player in ticket.players}
+        codes = {code_of(attribute_of(ticket, player, name)) for player in ticket.players}
         code = codes.pop() if len(codes) == 1 else MIXED
         if UNKNOWN in codes or code == UNKNOWN:
             self.is_exact, code = False, UNKNOWN
@@ -125,24 +124,26 @@ class _Told:
         return self._when(gaps.ravel()).reshape(gaps.shape)
 
 
-def _is_told(limit: RuleLimit, rules: Rules) -> bool:
-    rule = limit.rule
-    if rule.kind == "same":
+def is_told(limit: RuleLimit, rules: Rules) -> bool:
+    """Return whether two numbers of each ticket tell what a rule says of any two."""
+    compared = limit.comparison
+    if compared.form is Form.WORD:
         return True
-    kinds = NUMERIC if rules.queue.format.is_duel else ("spread",)
-    return rule.kind in kinds and rule.unit != "relative"
+    is_pairwise = rules.queue.format.is_duel or compared.number_gap is NumberGap.WIDEST
+    return compared.form is Form.NUMBERS and is_pairwise and limit.rule.unit != "relative"
 
 
-def _says_nothing(limit: RuleLimit, rules: Rules) -> bool:
+def says_nothing(limit: RuleLimit, rules: Rules) -> bool:
     """Return whether a rule says nothing about two tickets of many."""
-    if rules.queue.format.is_duel or _is_told(limit, rules):
+    if rules.queue.format.is_duel:
         return False
-    if limit.rule.kind in NUMERIC:
-        return limit.rule.kind != "spread"
-    return type(limit.comparison).pair_gap is Comparison.pair_gap
+    compared = limit.comparison
+    if compared.form is Form.NUMBERS:
+        return compared.number_gap is not NumberGap.WIDEST
+    return type(compared).pair_gap is Comparison.pair_gap
 
 
-def _code(value: object) -> float:
+def code_of(value: object) -> float:
     """Return a number for a word, equal for equal words on every machine."""
     if isinstance(value, str):
         return float(int.from_bytes(blake2b(value.encode(), digest_size=CODE_BYTES).digest()))

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from evenmatch.criteria.base import Form
 from evenmatch.criteria.expansion import inverse_table
-from evenmatch.criteria.kinds.latency import Latency, worst_of
+from evenmatch.criteria.kinds.latency import worst_of
 from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.ticket import Ticket
@@ -110,7 +111,7 @@ class _Told:
 def _is_told(limit: RuleLimit, rules: Rules) -> bool:
     compared = limit.comparison
     return (
-        isinstance(compared, Latency)
+        compared.form is Form.PLACES
         and compared.pairs == "region"
         and not rules.queue.format.is_duel
     )

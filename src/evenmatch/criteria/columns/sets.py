@@ -14,14 +14,19 @@ from hashlib import blake2b
 
 import numpy as np
 
-from evenmatch.criteria.base import Comparison
-from evenmatch.criteria.columns.pairs import CODE_BYTES, PERCENTILE_SLACK
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.columns.pairs import (
+    PERCENTILE_SLACK,
+    UNKNOWN,
+    code_of,
+    is_told,
+    says_nothing,
+)
 from evenmatch.criteria.expansion import inverse_table
-from evenmatch.criteria.kinds.latency import Latency, known_latencies
-from evenmatch.criteria.kinds.words import Overlap, elements
+from evenmatch.criteria.kinds.latency import known_latencies
 from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.scales import Floats
-from evenmatch.model.queue import NUMERIC
+from evenmatch.criteria.values import elements
 from evenmatch.model.ticket import Ticket, attribute_of
 
 PLACES_MAX = 64
@@ -48,9 +53,9 @@ class JointTable:
         for limit in rules.known:
             if _is_placed(limit):
                 self.places.append(CommonPlaces(limit, rules))
-            elif _is_extent(limit, rules):
+            elif is_told(limit, rules):
                 self._extents.append(_Extent(limit, rules))
-            elif not _says_nothing(limit, rules):
+            elif not says_nothing(limit, rules):
                 self.is_whole = False
 
     @property
@@ -98,7 +103,7 @@ class CommonPlaces:
 
     def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         self._limit = limit
-        self._is_word = isinstance(limit.comparison, Overlap)
+        self._is_word = limit.comparison.form is Form.SETS
         self.unknown = 1.0 if self._is_word else math.inf
         self.counts_from = _counts_from(limit, rules)
         self._when = inverse_table(limit.rule.limit, limit.rule.expand)
@@ -151,7 +156,7 @@ class _Extent:
     def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         rule = limit.rule
         self._limit = limit
-        self._is_word = rule.kind == "same"
+        self._is_word = limit.comparison.form is Form.WORD
         self._slack = PERCENTILE_SLACK if rule.unit == "percentile" else 0.0
         self._when: Callable[[Floats], Floats] = inverse_table(rule.limit, rule.expand)
         self._apart = limit.when(1.0)
@@ -163,8 +168,8 @@ class _Extent:
             values = self._limit.values(ticket)
             return max(values), -min(values)
         name = self._limit.rule.attribute
-        values = [_code(attribute_of(ticket, player, name)) for player in ticket.players]
-        if any(math.isnan(value) for value in values):
+        values = [code_of(attribute_of(ticket, player, name)) for player in ticket.players]
+        if UNKNOWN in values:
             return -math.inf, -math.inf
         return max(values), -min(values)
 
@@ -193,32 +198,7 @@ def _counts_from(limit: RuleLimit, rules: Rules) -> str:
 
 
 def _is_placed(limit: RuleLimit) -> bool:
-    comparison = limit.comparison
-    if isinstance(comparison, Overlap):
-        return True
-    return isinstance(comparison, Latency) and comparison.pairs == "region"
-
-
-def _is_extent(limit: RuleLimit, rules: Rules) -> bool:
-    rule = limit.rule
-    if rule.kind == "same":
-        return True
-    kinds = NUMERIC if rules.queue.format.is_duel else ("spread",)
-    return rule.kind in kinds and rule.unit != "relative"
-
-
-def _says_nothing(limit: RuleLimit, rules: Rules) -> bool:
-    """Return whether a rule says nothing about two tickets of many."""
-    if rules.queue.format.is_duel:
-        return False
-    if limit.rule.kind in NUMERIC:
-        return limit.rule.kind != "spread"
-    kinds = ("fullness", "role_rank")
-    return limit.rule.kind in kinds or type(limit.comparison).pair_gap is Comparison.pair_gap
-
-
-def _code(value: object) -> float:
-    """Return a number for a word, equal for equal words on every machine; NaN: may be anything."""
-    if isinstance(value, str):
-        return float(int.from_bytes(blake2b(value.encode(), digest_size=CODE_BYTES).digest()))
-    return float(value) if isinstance(value, int | float) else math.nan
+    compared = limit.comparison
+    return compared.form is Form.SETS or (
+        compared.form is Form.PLACES and compared.pairs == "region"
+    )

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.base import (
+    Assigned,
+    Comparison,
+    Fault,
+    Form,
+    Gap,
+    Keys,
+    Limit,
+    Seats,
+)
+from evenmatch.model.queue import Format
 
 
 class Fullness(Comparison):
@@ -11,7 +21,24 @@ class Fullness(Comparison):
     A bot leaves its seat free. It does not depend on the division into teams.
     """
 
+    criterion_keys = Keys(("weight",))
+    rule_keys = Keys(("limit", "expand", "accept"))
+    attribute = ""
+    limit = Limit("the share of the seats beyond the minimum that may stay free, from 0 to 1")
+    form = Form.SEATS
+    gap_most = 1.0
+    compared = "the share of the seats beyond its minimum that stay free"
     raw = (Gap("free seats"),)
+
+    @classmethod
+    def fault_in(cls, form: Format) -> Fault:
+        """Refuse a queue whose matches are always full."""
+        if not form.is_variable:
+            return (
+                "kind",
+                '= "fullness" counts free seats, and here all are filled; set players_min',
+            )
+        return None
 
     def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
         """Return how many seats stay free."""
@@ -26,8 +53,3 @@ class Fullness(Comparison):
             return 0.0
         players = sum([ticket.size for team in teams for ticket in team])
         return min(1.0, (form.k - players) / (form.k - form.k_min))
-
-    def pair_gap(self, one: object, two: object) -> float:
-        """Return 0: who else plays is not known of two tickets."""
-        del one, two
-        return 0.0

@@ -13,53 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
-from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
-
-COSTS = (1.0, 0.4, 0.0)
-"""Of a match with no, one, and two or more possible hosts."""
-ENOUGH = len(COSTS) - 1
-"""Hosts beyond whom more make no difference."""
-WORDS = ("open", "moderate", "strict")
-
-
-def reaches(one: Value, two: Value, two_id: str) -> bool:
-    """Return whether a player can connect to another.
-
-    Args:
-        one: The one's attribute.
-        two: The other's attribute.
-        two_id: The other's id.
-
-    >>> reaches("strict", "open", "b"), reaches("moderate", "strict", "b")
-    (True, False)
-    >>> reaches("moderate", "moderate", "b"), reaches(("b",), (), "b"), reaches((), (), "b")
-    (True, True, False)
-    """
-    if one == "open" or two == "open":
-        return True
-    if one in WORDS:
-        return one == two == "moderate"
-    return two_id in _ids(one)
-
-
-def hosts_of(teams: Seats, attribute: str) -> list[tuple[Ticket, Player]]:
-    """Return the players who reach everyone in a match, team by team.
-
-    Complexity:
-        O(k^2).
-    """
-    people = [(t, p, _value(t, p, attribute)) for team in teams for t in team for p in t.players]
-    return [
-        (ticket, player)
-        for ticket, player, own in people
-        if all(other is player or reaches(own, value, other.id) for _, other, value in people)
-    ]
+from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
+from evenmatch.criteria.networks import COSTS, ENOUGH, WORDS, hosts_of
+from evenmatch.model.ticket import Ticket, Value
 
 
 class HostOptions(Comparison):
     """How many players of a match can reach everyone."""
 
+    criterion_keys = Keys(("attribute", "weight"))
+    rule_keys = Keys(("attribute", "limit", "expand", "accept"))
+    attribute = "connect"
+    limit = Limit("how many hosts may be missing to two: 0 asks for two, 1 for one", 2.0)
+    form = Form.NETWORK
+    gap_most = 2.0
+    compared = "the number of players missing to two who reach everyone, by {}"
     raw = (Gap("possible hosts", "", 1, is_of_attribute=False),)
 
     @staticmethod
@@ -88,17 +56,3 @@ class HostOptions(Comparison):
         """Return how many hosts can be missing."""
         del tickets
         return float(ENOUGH)
-
-
-def _value(ticket: Ticket, player: Player, attribute: str) -> Value:
-    value = attribute_of(ticket, player, attribute)
-    if value is None:
-        raise TypeError(f"ticket {ticket.id}: {attribute} is missing")
-    return value
-
-
-def _ids(value: Value) -> tuple[str, ...]:
-    """Return the ids of a set; files turn one of one id into a word or a number."""
-    if isinstance(value, tuple):
-        return value
-    return (value if isinstance(value, str) else f"{value:.17g}",)

@@ -15,17 +15,19 @@ Source:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from evenmatch.criteria.base import Comparison, Seats
-from evenmatch.criteria.kinds.words import elements
+from evenmatch.criteria.base import Comparison, Form, Keys, Limit, Seats
 from evenmatch.criteria.relation import are_surely, is_by_team, pairs_within
 from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.sentences import number, widening
 from evenmatch.criteria.team_packing import Orders
+from evenmatch.criteria.values import elements
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
 
@@ -33,9 +35,15 @@ from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_o
 class HouseholdLimit(Comparison):
     """The most players of one household that are counted in one place."""
 
+    rule_keys = Keys(("attribute", "limit", "pairs", "expand", "accept"))
+    attribute = "household"
+    limit = Limit("how many players of one household a match may have", 100.0, True)
+    pairs_allowed = ("enemies", "teammates", "all")
+    form = Form.SHARED
+
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
-        self.pairs = pairs_within(given, queue.format)
+        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
 
     @staticmethod
@@ -88,6 +96,37 @@ class HouseholdLimit(Comparison):
         if self.pairs == "enemies" or len(ticket.players) == 1:
             return 0.0
         return float(max(self._households((ticket,)).values(), default=0))
+
+    def hopeless(self, ticket: Ticket | NewTicket, when: Callable[[float], float]) -> str | None:
+        """Return that a party is too many by itself, if it is."""
+        gap = self.gap_alone(ticket)
+        if gap > 1.0 and when(gap) == math.inf:
+            rule = self.given
+            assert isinstance(rule, Rule)
+            return (
+                f"{gap:g} players of the party share {rule.attribute}, a match takes {rule.limit:g}"
+            )
+        return None
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, how it widens, and who must accept."""
+        limit, pairs = number(rule.limit), rule.pairs or cls.pairs_default
+        if pairs == "enemies":
+            text = (
+                f"Players who share a {rule.attribute} are in one team, or at most {limit} of them "
+                "play in one match"
+            )
+        else:
+            where = "in one team" if pairs == "teammates" else "in one match"
+            text = f"No more than {limit} of the players who share a {rule.attribute} play {where}"
+        return widening(rule, text)
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del kind
+        return f"a limit on players who share a {attribute}"
 
     def _households(self, tickets: Iterable[Ticket | NewTicket]) -> Counter[str]:
         """Return how many of the players share each key."""

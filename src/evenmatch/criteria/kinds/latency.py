@@ -27,18 +27,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
 from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.relation import (
     are_surely,
     is_by_team,
     max_over_pairs,
     mean_over_pairs,
-    pairs_of,
     pairs_within,
     related,
 )
 from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.sentences import at_first
 from evenmatch.criteria.team_packing import Orders
 from evenmatch.criteria.values import shown
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -46,6 +46,13 @@ from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
 
 Known = Mapping[str, float]
 """Places and milliseconds."""
+MS_MIN, MS_MAX = 1e-3, 1e6
+PAIRS = {
+    "enemies": "between enemies",
+    "teammates": "between teammates",
+    "all": "between any two of its players",
+    "region": "to the region that is best for all",
+}
 
 
 def known_latencies(ticket: Ticket, player: Player, attribute: str) -> Known:
@@ -149,7 +156,7 @@ class RegionLimits:
         rules = [
             rule
             for rule in queue.rules
-            if rule.kind == "latency" and rule.attribute == attribute and pairs_of(rule) == "region"
+            if rule.kind == "latency" and rule.attribute == attribute and rule.pairs == "region"
         ]
         self._waits = [(inverse(rule.limit, rule.expand), rule.accept == "both") for rule in rules]
         widths = [widest(rule.limit, rule.expand) for rule in rules]
@@ -268,11 +275,20 @@ def _last_asked(attribute: str) -> _LastAsked:
 class Latency(Comparison):
     """Pings between players, or latencies to the one region where the match is played."""
 
+    criterion_keys = Keys(("attribute", "weight", "pairs", "best", "worst"))
+    rule_keys = Keys(("attribute", "limit", "pairs", "expand", "accept"))
+    attribute = "latency"
+    limit = Limit("the largest ping in milliseconds that is accepted at once", MS_MAX)
+    pairs_allowed = ("enemies", "teammates", "all", "region")
+    pairs_default = "enemies"
+    form = Form.PLACES
+    is_measure = True
+    unit = "ms"
     raw = (Gap("mean ping", "ms"), Gap("worst ping", "ms"))
 
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
-        self.pairs = pairs_within(given, queue.format)
+        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
         self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
         self._limits = RegionLimits(queue, given.attribute)
@@ -376,6 +392,23 @@ class Latency(Comparison):
             for p in t.players
         )
 
+    @classmethod
+    def criterion_words(cls, criterion: Criterion) -> str:
+        """Return what a criterion compares."""
+        return f"the mean {criterion.attribute} {PAIRS[criterion.pairs or cls.pairs_default]}"
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, how it widens, and who must accept."""
+        where = PAIRS[rule.pairs or cls.pairs_default]
+        return at_first(rule, f"the largest {rule.attribute} in ms {where}")
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del attribute, kind
+        return "a limit on latency"
+
     def _mean_cost(self, ms: Sequence[float]) -> float:
         return math.fsum(self.costs_of(ms)) / len(ms) if ms else 0.0
 
@@ -427,6 +460,6 @@ def are_measured(teams: Seats, attribute: str) -> bool:
 def region_criterion(queue: Queue) -> Latency | None:
     """Return the criterion of a queue that chooses the region of its matches; None if none does."""
     for criterion in queue.criteria:
-        if criterion.kind == "latency" and pairs_of(criterion) == "region":
+        if criterion.kind == "latency" and criterion.pairs == "region":
             return Latency(criterion, queue)
     return None

@@ -16,11 +16,23 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+import numpy as np
+
+from evenmatch.criteria.base import Flags, Form, Keys, Limit
 from evenmatch.criteria.kinds.worst_pair import WorstPair
 from evenmatch.criteria.relation import Seat
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.sentences import number, seconds, widening
+from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
+
+MET = {
+    "enemies": "as enemies",
+    "teammates": "in one team",
+    "all": "in one match",
+}
 
 
 def met_before(ticket: Ticket, player: Player, other: str, attribute: str) -> float:
@@ -31,6 +43,14 @@ def met_before(ticket: Ticket, player: Player, other: str, attribute: str) -> fl
 
 class PairLimit(WorstPair):
     """How many matches two players have had, this one included; 0 if it is their first."""
+
+    rule_keys = Keys(("attribute", "limit", "within", "pairs", "expand", "accept"))
+    attribute = "meetings"
+    limit = Limit(
+        "how many matches two players may have within a day, or within `within` seconds", 20.0, True
+    )
+    memory = "meetings"
+    form = Form.NAMES
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -52,6 +72,31 @@ class PairLimit(WorstPair):
             met_before(other, two, one.id, name),
         )
         return count + 1.0 if count else 0.0
+
+    def names(self, ticket: Ticket, player: Player) -> Collection[str] | None:
+        """Return whom a player remembers, and how many matches."""
+        value = attribute_of(ticket, player, self.given.attribute)
+        return value if isinstance(value, dict) else None
+
+    def named_gaps(self, said: Floats, known: Flags) -> Floats:
+        """Return how many matches each pair has had with this one."""
+        del known
+        # Whoever does not name the other remembers no match.
+        count = np.where(np.isinf(said), 0.0, said).max(axis=0)
+        return np.where(count > 0.0, count + 1.0, 0.0)
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, how it widens, and who must accept."""
+        how = MET[rule.pairs or cls.pairs_default]
+        text = f"Two players meet {how} at most {number(rule.limit)} times within"
+        return widening(rule, f"{text} {seconds(rule.within)}, by {rule.attribute}")
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del attribute, kind
+        return "a limit on matches of the same two players"
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
         """Return one more than the most that any two have met."""

@@ -12,10 +12,10 @@ from itertools import combinations, zip_longest
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 
 STRAIGHT, SQUARE = 0.6, 0.4
@@ -51,11 +51,23 @@ def cost_of_difference(x: float) -> float:
 class PartyParity(Comparison):
     """The difference of the teams' sorted party sizes."""
 
+    criterion_keys = Keys(("weight",))
+    rule_keys = Keys(("limit", "expand", "accept"))
+    attribute = ""
+    limit = Limit("the largest difference of the teams' party sizes, from 0 to 1")
+    form = Form.PARTIES
+    gap_most = 1.0
+    compared = "the difference in party sizes between its teams"
     raw = (Gap("teams of the same party sizes", "%", 1),)
 
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
         self.is_by_team = not queue.format.solo_only and len(queue.format.players) > 1
+
+    @classmethod
+    def is_told_of(cls, form: Format) -> bool:
+        """Return whether teams may differ in their parties."""
+        return not form.solo_only and len(form.players) > 1
 
     def cost(self, teams: Seats) -> float:
         """Return .6 x + .4 x^2."""

@@ -24,17 +24,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.base import Assigned, Comparison, Fault, Flags, Form, Gap, Keys, Seats
 from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.sentences import lifted_at, seconds
 from evenmatch.criteria.team_packing import Orders
-from evenmatch.model.queue import RECENT, Criterion, Queue, Rule
+from evenmatch.model.queue import RECENT, Criterion, Expansion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
 
 CHANGED = 0.5
 """What a meeting counts if opponents are now in one team, or the other way round."""
+
+REDRAWS_MAX = 100
+EVERY = 10.0
+"""Seconds between two draws where neither a file nor a deadline says more."""
 
 Known = Mapping[str, float] | None
 """Whom a player met, and how many matches ago; None if nothing is known."""
@@ -213,12 +219,23 @@ def rule_gap(tickets: Sequence[Ticket], attribute: str, matches: int) -> float:
 class Rematch(Comparison):
     """How recently players met: the mean over pairs, and for rules the freshest meeting."""
 
+    criterion_keys = Keys(("attribute", "weight", "matches"), "attribute, weight and matches")
+    rule_keys = Keys(
+        ("attribute", "redraws", "every", "matches"), "attribute, redraws, every and matches"
+    )
+    own_keys = ("matches", "redraws", "every")
+    attribute = RECENT
+    memory = "matches"
+    form = Form.NAMES
+    is_kept = True
+    gap_most = 1.0
+    compared = "the share of its pairs that met not long ago, by {}"
+    raw = (Gap("pairs who met lately", "%", is_of_attribute=False),)
+
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
         # The rule does not ask who is in whose team now.
         self.is_by_team = isinstance(given, Criterion) and max(queue.format.players) > 1
-
-    raw = (Gap("pairs who met lately", "%", is_of_attribute=False),)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -256,3 +273,111 @@ class Rematch(Comparison):
         if len(one.players) == len(two.players) == 1:
             return duel_gap(one, two, self.given.attribute, self.given.matches)
         return rule_gap((one, two), self.given.attribute, self.given.matches)
+
+    def names(self, ticket: Ticket, player: Player) -> Known:
+        """Return whom a player met, and how many matches ago."""
+        return known_of(ticket, player, self.given.attribute)
+
+    def named_gaps(self, said: Floats, known: Flags) -> Floats:
+        """Return how fresh the meeting of two opponents is."""
+        ago = met_table(said, known)
+        return np.where(ago > 0.0, freshness_table(ago, self.given.matches), 0.0)
+
+    def named_costs(self, said: Floats, known: Flags) -> tuple[Floats, Flags]:
+        """Return how fresh each meeting is, and which were in one team."""
+        ago = met_table(said, known)
+        return freshness_table(ago, self.given.matches), ago < 0.0
+
+    @classmethod
+    def fault_of_rule_table(cls, table: Mapping[str, Any], wait_end: float | None) -> Fault:
+        """Refuse redraws that are missing, too many, or outlast the wait."""
+        redraws, every = table.get("redraws"), table.get("every")
+        if redraws is None:
+            return "redraws", "is missing; it is how often a rematch is refused before it plays"
+        if not 1 <= redraws <= REDRAWS_MAX:
+            return "redraws", f"must be between 1 and {REDRAWS_MAX}, got {redraws}"
+        if every is None:
+            return None
+        if not 1e-6 <= every <= 1e7:
+            return "every", f"must be between 1e-6 and 1e7 s, got {every}"
+        if wait_end is not None and redraws * every >= wait_end:
+            return "every", (
+                f"= {every:g} s and redraws = {redraws} take {redraws * every:g} s, and wait_max "
+                f"is {wait_end:g} s; leave every out to divide the wait evenly"
+            )
+        return None
+
+    @classmethod
+    def expansion_of(cls, table: Mapping[str, Any], wait_end: float | None) -> Expansion:
+        """Return that a rematch is allowed after all redraws.
+
+        Without `every` the draws divide the wait up to the deadline evenly, so that a rematch is
+        allowed before the ticket ends.
+        """
+        redraws, every = table["redraws"], table.get("every")
+        if every is None:
+            every = EVERY if wait_end is None else wait_end / (redraws + 1)
+        return after_redraws(redraws, every)
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, and from when on it is lifted."""
+        count = "match" if rule.matches == 1 else f"{rule.matches} matches"
+        text = f"Players who met as opponents in their last {count} may not meet again"
+        wait = lifted_at(rule)
+        if wait == math.inf:
+            return f"{text}."
+        return f"{text} before both have waited {seconds(wait)}."
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del attribute, kind
+        return "the rule against early rematches"
+
+
+def after_redraws(redraws: int, every: float) -> Expansion:
+    """Return the expansion that lifts a rule after so many refusals, one every `every` seconds."""
+    return Expansion(steps=((redraws * every, 1.0),))
+
+
+def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
+    """Return the rule that draws again, so many times, before it lets opponents meet again.
+
+    A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
+    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
+    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
+    wait, and leaves nobody without a match where the same two people are all there is.
+
+    Args:
+        redraws: How often, >= 1.
+        every: Seconds between two draws; the policy's own clock where it has one.
+        matches: How many of a player's last matches count.
+        attribute: The name of what players remember.
+
+    Source:
+        GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
+        played against each other in the last X matches".
+    """
+    return Rule("rematch", attribute, expand=after_redraws(redraws, every), matches=matches)
+
+
+def met_table(said: Floats, known: Flags) -> Floats:
+    """Return `met` of many pairs of players of whom one at least names the other.
+
+    Args:
+        said: Shape (2, pairs): how many matches ago each says; inf if they do not name the other.
+        known: Shape (2, pairs): whether each remembers anything.
+    """
+    ago, other_ago = said
+    size, other_size = np.abs(ago), np.abs(other_ago)
+    is_other = (other_size > size) | ((other_size == size) & (other_ago > ago))
+    last = np.where(is_other, other_ago, ago)
+    last = np.where(known[0], last, other_ago)
+    last = np.where(known[1], last, ago)
+    return np.where(known[0] & (ago == np.inf), np.inf, last)
+
+
+def freshness_table(ago: Floats, matches: int) -> Floats:
+    """Return `freshness` of every element."""
+    return np.maximum(0.0, (matches + 1 - np.abs(ago)) / matches)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.base import (
+    Assigned,
+    Comparison,
+    Fault,
+    Form,
+    Gap,
+    Keys,
+    Limit,
+    Seats,
+)
 from evenmatch.criteria.roles import assigned, division_sums, rank_sum
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 
 
@@ -19,11 +28,30 @@ class RoleRank(Comparison):
     Whoever lists no roles is content with any, rank 0.
     """
 
+    criterion_keys = Keys(("weight",))
+    rule_keys = Keys(("limit", "expand", "accept"))
+    attribute = ""
+    limit = Limit("the mean rank of the roles that players get, over the last, from 0 to 1")
+    form = Form.ROLES
+    gap_most = 1.0
+    compared = "the mean rank of the roles that its players get"
     raw = (Gap("players off their role", "%"),)
 
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
         self.is_by_team = len(queue.format.roles) > 1
+
+    @classmethod
+    def fault_in(cls, form: Format) -> Fault:
+        """Refuse a queue without roles."""
+        if not form.roles:
+            return "kind", '= "role_rank" compares roles, and this queue has none; set roles'
+        return None
+
+    @classmethod
+    def is_told_of(cls, form: Format) -> bool:
+        """Return whether there are roles."""
+        return bool(form.roles)
 
     def gap(self, teams: Seats) -> float:
         """Return the mean rank of the best assignment in each team, in [0, 1]."""
@@ -60,11 +88,6 @@ class RoleRank(Comparison):
         """Return `gap` of many divisions."""
         sums = division_sums(tickets, self.queue.format.roles, orders, layout)
         return sums / self._worst(orders.shape[1])
-
-    def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return 0: what two get depends on who else plays."""
-        del one, two
-        return 0.0
 
     def _worst(self, players: int) -> int:
         """Return the sum of ranks of players who all get their last choice of all roles."""

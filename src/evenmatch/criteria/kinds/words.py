@@ -10,32 +10,34 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+import numpy as np
+
+from evenmatch.criteria.base import Assigned, Comparison, Flags, Form, Gap, Keys, Seats
 from evenmatch.criteria.kinds.worst_pair import WorstPair
 from evenmatch.criteria.relation import Seat
-from evenmatch.model.ticket import Ticket, Value, attribute_of
+from evenmatch.criteria.scales import Floats
+from evenmatch.criteria.sentences import kept
+from evenmatch.criteria.values import elements
+from evenmatch.model.queue import Rule
+from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
 
 Each = TypeVar("Each")
-
-
-def elements(value: Value | None) -> Collection[str]:
-    """Return the elements of a set; files turn one of one element into a word or a number.
-
-    >>> elements(("en", "fr")), elements("en"), elements(7.0), elements(None)
-    (('en', 'fr'), ('en',), ('7',), ())
-    """
-    if value is None:
-        return ()
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, dict):
-        return tuple(value)
-    return (value if isinstance(value, str) else f"{value:.17g}",)
+MET = {
+    "enemies": "meets as an enemy",
+    "teammates": "has as a teammate",
+    "all": "meets",
+}
 
 
 class Same(Comparison):
     """Whether all players have the same value."""
 
+    criterion_keys = Keys(("attribute", "weight"))
+    rule_keys = Keys(("attribute", "expand", "accept"))
+    form = Form.WORD
+    is_kept = True
+    gap_most = 1.0
+    compared = "the share of its pairs that differ in {}"
     raw = (Gap("pairs who differ", "%"),)
 
     @staticmethod
@@ -61,6 +63,23 @@ class Same(Comparison):
         """Return `gap` of the two: who differ, differ in every match."""
         return self.gap(((one,), (two,)))
 
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, and from when on it is lifted."""
+        return kept(rule, f"All players of a match have the same {rule.attribute}")
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del kind
+        return f"the rule that {attribute} be the same"
+
+    @classmethod
+    def warning_without_deadline(cls, rule: Rule) -> str:
+        """Return that some may wait for ever."""
+        del rule
+        return "no deadline: a ticket whose value nobody shares waits for ever"
+
     def _values(self, teams: Seats) -> list[Value | None]:
         name = self.given.attribute
         return [attribute_of(t, p, name) for team in teams for t in team for p in t.players]
@@ -69,6 +88,8 @@ class Same(Comparison):
 class Overlap(Same):
     """Whether all players have an element in common."""
 
+    form = Form.SETS
+    compared = "the share of its pairs without a common element of {}"
     raw = (Gap("pairs with nothing in common", "%"),)
 
     def cost(self, teams: Seats) -> float:
@@ -80,9 +101,32 @@ class Overlap(Same):
         values = [elements(value) for value in self._values(teams)]
         return 0.0 if set(values[0]).intersection(*values[1:]) else 1.0
 
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, and from when on it is lifted."""
+        return kept(rule, f"All players of a match have an element of {rule.attribute} in common")
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del kind
+        return f"the rule that {attribute} have something in common"
+
+    @classmethod
+    def warning_without_deadline(cls, rule: Rule) -> str:
+        """Return that some may wait for ever."""
+        return never_lifted(rule)
+
 
 class Avoid(WorstPair):
     """Whether nobody meets a player whom either of the two lists."""
+
+    rule_keys = Keys(("attribute", "pairs", "expand", "accept"))
+    attribute = "avoid"
+    form = Form.NAMES
+    is_kept = True
+    is_list_of_players = True
+    gap_most = 1.0
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -99,6 +143,37 @@ class Avoid(WorstPair):
             two.id in elements(attribute_of(ticket, one, name))
             or one.id in elements(attribute_of(other, two, name))
         )
+
+    def names(self, ticket: Ticket, player: Player) -> Collection[str]:
+        """Return whom a player lists."""
+        return elements(attribute_of(ticket, player, self.given.attribute))
+
+    def named_gaps(self, said: Floats, known: Flags) -> Floats:
+        """Return 1 for each pair."""
+        del known
+        return np.ones(said.shape[1])
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, and from when on it is lifted."""
+        how = MET.get(rule.pairs or cls.pairs_default, "")
+        return kept(rule, f"Nobody {how} a player whom either lists in {rule.attribute}")
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del kind
+        return f"the list of players to avoid ({attribute})"
+
+    @classmethod
+    def warning_without_deadline(cls, rule: Rule) -> str:
+        """Return that some may wait for ever."""
+        return never_lifted(rule)
+
+
+def never_lifted(rule: Rule) -> str:
+    """Return that a rule that is kept or broken may keep some waiting for ever."""
+    return f"no deadline, and the rule {rule.kind} is never lifted: some may wait for ever"
 
 
 def _share(values: Sequence[Each], is_apart: Callable[[Each, Each], bool]) -> float:

@@ -30,9 +30,11 @@ from evenmatch.model.ticket import Ticket, attribute_of
 class WorstPair(Comparison):
     """The largest gap between two players that stand in a relation."""
 
+    pairs_allowed = ("enemies", "teammates", "all")
+
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
-        self.pairs = pairs_within(given, queue.format)
+        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
 
     @abstractmethod

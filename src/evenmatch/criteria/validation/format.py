@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-from evenmatch.criteria.validation.values import Fault
+from evenmatch.criteria.base import Fault
 from evenmatch.model.queue import Format, SideChoice
 
 SEATS_MAX = 1000

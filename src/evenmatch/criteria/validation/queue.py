@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+from evenmatch.criteria.base import Fault
 from evenmatch.criteria.percentile import QUANTILES_MAX, samples_of
+from evenmatch.criteria.registry import CRITERION_KINDS, NUMERIC, RULE_KINDS, kind_of
 from evenmatch.criteria.validation.format import fault_of_format
 from evenmatch.criteria.validation.values import (
     GAPS,
     LIMITS,
-    NAMELESS,
     PERIODS,
     PRICES,
     RATES,
@@ -23,14 +24,12 @@ from evenmatch.criteria.validation.values import (
     VALUES,
     WAITS,
     WEIGHTS,
-    Fault,
     check_count,
     check_name,
     check_names,
     check_number,
     check_word,
     fault_of_criterion,
-    fault_of_kind,
     fault_of_pairs,
     fault_of_rule,
     is_whole,
@@ -42,10 +41,8 @@ from evenmatch.criteria.validation.values import (
     word,
 )
 from evenmatch.model.queue import (
-    NUMERIC,
     Backfill,
     Criterion,
-    CriterionKind,
     Expansion,
     Format,
     Handicap,
@@ -53,7 +50,6 @@ from evenmatch.model.queue import (
     Queue,
     ReadyCheck,
     Rule,
-    RuleKind,
     Sample,
     Scale,
     ScaleKind,
@@ -211,7 +207,7 @@ def _check_format(form: Format, at: str) -> None:
 
 
 def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
-    check_word(criterion.kind, get_args(CriterionKind), f"{at}kind")
+    check_word(criterion.kind, CRITERION_KINDS, f"{at}kind")
     _check_compared(criterion, form, at)
     if criterion.weight is not None:
         check_number(criterion.weight, WEIGHTS, f"{at}weight")
@@ -223,14 +219,12 @@ def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
 
 def _check_compared(each: Criterion | Rule, form: Format, at: str) -> None:
     """Refuse what a criterion or a rule cannot compare."""
-    if each.kind not in NAMELESS or each.attribute:
+    if kind_of(each).attribute != "" or each.attribute:
         check_name(each.attribute, 100, f"{at}attribute")
-    refuse_fault(fault_of_kind(each, form) or fault_of_pairs(each, form), at)
+    refuse_fault(kind_of(each).fault_in(form) or fault_of_pairs(each, form), at)
     check_word(each.measure, ("mean", "sum"), f"{at}measure")
     if not is_whole(each.matches, 1, MATCHES_MAX):
         refuse_value(f"{at}matches", f"between 1 and {MATCHES_MAX}", each.matches)
-    if each.kind == "imbalance" and len(form.players) < 2:
-        refuse(f"{at}kind", '= "imbalance" compares teams, and this queue has one')
 
 
 def _check_scale(scale: Scale, at: str) -> None:
@@ -255,7 +249,7 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
         wait_end: The wait at which every ticket has left the queue, seconds; None = never.
         at: Where the rule stands, with a dot.
     """
-    check_word(rule.kind, get_args(RuleKind), f"{at}kind")
+    check_word(rule.kind, RULE_KINDS, f"{at}kind")
     _check_compared(rule, form, at)
     check_number(rule.limit, LIMITS, f"{at}limit")
     check_word(rule.unit, get_args(Unit), f"{at}unit")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from operator import attrgetter
 
-from evenmatch.criteria.criterion import points_given
 from evenmatch.criteria.divisions import Teams
+from evenmatch.criteria.handicap import points_given
 from evenmatch.criteria.objective import Seating
 from evenmatch.criteria.rules import side_of
 from evenmatch.criteria.venue import Venue

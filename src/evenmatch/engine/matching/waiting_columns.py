@@ -18,10 +18,11 @@ from evenmatch.criteria.columns.least_cost import LeastCost
 from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.columns.regions import RegionTable
 from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.roles import Roles, mask_of
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.seat_completion import SeatCompletion, seats_of
-from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 
 LOOK_AT_MOST = 1_000

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import msgspec
 
+from evenmatch.criteria.memory import matches_remembered, meeting_rules
 from evenmatch.model.match import Match
 from evenmatch.model.queue import RECENT, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
@@ -137,7 +138,9 @@ def note_played(
     """
     known = list(queues)
     group = known[0].group
-    within = max(rule.within for each in known if each.group == group for rule in each.pair_limits)
+    within = max(
+        rule.within for each in known if each.group == group for rule in meeting_rules(each)
+    )
     teams = tuple(
         [
             tuple([tuple([p.id for p in waiting[ticket].ticket.players]) for ticket in team])
@@ -181,7 +184,7 @@ def _rules_of(queues: Sequence[Queue]) -> list[Rule]:
     """Return the limits of some queues, the strictest for each attribute."""
     rules: dict[str, Rule] = {}
     for queue in queues:
-        for rule in queue.pair_limits:
+        for rule in meeting_rules(queue):
             least = rules.setdefault(rule.attribute, rule)
             if rule.limit < least.limit:
                 rules[rule.attribute] = rule
@@ -190,7 +193,7 @@ def _rules_of(queues: Sequence[Queue]) -> list[Rule]:
 
 def forget_unlimited(played: dict[str, PlayedMatches], queues: Iterable[Queue]) -> None:
     """Forget the matches of groups in which no queue limits pairs any more."""
-    asked = {queue.group for queue in queues if queue.pair_limits}
+    asked = {queue.group for queue in queues if meeting_rules(queue)}
     for group in [group for group in played if group not in asked]:
         del played[group]
 
@@ -203,7 +206,7 @@ def memory_conflict(queues: Iterable[Queue]) -> str | None:
     """
     seen: dict[tuple[str, str], tuple[str, Rule]] = {}
     for queue in queues:
-        for rule in queue.pair_limits:
+        for rule in meeting_rules(queue):
             name, other = seen.setdefault((queue.group, rule.attribute), (queue.name, rule))
             if (rule.within, rule.pairs or "all") != (other.within, other.pairs or "all"):
                 return (
@@ -284,7 +287,7 @@ def note_meetings(met: Meetings, match: Match, group: str, queues: Iterable[Queu
     Complexity:
         O(k * (k + OTHERS_MOST)).
     """
-    depth = max(queue.remembers for queue in queues if queue.group == group)
+    depth = max(matches_remembered(queue) for queue in queues if queue.group == group)
     known = met.setdefault(group, {})
     for place, team in enumerate(match.players):
         for player in team:
@@ -313,7 +316,11 @@ def with_meetings(new: NewTicket, queues: Sequence[Queue], met: Meetings) -> tup
     What the caller says of a player, or of the whole party, is left as it is.
     """
     known = met.get(queues[0].group)
-    if not known or RECENT in new.attributes or not any(queue.remembers for queue in queues):
+    if (
+        not known
+        or RECENT in new.attributes
+        or not any(matches_remembered(queue) for queue in queues)
+    ):
         return new.players
     return tuple([_with_opponents(player, known) for player in new.players])
 
@@ -327,6 +334,6 @@ def _with_opponents(player: Player, known: dict[str, dict[str, float]]) -> Playe
 
 def forget_unasked(met: Meetings, queues: Iterable[Queue]) -> None:
     """Forget the meetings of groups in which no queue asks for them any more."""
-    asked = {queue.group for queue in queues if queue.remembers}
+    asked = {queue.group for queue in queues if matches_remembered(queue)}
     for group in [group for group in met if group not in asked]:
         del met[group]

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from evenmatch.criteria.memory import matches_remembered, meeting_rules
 from evenmatch.criteria.percentile import parts_of, remember
 from evenmatch.engine.admission.ticket_update import refreshed
 from evenmatch.engine.records import Record
@@ -132,7 +133,7 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
     if queue.rating is not None:
         seed_ratings(tables, match, queue)
     tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
-    if queue.pair_limits:
+    if meeting_rules(queue):
         note_played(tables.played, match, tables.waiting, (queue, *tables.queues.values()))
     for ticket_id in match.tickets:
         tables.end(now, ticket_id, "matched", None, match.id)
@@ -148,7 +149,7 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
         for team in match.players:
             for player in team:
                 busy[player] = match.id
-    if queue.remembers and match.queue in tables.queues:
+    if matches_remembered(queue) and match.queue in tables.queues:
         note_meetings(tables.met, match, queue.group, tables.queues.values())
     counters = tables.counters
     counters.matched += len(match.tickets)

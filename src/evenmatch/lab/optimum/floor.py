@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from evenmatch.criteria.base import NumberGap
+from evenmatch.criteria.registry import number_gap_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.theory.floor import floor, least_cost
@@ -63,7 +65,8 @@ def _weight(queue: Queue, arrivals: Arrivals) -> float | None:
         return None
     (criterion,) = queue.criteria
     drawn = arrivals.attributes.get(criterion.attribute)
-    if drawn is None or drawn.kind != "uniform" or criterion.kind not in ("spread", "mean_gap"):
+    compares_players = number_gap_of(criterion) in (NumberGap.WIDEST, NumberGap.PAIRS)
+    if drawn is None or drawn.kind != "uniform" or not compares_players:
         return None
     low, high = drawn.min or 0.0, 1.0 if drawn.max is None else drawn.max
     weight = float(queue.format.k) if criterion.weight is None else criterion.weight

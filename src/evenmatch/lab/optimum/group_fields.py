@@ -15,9 +15,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evenmatch.criteria.expansion import widest
+from evenmatch.criteria.kinds.numeric import Numeric
+from evenmatch.criteria.registry import kind_of
 from evenmatch.criteria.rules import side_of
 from evenmatch.criteria.scales import scale_values
-from evenmatch.lab.optimum.pair_fields import codes_of, last_instants, widest_limit
+from evenmatch.lab.optimum.pair_fields import codes_of, last_instants
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import attribute_of
 from evenmatch.policies.shared.step_columns import is_code, term
@@ -68,7 +71,7 @@ def group_field(
             low, high = _ends(own, rule.attribute)
         else:
             continue
-        limit = 0.0 if is_code(rule) else widest_limit(rule) / part
+        limit = 0.0 if is_code(rule) else widest(rule.limit, rule.expand) / part
         lows.append(low)
         highs.append(high)
         terms.append((0.0, GATE, limit if part == 1.0 else limit * (1.0 + SLACK), 1.0, 0.0))
@@ -95,9 +98,8 @@ def _part_of_spread(queue: Queue, what: Criterion | Rule) -> float:
     ):
         # Percentiles among the last values depend on the order of arrival: nothing is claimed.
         return 0.0
-    if what.kind == "spread" or (what.kind == "imbalance" and max(queue.format.players) == 1):
-        return 1.0
-    return 2.0 / queue.format.k if what.kind == "mean_gap" else 0.0
+    kind = kind_of(what)
+    return kind.part_of_widest(queue.format) if issubclass(kind, Numeric) else 0.0
 
 
 def _bots(queue: Queue) -> tuple[float, float] | None:

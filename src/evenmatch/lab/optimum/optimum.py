@@ -26,10 +26,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenmatch.criteria.memory import remembering_kind
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum.group_fields import costs_alone, group_field, is_exact
 from evenmatch.lab.optimum.pair_fields import QueueField, queue_field
-from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.model.queue import Queue
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.solvers.bounds.prices import GroupField, lower_bound
 from evenmatch.solvers.bounds.regroup import improved
@@ -176,10 +178,7 @@ def _bound_figures(bound: float, cost: float, known: float) -> dict[str, float |
 def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
     """Return whether the cheapest pairs are the optimum."""
     return all(
-        queue.format.is_duel
-        and not queue.remembers
-        and not queue.pair_limits
-        and not _not_numeric(queue)
+        queue.format.is_duel and not remembering_kind(queue) and not _not_numeric(queue)
         for queue in queues
     ) and all(len(arrival.ticket.players) == 1 for arrival in arrivals)
 
@@ -196,11 +195,10 @@ def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
                 f"the optimum is known for one player against one; queue {queue.name} has"
                 f" {' against '.join(map(str, queue.format.players))}"
             )
-        if queue.remembers or queue.pair_limits:
+        if other := remembering_kind(queue):
             raise NotSupported(
                 f"the optimum is known where pairs do not depend on earlier matches; queue "
-                f"{queue.name} has {'rematch' if queue.remembers else 'pair_limit'}; leave it "
-                f"out to compare the rest"
+                f"{queue.name} has {other}; leave it out to compare the rest"
             )
         if other := _not_numeric(queue):
             raise NotSupported(

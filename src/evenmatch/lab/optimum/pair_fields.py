@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.criteria.expansion import widest
 from evenmatch.criteria.percentile import RecentValues, placed_among, remember, samples_of
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.rules import Rules, side_of
 from evenmatch.criteria.values import scaled_column
-from evenmatch.model.queue import NUMERIC, Queue, Rule
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.shared.step_columns import is_code, term
 from evenmatch.simulation.arrivals.stream import Arrival
@@ -88,7 +90,7 @@ def queue_field(
             rows.append(np.array([limit.value(ticket) for ticket in tickets]))
             # The rules have the last word on what a rounded difference of percentiles is.
             slack = PERCENTILE_SLACK if limit.rule.unit == "percentile" else 0.0
-            gates.append(widest_limit(limit.rule) + slack)
+            gates.append(widest(limit.rule.limit, limit.rule.expand) + slack)
     points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
     position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
@@ -157,18 +159,6 @@ def codes_of(values: Sequence[object]) -> Floats:
     codes: dict[object, float] = {}
     keys = [value if not isinstance(value, dict) else tuple(value.items()) for value in values]
     return np.array([codes.setdefault(key, float(len(codes))) for key in keys])
-
-
-def widest_limit(rule: Rule) -> float:
-    """Return the largest gap that the rule ever accepts."""
-    expand = rule.expand
-    if expand is None:
-        return rule.limit
-    top = math.inf if expand.max is None else expand.max
-    if expand.steps or expand.curve:
-        limits = [limit for _, limit in (*expand.steps, *expand.curve)]
-        return max(rule.limit, min(top, max(limits)))
-    return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
 
 
 def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:

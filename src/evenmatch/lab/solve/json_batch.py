@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.config.files import queue_of
-from evenmatch.criteria.relation import pairs_within
+from evenmatch.criteria.registry import NUMERIC, pairs_within
 from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
@@ -28,7 +28,7 @@ from evenmatch.lab.solve.arrays import (
 )
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
 from evenmatch.policies.shared.batching import WaitingPlayers

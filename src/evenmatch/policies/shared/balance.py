@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.criteria.criterion import STEP_SLACK
+from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.objective import weights_of
-from evenmatch.criteria.scales import Floats, scale_gap, scale_gaps
+from evenmatch.criteria.registry import KINDS, NUMERIC, number_gap_of, numeric_kind
+from evenmatch.criteria.scales import STEP_SLACK, Floats, scale_gap, scale_gaps
 from evenmatch.criteria.values import scaled_numbers
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import NUMERIC, Criterion, Queue
+from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import Ticket
 
 TEAM_MAX = 7
@@ -65,9 +66,9 @@ class Balance:
         self._criterion = queue.criteria[place]
         self.weight = weights_of(queue)[place]
         given = self._criterion
-        is_sum = given.kind == "imbalance" and given.measure == "sum"
+        is_sum = _compares_teams(given) and given.measure == "sum"
         self._share = 1.0 if is_sum else 1.0 / self.players
-        self._step = given.step if is_sum else 0.0
+        self._step = numeric_kind(given).step_of(given)
 
     @property
     def attribute(self) -> str:
@@ -122,20 +123,23 @@ def _check_format(queue: Queue, policy: str, team_max: int) -> None:
         )
 
 
+def _compares_teams(criterion: Criterion) -> bool:
+    return number_gap_of(criterion) is NumberGap.TEAMS
+
+
 def _place(queue: Queue, policy: str) -> int:
     """Return which criterion counts."""
-
-    def compares_teams(criterion: Criterion) -> bool:
-        return criterion.kind == "imbalance"
 
     def compares_two(criterion: Criterion) -> bool:
         return queue.format.is_duel and criterion.kind in NUMERIC
 
-    for counts in (compares_teams, compares_two):
+    for counts in (_compares_teams, compares_two):
         for place, criterion in enumerate(queue.criteria):
             if counts(criterion):
                 return place
-    kinds = "imbalance or spread" if queue.format.is_duel else "imbalance"
+    of_teams = [kind for kind in NUMERIC if KINDS[kind].number_gap is NumberGap.TEAMS]
+    of_two = [kind for kind in NUMERIC if KINDS[kind].number_gap is NumberGap.WIDEST]
+    kinds = " or ".join([*of_teams[:1], *(of_two[:1] if queue.format.is_duel else ())])
     raise ConfigError(
         f"policy {policy} balances teams by a criterion of kind {kinds}; queue {queue.name} has "
         f"none: add one, or choose greedy"

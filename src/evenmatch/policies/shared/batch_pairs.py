@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.kinds.host_options import COSTS, WORDS
+from evenmatch.criteria.base import Comparison, Form, NumberGap
 from evenmatch.criteria.kinds.latency import RegionLimits, known_latencies
-from evenmatch.criteria.kinds.rematch import known_of as remembered
-from evenmatch.criteria.kinds.words import elements
-from evenmatch.criteria.relation import pairs_within
+from evenmatch.criteria.networks import COSTS, WORDS
+from evenmatch.criteria.registry import comparison_of, form_of, number_gap_of, pairs_within
+from evenmatch.criteria.values import elements
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.policies.shared.batch_people import (
@@ -25,8 +25,7 @@ from evenmatch.policies.shared.batch_people import (
     Objects,
     codes_of,
     connections,
-    freshness_of,
-    meetings,
+    named_by,
     objects,
 )
 from evenmatch.solvers.matching.pairs import CAPPED
@@ -35,8 +34,12 @@ from evenmatch.solvers.teams.batch import (
     ENEMIES,
     HOSTS_LACK,
     MATES,
+    MEAN_GAP,
+    PAIR_GAP,
     PING_GAP,
     REGION_GAP,
+    SPREAD,
+    SUM_GAP,
     Facts,
     Floats,
     Ints,
@@ -46,6 +49,7 @@ from evenmatch.solvers.teams.batch import (
 PAIRS = ("enemies", "teammates", "all", "region")
 """Columns of `Facts.ping_weights`."""
 CODES = {"enemies": ENEMIES, "teammates": MATES, "all": ALL}
+GAPS = {NumberGap.WIDEST: SPREAD, NumberGap.PAIRS: PAIR_GAP, NumberGap.TEAMS: MEAN_GAP}
 
 Given = Criterion | Rule
 
@@ -86,14 +90,14 @@ class PairFacts:
         self._form = queue.format
         # Where a rule finds what it compares, by its number.
         self.columns: dict[int, int] = {}
-        self._words = [(c, w) for c, w in given if c.kind == "same"]
-        self._tongues = [(c, w) for c, w in given if c.kind == "overlap"]
+        self._words = [(c, w) for c, w in given if form_of(c) is Form.WORD]
+        self._tongues = [(c, w) for c, w in given if form_of(c) is Form.SETS]
         for number, rule in enumerate(queue.rules):
             for found in (self._words, self._tongues):
                 at = [place for place, (c, _) in enumerate(found) if c is rule]
                 self.columns.update(dict.fromkeys([number] if at else (), at[0] if at else 0))
-        self._met = [(c, w) for c, w in each if c.kind == "rematch"]
-        self.parity = sum(w for c, w in each if c.kind == "party_parity")
+        self._met = [(comparison_of(c, queue), w) for c, w in each if form_of(c) is Form.NAMES]
+        self.parity = sum(w for c, w in each if form_of(c) is Form.PARTIES)
         self.terms: Floats = np.zeros((0, 7))
         self._plan_hosts(queue, each)
         self._plan_places(queue, each)
@@ -122,8 +126,8 @@ class PairFacts:
                 column[row] = tuple(value.items()) if isinstance(value, dict) else value
             for column, (given, _) in zip(self._tongue, self._tongues, strict=True):
                 column[row] = elements(attribute_of(ticket, player, given.attribute))
-            for column, (given, _) in zip(self._memory, self._met, strict=True):
-                column[row] = remembered(ticket, player, given.attribute)
+            for column, (compared, _) in zip(self._memory, self._met, strict=True):
+                column[row] = compared.names(ticket, player)
             for at, name in enumerate(self._connects):
                 word = attribute_of(ticket, player, name)
                 is_word = isinstance(word, str) and word in WORDS
@@ -159,32 +163,32 @@ class PairFacts:
         if self._met:
             total = sum(weight for _, weight in self._met)
             found = [
-                _met_rows(criterion.matches, weight / total if total else 0.0, each, people)
-                for each, (criterion, weight) in zip(said.memories, self._met, strict=True)
+                _met_rows(compared, weight / total if total else 0.0, each, people)
+                for each, (compared, weight) in zip(said.memories, self._met, strict=True)
             ]
             facts = facts._replace(met=np.vstack(found), met_weight=total)
         return self._with_network(self._with_pings(facts, said, people), said, people)
 
     def _plan_hosts(self, queue: Queue, each: Sequence[tuple[Criterion, float]]) -> None:
         """Give each attribute that says who reaches whom a table; the first is the quick one."""
-        self._connects = _attributes(queue, "host_options")
+        self._connects = _attributes(queue, Form.NETWORK)
         weights = dict.fromkeys(self._connects, 0.0)
         for criterion, weight in each:
-            if criterion.kind == "host_options":
+            if form_of(criterion) is Form.NETWORK:
                 weights[criterion.attribute] += weight
         first = weights[self._connects[0]] if self._connects else 0.0
         self.hosts: Floats = first * np.array(COSTS)
         for column, name in enumerate(self._connects[1:], 1):
             self._add_term(HOSTS_LACK, weights[name], column)
         for number, rule in enumerate(queue.rules):
-            if rule.kind == "host_options":
+            if form_of(rule) is Form.NETWORK:
                 self.columns[number] = self._connects.index(rule.attribute)
 
     def _plan_places(self, queue: Queue, each: Sequence[tuple[Criterion, float]]) -> None:
         """Say how latencies count: the first scale the quick way, all others as terms."""
-        names = _attributes(queue, "latency")
+        names = _attributes(queue, Form.PLACES)
         self._places = [BatchLatencies(name) for name in names]
-        pings = [(c, w) for c, w in each if c.kind == "latency"]
+        pings = [(c, w) for c, w in each if form_of(c) is Form.PLACES]
         quick = pings[0][0] if pings else None
         regional = [c for c, _ in pings if c.pairs == "region"]
         scale = (regional[0].best, regional[0].worst) if regional else (0.0, 0.0)
@@ -204,7 +208,7 @@ class PairFacts:
             else:
                 self._add_term(PING_GAP, weight, 3 * at + CODES[pairs], criterion)
         for number, rule in enumerate(queue.rules):
-            if rule.kind == "latency":
+            if form_of(rule) is Form.PLACES:
                 at, pairs = names.index(rule.attribute), pairs_within(rule, self._form)
                 is_joint = pairs == "region"
                 self.columns[number] = (
@@ -262,19 +266,26 @@ class PairFacts:
         return facts._replace(more_connect=np.stack(tables)) if tables else facts
 
 
-def _attributes(queue: Queue, kind: str) -> list[str]:
-    """Return the attributes that criteria, then rules of a kind compare."""
-    names = [criterion.attribute for criterion in queue.criteria if criterion.kind == kind]
-    names += [rule.attribute for rule in queue.rules if rule.kind == kind]
+def _attributes(queue: Queue, form: Form) -> list[str]:
+    """Return the attributes that criteria, then rules of a form compare."""
+    names = [each.attribute for each in queue.criteria if form_of(each) is form]
+    names += [rule.attribute for rule in queue.rules if form_of(rule) is form]
     return list(dict.fromkeys(names))
 
 
-def _met_rows(matches: int, share: float, known: Objects, people: BatchPlayers) -> Floats:
+def _met_rows(compared: Comparison, share: float, known: Objects, people: BatchPlayers) -> Floats:
     """Return rows of `Facts.met`: O(memories of the players)."""
-    one, two, ago = meetings(known, people)
-    fresh = freshness_of(ago, matches)
-    rows = np.stack((one, two, share * fresh, ago < 0.0), axis=1).astype(np.float64)
+    pairs = named_by(known, people)
+    fresh, were_mates = compared.named_costs(pairs.said, pairs.known)
+    rows = np.stack((pairs.one, pairs.two, share * fresh, were_mates), axis=1).astype(np.float64)
     return np.ascontiguousarray(rows[fresh > 0.0])
+
+
+def gap_code(given: Given) -> float:
+    """Return how kernels call the gap of a criterion or a rule that compares numbers."""
+    gap = number_gap_of(given)
+    assert gap is not None
+    return SUM_GAP if gap is NumberGap.TEAMS and given.measure == "sum" else GAPS[gap]
 
 
 def _way(criterion: Criterion) -> tuple[str, float, float]:

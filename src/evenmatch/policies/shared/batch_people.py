@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.kinds.host_options import WORDS
+from evenmatch.criteria.networks import WORDS
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.teams.batch import Flags, Floats, Ints
 
@@ -16,6 +16,7 @@ ROWS_FIRST = 64
 SET, UNKNOWN = len(WORDS), len(WORDS) + 1
 """Codes of networks beyond the words: a set of the players who were reached; nothing is known."""
 
+Bools = NDArray[np.bool_]
 Objects = NDArray[np.object_]
 """Values of players that never change, one a row."""
 
@@ -89,11 +90,13 @@ class NamedPairs(NamedTuple):
         one: The first of each pair.
         two: The other one, later in the batch.
         said: Shape (2, pairs): the number that each gives with the other; inf = does not name them.
+        known: Shape (2, pairs): whether anything is known of each.
     """
 
     one: Ints
     two: Ints
     said: Floats
+    known: Bools
 
 
 def named_by(known: Objects, people: BatchPlayers) -> NamedPairs:
@@ -120,29 +123,5 @@ def named_by(known: Objects, people: BatchPlayers) -> NamedPairs:
     said = np.full((2, len(pairs)), np.inf)
     said[(one > two).astype(np.int64), at] = np.array(numbers, dtype=np.float64)[is_other]
     first, second = np.divmod(pairs, players)
-    return NamedPairs(first, second, said)
-
-
-def meetings(known: Objects, people: BatchPlayers) -> tuple[Ints, Ints, Floats]:
-    """Return two players and how many matches ago they met, as `cost.rematch.met` says.
-
-    Args:
-        known: Whom each player remembers, and how many matches ago; None if nothing is known.
-        people: The players.
-
-    Complexity:
-        O(memories of the players).
-    """
-    one, two, (ago, other_ago) = named_by(known, people)
-    remembers = np.array([memory is not None for memory in known], dtype=np.bool_)
-    size, other_size = np.abs(ago), np.abs(other_ago)
-    is_other = (other_size > size) | ((other_size == size) & (other_ago > ago))
-    last = np.where(is_other, other_ago, ago)
-    last = np.where(remembers[one], last, other_ago)
-    last = np.where(remembers[two], last, ago)
-    return one, two, np.where(remembers[one] & (ago == np.inf), np.inf, last)
-
-
-def freshness_of(ago: Floats, matches: int) -> Floats:
-    """Return `cost.rematch.freshness` of every element."""
-    return np.maximum(0.0, (matches + 1 - np.abs(ago)) / matches)
+    speaks = np.array([names is not None for names in known], dtype=np.bool_)
+    return NamedPairs(first, second, said, np.stack((speaks[first], speaks[second])))

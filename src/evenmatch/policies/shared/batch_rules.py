@@ -8,24 +8,21 @@ refuse, so that a search does not try it, and the row says what the others of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from evenmatch.criteria.base import Form
 from evenmatch.criteria.expansion import TICKS, limit_at
-from evenmatch.criteria.kinds.rematch import known_of
-from evenmatch.criteria.kinds.words import elements
-from evenmatch.criteria.relation import pairs_within
+from evenmatch.criteria.registry import pairs_within
 from evenmatch.criteria.rules import RuleLimit, Rules
-from evenmatch.model.queue import NUMERIC, Queue
+from evenmatch.criteria.values import elements
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Player, Ticket, attribute_of
-from evenmatch.policies.shared.batch_pairs import CODES
+from evenmatch.policies.shared.batch_pairs import CODES, gap_code
 from evenmatch.policies.shared.batch_people import (
     ROWS_FIRST,
     BatchPlayers,
     Objects,
-    freshness_of,
-    meetings,
     named_by,
     objects,
 )
@@ -38,16 +35,12 @@ from evenmatch.solvers.teams.batch import (
     HOSTS_LACK,
     LISTED_GAP,
     MATES,
-    MEAN_GAP,
     NOT_ENEMIES,
     NOT_MATES,
-    PAIR_GAP,
     PARTY_GAP,
     PING_GAP,
     RANK_GAP,
     REGION_GAP,
-    SPREAD,
-    SUM_GAP,
     TONGUES_GAP,
     WORDS_GAP,
     Batch,
@@ -56,21 +49,16 @@ from evenmatch.solvers.teams.batch import (
     Ints,
 )
 
-LISTED = ("avoid", "rematch", "pair_limit")
-"""Kinds of rules for which players name others."""
 FLAGS = {ALL: APART, ENEMIES: NOT_ENEMIES, MATES: NOT_MATES}
-KINDS = {
-    "spread": SPREAD,
-    "mean_gap": PAIR_GAP,
-    "fullness": FREE_SEATS,
-    "party_parity": PARTY_GAP,
-    "role_rank": RANK_GAP,
-    "host_options": HOSTS_LACK,
-    "same": WORDS_GAP,
-    "overlap": TONGUES_GAP,
-    "household_limit": HOME_GAP,
-    **dict.fromkeys(LISTED, LISTED_GAP),
+GAPS = {
+    Form.SEATS: FREE_SEATS,
+    Form.PARTIES: PARTY_GAP,
+    Form.ROLES: RANK_GAP,
+    Form.NETWORK: HOSTS_LACK,
+    Form.WORD: WORDS_GAP,
+    Form.SETS: TONGUES_GAP,
 }
+"""Rows of rules whose form says what they compare."""
 
 Seat = tuple[Ticket, Player]
 
@@ -86,9 +74,9 @@ class RuleFacts:
     def __init__(self, queue: Queue, columns: Mapping[int, int]) -> None:
         self._form = queue.format
         known = list(enumerate(Rules(queue).known))
-        self._numeric = [each for _, each in known if each.rule.kind in NUMERIC]
-        self._lists = [each for _, each in known if each.rule.kind in LISTED]
-        homes = [each for _, each in known if each.rule.kind == "household_limit"]
+        self._numeric = [each for _, each in known if each.comparison.form is Form.NUMBERS]
+        self._lists = [each for _, each in known if each.comparison.form is Form.NAMES]
+        homes = [each for _, each in known if each.comparison.form is Form.SHARED]
         self._shared = [each for each in homes if each.rule.limit < 2.0 and not _widens(each)]
         self._homes = [each for each in homes if each not in self._shared]
         # Each row: the rule, its kind, and where what it compares is found; None = see `table`.
@@ -96,20 +84,20 @@ class RuleFacts:
         # Pings that the quick table of pairs knows.
         self._pings: list[tuple[RuleLimit, int]] = []
         for number, each in known:
-            kind, column = each.rule.kind, columns.get(number, 0)
-            if kind in NUMERIC:
-                self._rows.append((each, _kind(each), None))
-            elif kind == "latency":
+            form, column = each.comparison.form, columns.get(number, 0)
+            if form is Form.NUMBERS:
+                self._rows.append((each, gap_code(each.rule), None))
+            elif form is Form.PLACES:
                 self._plan_latency(each, column)
-            elif kind in LISTED:
+            elif form is Form.NAMES:
                 if _widens(each):
                     self._rows.append((each, LISTED_GAP, self._lists.index(each)))
-            elif kind == "household_limit":
+            elif form is Form.SHARED:
                 if each in self._homes:
                     pairs = CODES[pairs_within(each.rule, self._form)]
                     self._rows.append((each, HOME_GAP, 3 * self._homes.index(each) + pairs))
-            elif kind not in ("same", "overlap") or _widens(each):
-                self._rows.append((each, KINDS[kind], column))
+            elif form not in (Form.WORD, Form.SETS) or _widens(each):
+                self._rows.append((each, GAPS[form], column))
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
         self._named = [objects(ROWS_FIRST) for _ in self._lists]
 
@@ -125,7 +113,7 @@ class RuleFacts:
             self._columns[column, rows] = each.values(ticket)
         for names, each in zip(self._named, self._lists, strict=True):
             for row, player in zip(rows, ticket.players, strict=True):
-                names[row] = _names_of(each, ticket, player)
+                names[row] = each.comparison.names(ticket, player)
 
     def values(self, rows: Ints) -> Floats:
         """Return the columns of some rows."""
@@ -225,9 +213,7 @@ class RuleFacts:
         flags: list[Ints] = [np.zeros((0, 3), dtype=np.int64)]
         born = np.array([ticket.enqueued_at for ticket in people.tickets])
         for number, (each, known) in enumerate(zip(self._lists, named, strict=True)):
-            pairs = ALL
-            if each.rule.kind != "rematch":
-                pairs = CODES[pairs_within(each.rule, self._form)]
+            pairs = CODES[pairs_within(each.rule, self._form)]
             one, two, gap = _gaps(each, known, people)
             if _widens(each):
                 same = np.ones(len(gap))
@@ -285,35 +271,12 @@ def _widens(each: RuleLimit) -> bool:
     return each.rule.expand is not None
 
 
-def _kind(each: RuleLimit) -> float:
-    if each.rule.kind == "imbalance":
-        return SUM_GAP if each.rule.measure == "sum" else MEAN_GAP
-    return KINDS[each.rule.kind]
-
-
-def _names_of(each: RuleLimit, ticket: Ticket, player: Player) -> Any:
-    """Return whom a player names: ids, or a map from ids to numbers; None if nothing is known."""
-    if each.rule.kind == "rematch":
-        return known_of(ticket, player, each.rule.attribute)
-    value = attribute_of(ticket, player, each.rule.attribute)
-    if each.rule.kind == "avoid":
-        return elements(value)
-    return value if isinstance(value, dict) else None
-
-
 def _gaps(each: RuleLimit, known: Objects, people: BatchPlayers) -> tuple[Ints, Ints, Floats]:
     """Return the pairs of whom one names the other, with their gaps where those are positive."""
-    if each.rule.kind == "rematch":
-        one, two, ago = meetings(known, people)
-        gap = np.where(ago > 0.0, freshness_of(ago, each.rule.matches), 0.0)
-    else:
-        one, two, said = named_by(known, people)
-        gap = np.ones(len(one))
-        if each.rule.kind == "pair_limit":
-            # Whoever does not name the other remembers no match.
-            count = np.where(np.isinf(said), 0.0, said).max(axis=0)
-            gap = np.where(count > 0.0, count + 1.0, 0.0)
-    return one[gap > 0.0], two[gap > 0.0], gap[gap > 0.0]
+    pairs = named_by(known, people)
+    gap = each.comparison.named_gaps(pairs.said, pairs.known)
+    counts = gap > 0.0
+    return pairs.one[counts], pairs.two[counts], gap[counts]
 
 
 def _accepted_by(each: RuleLimit, tickets: Sequence[Ticket], now: float) -> list[float]:

@@ -15,21 +15,19 @@ from itertools import islice
 
 import numpy as np
 
+from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.objective import weights_of
+from evenmatch.criteria.registry import NUMERIC, form_of, number_gap_of, numeric_kind
 from evenmatch.criteria.roles import ranks_of
 from evenmatch.criteria.rules import side_of
 from evenmatch.criteria.values import scaled_numbers
-from evenmatch.model.queue import NUMERIC, Criterion, Queue
+from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.batch_pairs import PairFacts
+from evenmatch.policies.shared.batch_pairs import PairFacts, gap_code
 from evenmatch.policies.shared.batch_people import people_of
 from evenmatch.policies.shared.batch_rules import RuleFacts
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.teams.batch import (
-    MEAN_GAP,
-    PAIR_GAP,
-    SPREAD,
-    SUM_GAP,
     Batch,
     Facts,
     Floats,
@@ -61,7 +59,7 @@ class WaitingPlayers:
         self._sides = queue.format.insisted
         self._roles = RoleFacts(queue, shares)
         each = zip(queue.criteria, shares, strict=True)
-        self._fullness = sum(share for c, share in each if c.kind == "fullness")
+        self._fullness = sum(share for c, share in each if form_of(c) is Form.SEATS)
         self._rows: dict[int, list[int]] = {}
         self._free: list[int] = list(range(ROWS_FIRST - 1, -1, -1))
         self._unwritten: dict[int, None] = {}
@@ -229,8 +227,8 @@ class RoleFacts:
         self._roles = form.roles
         self.seats: Ints = np.array([count for _, count in form.roles], dtype=np.int64)
         each = zip(queue.criteria, shares, strict=True)
-        share = sum(weight for criterion, weight in each if criterion.kind == "role_rank")
-        if not share and any(rule.kind == "role_rank" for rule in queue.rules):
+        share = sum(weight for criterion, weight in each if form_of(criterion) is Form.ROLES)
+        if not share and any(form_of(rule) is Form.ROLES for rule in queue.rules):
             share = TRACE
         self.rank_share = share
         self._per_rank = share / (form.k * max(1, len(form.roles) - 1))
@@ -304,7 +302,7 @@ class Terms:
 
 def _is_paired(criterion: Criterion) -> bool:
     """Return whether a criterion is a mean over pairs of what each pair costs."""
-    return criterion.kind == "mean_gap"
+    return number_gap_of(criterion) is NumberGap.PAIRS
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Floats:
@@ -312,11 +310,9 @@ def _table(rows: Sequence[Sequence[float]]) -> Floats:
 
 
 def _term(criterion: Criterion, weight: float, column: int) -> tuple[float, ...]:
-    kind = {"spread": SPREAD, "mean_gap": PAIR_GAP}.get(criterion.kind, MEAN_GAP)
-    if criterion.kind == "imbalance" and criterion.measure == "sum":
-        kind = SUM_GAP
+    kind = gap_code(criterion)
     scale = criterion.scale
     shape = SHAPES[scale.kind]
     top = scale.max if scale.kind in ("capped", "log") else 1.0
-    step = criterion.step if kind == SUM_GAP else 0.0
+    step = numeric_kind(criterion).step_of(criterion)
     return kind, weight, float(column), shape, top, scale.knee, step

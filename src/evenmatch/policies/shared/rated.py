@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evenmatch.criteria.expansion import inverse
+from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.validation.values import LIMITS, Bounds
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import NUMERIC, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 
 RATING = "rating"
 

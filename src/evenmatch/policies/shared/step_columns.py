@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenmatch.criteria.expansion import curve_points
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.expansion import curve_points, widest
+from evenmatch.criteria.registry import NUMERIC, form_of, numeric_kind
 from evenmatch.criteria.rules import side_of
 from evenmatch.criteria.scales import Floats, scale_value
 from evenmatch.criteria.values import number, places
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.steps.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
@@ -35,7 +37,7 @@ class StepColumns:
     def __init__(self, queue: Queue, policy: str) -> None:
         kinds: list[str] = [criterion.kind for criterion in queue.criteria]
         kinds += [
-            "same with expand" if rule.kind == "same" else rule.kind
+            f"{rule.kind} with expand" if _is_word(rule) else rule.kind
             for rule in queue.rules
             if not is_code(rule)
         ]
@@ -53,9 +55,9 @@ class StepColumns:
         self._queue = queue.name
         self._criteria = queue.criteria
         self._sides = {name: float(code) for code, name in enumerate(queue.format.insisted, 1)}
-        self._same = [rule for rule in queue.rules if rule.kind == "same"]
+        self._same = [rule for rule in queue.rules if _is_word(rule)]
         self._gated = [rule for rule in queue.rules if is_gated(rule)]
-        self._compared = [rule for rule in queue.rules if rule.kind != "same"]
+        self._compared = [rule for rule in queue.rules if not _is_word(rule)]
         # Values of those who wait, each with its code and by how many it is held.
         self._codes: dict[tuple[str, object], tuple[int, int]] = {}
         self._next_code = 0
@@ -105,7 +107,7 @@ class StepColumns:
 
     def _table(self, queue: Queue) -> Table:
         terms = np.array([term(c, queue) for c in queue.criteria], dtype=np.float64)
-        gates = [0.0] * len(self._same) + [widest(rule) for rule in self._gated]
+        gates = [0.0] * len(self._same) + [widest(r.limit, r.expand) for r in self._gated]
         steps: list[tuple[float, float]] = []
         rules = []
         for rule in self._compared:
@@ -133,30 +135,21 @@ def term(criterion: Criterion, queue: Queue) -> tuple[float, float, float, float
     scale = criterion.scale
     shape = {"capped": CAPPED, "log": LOG, "none": RAW}.get(scale.kind, CAPPED)
     top = scale.max if scale.kind in ("capped", "log") else 1.0
-    has_steps = criterion.kind == "imbalance" and criterion.measure == "sum"
-    return weight, shape, top, scale.knee, criterion.step if has_steps else 0.0
+    return weight, shape, top, scale.knee, numeric_kind(criterion).step_of(criterion)
+
+
+def _is_word(rule: Rule) -> bool:
+    return form_of(rule) is Form.WORD
 
 
 def is_code(rule: Rule) -> bool:
     """Return whether a rule says for ever that codes are equal."""
-    return rule.kind == "same" and rule.expand is None
+    return _is_word(rule) and rule.expand is None
 
 
 def is_gated(rule: Rule) -> bool:
     """Return whether a rule has a gap that it never accepts, whoever compares."""
-    return rule.kind != "same" and rule.unit != "relative"
-
-
-def widest(rule: Rule) -> float:
-    """Return the largest gap that the rule ever accepts."""
-    expand = rule.expand
-    if expand is None:
-        return rule.limit
-    top = math.inf if expand.max is None else expand.max
-    if expand.steps or expand.curve:
-        limits = [limit for _, limit in (*expand.steps, *expand.curve)]
-        return max(rule.limit, min(top, max(limits)))
-    return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
+    return not _is_word(rule) and rule.unit != "relative"
 
 
 def _form(rule: Rule) -> float:

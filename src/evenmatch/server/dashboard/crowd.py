@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.criteria.registry import NUMERIC
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.region import latency_attribute, region_of
 from evenmatch.model.ticket import Ticket, attribute_of
 

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from evenmatch.criteria.base import NumberGap
+from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution, Scenario
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 FEW = 10_000
 """Tickets that the engine simulates in the time in which kernels are loaded."""
 SIDE = "side"
+OF_PLAYERS = (NumberGap.WIDEST, NumberGap.PAIRS)
+"""Gaps that no teams are needed for."""
 SEVERAL = "several queues claim tickets in turn"
 
 
@@ -69,7 +73,7 @@ def why_not(queue: Queue, policy: Policy) -> str:
         return "ready-checks are kept by the engine"
     if queue.commit_jitter:
         return "newcomers are held back by the engine"
-    if any(criterion.kind not in ("spread", "mean_gap") for criterion in queue.criteria):
+    if any(number_gap_of(criterion) not in OF_PLAYERS for criterion in queue.criteria):
         return "not all criteria are spreads of numbers"
     if any(criterion.scale.kind == "percentile" for criterion in queue.criteria):
         return "percentiles are taken by the engine"

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.criterion import table
 from evenmatch.criteria.gaps import name_of
 from evenmatch.criteria.kinds.numeric import Numeric
-from evenmatch.criteria.registry import comparison_of
+from evenmatch.criteria.registry import comparison_of, numeric_kind
 from evenmatch.criteria.scales import scale_values
 from evenmatch.errors import NotSupported
 from evenmatch.model.match import Match
@@ -260,7 +259,7 @@ def _outcome(
     for criterion, row in zip(queue.criteria, scaled, strict=True):
         weight = term(criterion, queue)[0]
         costs: Floats = np.full(len(tickets), weight)
-        costs[full] = weight * table(criterion, row[tickets[full]], layout)
+        costs[full] = weight * numeric_kind(criterion).table(criterion, row[tickets[full]], layout)
         criteria += costs
         if criterion.scale.kind != "none":
             counted += costs

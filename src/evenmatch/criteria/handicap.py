@@ -1,0 +1,46 @@
+"""Handicaps: points that a match gives to its weaker teams before the start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from evenmatch.criteria.scales import STEP_SLACK
+from evenmatch.criteria.values import numbers
+from evenmatch.model.queue import Handicap
+from evenmatch.model.ticket import Ticket
+
+
+def points_given(
+    given: Handicap, teams: Sequence[Sequence[Ticket]], bots: int = 0
+) -> tuple[float, ...] | None:
+    """Return the points given to each team: factor * (strongest mean - own mean), capped.
+
+    Args:
+        given: The queue's factor, cap and step.
+        teams: Tickets by team; one that the format lets stay empty gets nothing.
+        bots: Computer players; where they are all that a team may have, there is no handicap,
+            since nobody knows how strong it is.
+
+    Returns:
+        Points by team, at least one of them 0; None if nobody gets any.
+
+    Source:
+        GameDev.net, "1v1 queuing" (2010): give the weaker side points where a close match is not
+        to be had. The outcome counts them: `ratings.adjust.ranks_from_points`.
+    """
+    if bots and not all(teams):
+        return None
+    values = [[v for t in team for v in numbers(t, given.attribute)] for team in teams]
+    best = max([math.fsum(own) / len(own) for own in values if own])
+    means = [math.fsum(own) / len(own) if own else best for own in values]
+    points = tuple([_rounded(given, given.factor * (best - mean)) for mean in means])
+    return points if any(points) else None
+
+
+def _rounded(given: Handicap, points: float) -> float:
+    most = math.inf if given.max is None else given.max
+    points = min(points, most)
+    if given.step > 0.0:
+        points = math.floor(points / given.step + STEP_SLACK) * given.step
+    return points
