@@ -379,6 +379,27 @@ def test_modules_import_each_other_in_no_circle(is_beside: bool, modules: list[M
     assert sizes.circles(sizes.imports(sources, offered)) == []
 
 
+# Words that are kinds, and what they mean elsewhere.
+WORDS_BESIDE = {
+    "spread": "cli/solve.py config/world.py lab/solve/solve.py "
+    "demo/ledger.py demo/run.py demo/view.py",
+    "imbalance": "cli/theory_text.py",
+    "same": "cli/replay.py",
+    "latency": "model/ticket.py",
+}
+
+
+def test_a_kind_is_named_by_its_module_the_registry_and_the_public_scripts() -> None:
+    src = ROOT / "src" / "evenmatch"
+    for kind, files in sizes.sizes_of(ROOT).kinds.items():
+        found = {str(Path(ROOT, each).relative_to(src)) for each in files if each.startswith("src")}
+        assert "criteria/registry.py" in found
+        found -= {"criteria/registry.py", "testing/scripts.py"}
+        found -= set(WORDS_BESIDE.get(kind, "").split())
+        assert len(found) == 1, kind
+        assert found.pop().startswith("criteria/kinds/")
+
+
 def test_import_table_has_no_cycle() -> None:
     waiting = {layer: {x.split(".")[0] for x in each.ours} for layer, each in TABLE.items()}
     while waiting:

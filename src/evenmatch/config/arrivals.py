@@ -26,6 +26,7 @@ from evenmatch.model.scenario import (
     Process,
     TimeUnit,
 )
+from evenmatch.model.ticket import LATENCY
 
 ATTRIBUTES_MAX = 64
 HOURS = 24
@@ -38,7 +39,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "world": ("world",),
     "file": ("file",),
 }
-GIVEN_BY_WORLD = ("region", "latency")
+GIVEN_BY_WORLD = ("region", LATENCY)
 """Attributes that belong together, so that none of them can be drawn by itself."""
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.registry import kind_with
 from evenmatch.errors import ConfigError
 
 Key = str | int
@@ -25,9 +27,10 @@ PLACE = re.compile(
     re.DOTALL,
 )
 """`queue "duel", rules[0].limit must be ...`, see `toml.decode.Place`."""
+WIDEST = kind_with(Form.NUMBERS, NumberGap.WIDEST)
 PLAIN: dict[str, dict[str, object]] = {
-    "criteria": {"kind": "spread", "attribute": "plain"},
-    "rules": {"kind": "spread", "attribute": "plain", "limit": 1.0},
+    "criteria": {"kind": WIDEST, "attribute": "plain"},
+    "rules": {"kind": WIDEST, "attribute": "plain", "limit": 1.0},
 }
 """What takes the place of an element that cannot be used."""
 UNNAMED = "unnamed."

@@ -10,6 +10,8 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
+from evenmatch.model.ticket import LATENCY
+
 Number = Annotated[float, Meta(description="a number")]
 Whole = Annotated[int, Meta(description="a whole number")]
 Duration = Annotated[float | str, Meta(description='seconds, or a text such as "1m30s"')]
@@ -337,7 +339,7 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     keys_file: Text | None = None
     guests: Flag = False
     trusted_proxies: Texts = ()
-    player_attributes: Texts = ("latency", "side", "code")
+    player_attributes: Texts = (LATENCY, "side", "code")
     tokens: TokensShape | None = None
     allocation: dict[str, AllocationShape] = {}
     limits: LimitsShape = LimitsShape()

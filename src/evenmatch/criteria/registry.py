@@ -84,6 +84,13 @@ def number_gap_of(given: Criterion | Rule) -> NumberGap | None:
     return kind_of(given).number_gap
 
 
+def kind_with(form: Form, gap: NumberGap | None = None) -> str:
+    """Return the first kind of a form, which stands for it where no kind is named."""
+    return next(
+        kind for kind, each in KINDS.items() if each.form is form and each.number_gap is gap
+    )
+
+
 def pairs_of(given: Criterion | Rule) -> Pairs:
     """Return which pairs a criterion or rule looks at, where it says nothing by its kind."""
     return given.pairs or kind_of(given).pairs_default

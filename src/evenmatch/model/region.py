@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
+from evenmatch.model.ticket import LATENCY, NewTicket, Ticket, Value, attribute_of
 
 REGION_MOST = 40
 """Characters of a region's name that count."""
@@ -34,9 +34,10 @@ def latency_attribute(queue: Queue) -> str:
     """Return the attribute by which a queue compares latencies, `latency` where it does not."""
     compared: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
     for each in compared:
-        if each.kind == "latency" and each.attribute:
+        # The kind is called as the attribute that it compares.
+        if each.kind == LATENCY and each.attribute:
             return each.attribute
-    return "latency"
+    return LATENCY
 
 
 def _latencies(value: Value | None) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import Value
+from evenmatch.model.ticket import LATENCY, Value
 from evenmatch.model.world import World
 
 Process = Literal["poisson", "regular", "ramp", "hourly", "world", "file"]
@@ -322,7 +322,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     keys_file: str | None = None
     guests: bool = False
     trusted_proxies: tuple[str, ...] = ()
-    player_attributes: tuple[str, ...] = ("latency", "side", "code")
+    player_attributes: tuple[str, ...] = (LATENCY, "side", "code")
     tokens: Tokens | None = None
     allocation: tuple[Allocation, ...] = ()
     limits: ServerLimits = ServerLimits()

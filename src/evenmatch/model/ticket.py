@@ -7,6 +7,9 @@ import msgspec
 Value = float | str | tuple[str, ...] | dict[str, float]
 """An attribute: a number, a word, a set of words (sorted), or a map such as region -> ms."""
 
+LATENCY = "latency"
+"""The attribute that says how far places are, in milliseconds; any ticket may carry it."""
+
 
 class Player(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A person who wants to play.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.registry import kind_with
 from evenmatch.criteria.rules import side_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
@@ -108,7 +110,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
                 f"first_come: mirrored is for two teams with {MIRRORED_MAX} players in all, or "
                 f"more teams with {MIRRORED_MAX_OF_MORE}; queue {queue.name} has {form.k}"
             )
-        return (Rule("party_parity"),)
+        return (Rule(kind_with(Form.PARTIES)),)
 
     def layout(self, queue: Queue) -> Layout:
         """Return who fits into a match.

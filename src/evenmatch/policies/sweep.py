@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 
 import msgspec
 
+from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.validation.values import LIMITS, ROUNDS
 from evenmatch.criteria.values import number
@@ -65,7 +66,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
             check_number(f"sweep: {name}", getattr(self, name), LIMITS)
         most = max(self.limit, self.limit_max)
         expand = Expansion(rate=self.rate, max=most) if self.rate else None
-        return (Rule("spread", RATING, self.limit, expand=expand),)
+        return (difference_rule(RATING, self.limit, expand=expand),)
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""

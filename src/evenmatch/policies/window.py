@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 import msgspec
 
 from evenmatch.criteria.base import NumberGap
+from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.validation.queue import LAST_MAX
@@ -170,7 +171,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     def _thread_rule(self) -> Rule:
         widening = Expansion(rate=THREAD_RATE, max=THREAD_LIMIT_MAX)
-        return Rule("spread", self.attribute, THREAD_LIMIT, expand=widening, accept=self._accept)
+        return difference_rule(self.attribute, THREAD_LIMIT, expand=widening, accept=self._accept)
 
     def _rule(self) -> Rule:
         assert self.limit is not None
@@ -180,14 +181,13 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         expand = None
         if self.rate or self.steps:
             expand = Expansion(rate=self.rate, steps=self.steps, max=self.limit_max)
-        return Rule(
-            "spread",
+        return difference_rule(
             self.attribute,
             self.limit,
             cast("Unit", self.unit),
             expand,
             accept=self._accept,
-            sample=Sample() if self.last is None else Sample(last=self.last),
+            sample=None if self.last is None else Sample(last=self.last),
         )
 
     @property

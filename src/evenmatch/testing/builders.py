@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.model.queue import (
     Criterion,
     Expansion,
@@ -83,8 +84,7 @@ def rule(
     exact = tuple((float(wait), float(widened)) for wait, widened in steps)
     top = None if limit_max is None else float(limit_max)
     expand = Expansion(rate=float(rate), steps=exact, max=top) if grows else None
-    among = Sample() if sample is None else sample
-    return Rule("spread", attribute, float(limit), unit, expand, accept=accept, sample=among)
+    return difference_rule(attribute, float(limit), unit, expand, accept=accept, sample=sample)
 
 
 def queue(

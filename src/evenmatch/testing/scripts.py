@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from evenmatch.criteria.base import Form
 from evenmatch.criteria.kinds.rematch import redraw_rule
-from evenmatch.criteria.registry import NUMERIC
+from evenmatch.criteria.registry import NUMERIC, form_of, kind_of
 from evenmatch.criteria.roles import Roles, role_problem
 from evenmatch.model.queue import (
     Criterion,
@@ -240,25 +241,26 @@ def _draw_other(
 ) -> None:
     """Draw what a kind compares that compares no numbers."""
     name = given.attribute
-    if given.kind == "same":
+    form = form_of(given)
+    if form is Form.WORD:
         attributes[name] = rng.choice(("red", "blue"))
-    elif given.kind == "household_limit":
+    elif form is Form.SHARED:
         attributes[name] = rng.choice("abcdefgh")
-    elif given.kind == "overlap":
+    elif form is Form.SETS:
         attributes[name] = rng.choice((("de",), ("de", "en"), ("en",), ("en", "fr")))
-    elif given.kind == "latency":
+    elif form is Form.PLACES:
         regions = rng.sample(("eu", "us", "asia"), rng.choice((1, 2, 3, 3)))
         attributes[name] = {each: 10.0 * rng.randrange(STEPS_TO_TOP + 1) for each in regions}
-    elif given.kind == "host_options" and rng.random() < 0.5:
+    elif form is Form.NETWORK and rng.random() < 0.5:
         attributes[name] = rng.choice(("open", "moderate", "strict"))
-    elif given.kind == "host_options":
+    elif form is Form.NETWORK:
         attributes[name] = _some_others(rng, player_id)
     elif rng.random() < 0.5:
         # Half of the players remember some of the others, or avoid a few.
         met = _some_others(rng, player_id)
-        if given.kind == "avoid":
+        if kind_of(given).is_list_of_players:
             attributes[name] = met[:2]
-        elif given.kind == "pair_limit":
+        elif kind_of(given).memory == "meetings":
             attributes[name] = {each: rng.choice((1.0, 2.0, 3.0)) for each in met}
         else:
             attributes[name] = {each: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for each in met}
@@ -384,11 +386,11 @@ def _apart(ticket: Ticket, number: int, rules: tuple[Rule, ...]) -> Ticket:
     for each in rules:
         if each.kind in NUMERIC:
             values[each.attribute] = FAR * number
-        elif each.kind == "latency":
+        elif form_of(each) is Form.PLACES:
             values[each.attribute] = {f"place{number}": 10.0}
-        elif each.kind == "same":
+        elif form_of(each) is Form.WORD:
             values[each.attribute] = f"word{number}"
-        elif each.kind == "overlap":
+        elif form_of(each) is Form.SETS:
             values[each.attribute] = (f"word{number}",)
     return _with_players(ticket, [_valued(player, values) for player in ticket.players])
 

@@ -42,7 +42,7 @@ from evenmatch.criteria.sentences import at_first
 from evenmatch.criteria.team_packing import Orders
 from evenmatch.criteria.values import shown
 from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
+from evenmatch.model.ticket import LATENCY, Player, Ticket, Value, attribute_of
 
 Known = Mapping[str, float]
 """Places and milliseconds."""
@@ -277,7 +277,7 @@ class Latency(Comparison):
 
     criterion_keys = Keys(("attribute", "weight", "pairs", "best", "worst"))
     rule_keys = Keys(("attribute", "limit", "pairs", "expand", "accept"))
-    attribute = "latency"
+    attribute = LATENCY
     limit = Limit("the largest ping in milliseconds that is accepted at once", MS_MAX)
     pairs_allowed = ("enemies", "teammates", "all", "region")
     pairs_default = "enemies"

@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import chain, combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from evenmatch.criteria.base import (
 from evenmatch.criteria.scales import STEP_SLACK, Floats, scale_gap, scale_gaps, scale_value
 from evenmatch.criteria.team_packing import Orders
 from evenmatch.criteria.values import number, numbers, places, scaled_column, scaled_numbers, shown
-from evenmatch.model.queue import Criterion, Format, Queue, Rule
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket, Value
 
 Teams = Sequence[Sequence[float]]
@@ -272,6 +272,20 @@ class Spread(Numeric):
         """Return 1."""
         del form
         return 1.0
+
+
+def difference_rule(
+    attribute: str,
+    limit: float,
+    unit: Unit = "difference",
+    expand: Expansion | None = None,
+    *,
+    accept: Literal["both", "either"] = "both",
+    sample: Sample | None = None,
+) -> Rule:
+    """Return the rule that no two players of a match differ by more than a limit."""
+    among = Sample() if sample is None else sample
+    return Rule("spread", attribute, limit, unit, expand, accept=accept, sample=among)
 
 
 def mean_gap(teams: Teams) -> float:

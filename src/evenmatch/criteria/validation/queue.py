@@ -30,6 +30,7 @@ from evenmatch.criteria.validation.values import (
     check_number,
     check_word,
     fault_of_criterion,
+    fault_of_limit,
     fault_of_pairs,
     fault_of_rule,
     is_whole,
@@ -260,6 +261,8 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
         if rule.limit > 1.0:
             allowed = "between 0 and 1 where unit is percentile, e.g. 0.05 for five of a hundred"
             refuse_value(f"{at}limit", allowed, rule.limit)
+    elif rule.unit == "difference":
+        refuse_fault(fault_of_limit(rule), at)
     check_word(rule.accept, ("both", "either"), f"{at}accept")
     if rule.expand is not None:
         _check_expansion(rule.expand, rule.limit, wait_end, f"{at}expand")

@@ -31,10 +31,7 @@ from evenmatch.errors import (
 from evenmatch.model.events import Accepted, Existing, Placed, Refused, Updated
 from evenmatch.model.inputs import Enqueue, Update
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import NewTicket, Rating, Ticket
-
-PINGS = "latency"
-"""What tickets of every queue may bring: clients send pings to whichever queue they enter."""
+from evenmatch.model.ticket import LATENCY, NewTicket, Rating, Ticket
 
 
 class Door(msgspec.Struct, frozen=True, gc=False):
@@ -195,7 +192,7 @@ def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
                     f"got {value:g}",
                     where=f"{where}/{name}",
                 )
-            if name != PINGS and not any(name in each.declared for each in objectives):
+            if name != LATENCY and not any(name in each.declared for each in objectives):
                 allowed = sorted(set().union(*(objective.declared for objective in objectives)))
                 raise InvalidTicket(
                     f"attribute {name[:64]!r} is not declared by the ticket's queues; "

@@ -20,6 +20,8 @@ from hashlib import blake2b
 import msgspec
 import numpy as np
 
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.registry import form_of
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Rating, Value
@@ -29,8 +31,6 @@ HASH_BYTES = 10
 """80 bits: among a million ids two are equal with a chance of 1 in 10^12."""
 PLAIN = ("side",)
 """Texts that the configuration defines."""
-KEPT_KEYS = ("latency",)
-"""Kinds whose maps have regions for keys."""
 
 
 class Disguise:
@@ -51,7 +51,7 @@ class Disguise:
             if queue.handicap is not None:
                 self._kept.add(queue.handicap.attribute)
         self._kept |= {each.attribute for each in given if each.attribute}
-        self._regions = {each.attribute for each in given if each.kind in KEPT_KEYS}
+        self._regions = {each.attribute for each in given if form_of(each) is Form.PLACES}
 
     def hide(self, text: str) -> str:
         """Return the hash that stands for a text."""

@@ -13,7 +13,9 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.objective import weights_of
+from evenmatch.criteria.registry import kind_with
 from evenmatch.criteria.roles import assigned
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.venue import Venues
@@ -57,12 +59,12 @@ ARRAYS = (
 )  # fmt: skip
 
 ALIASES = {
-    "imbalance of skill": "team",
-    "mean_gap of skill": "player",
-    "party_parity": "premade",
-    "latency to enemies": "ping",
-    "rematch": "variation",
-    "host_options": "host",
+    f"{kind_with(Form.NUMBERS, NumberGap.TEAMS)} of skill": "team",
+    f"{kind_with(Form.NUMBERS, NumberGap.PAIRS)} of skill": "player",
+    kind_with(Form.PARTIES): "premade",
+    f"{kind_with(Form.PLACES)} to enemies": "ping",
+    kind_with(Form.NAMES): "variation",
+    kind_with(Form.NETWORK): "host",
 }
 """What the blog calls the six factors."""
 

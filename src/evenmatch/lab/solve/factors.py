@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.registry import kind_with
 from evenmatch.solvers.teams.batch import (
     COLUMN,
     HOSTS_LACK,
@@ -38,8 +40,13 @@ from evenmatch.solvers.teams.batch import (
 Evaluate = Callable[[Batch, Places], Floats]
 """From a batch and matches to the cost of each match."""
 
-KINDS = {SPREAD: "spread", SUM_GAP: "imbalance", MEAN_GAP: "imbalance", PAIR_GAP: "mean_gap"}
-PINGS = ("latency to enemies", "latency to teammates", "latency", "latency to region")
+TEAMS, PAIRS = [kind_with(Form.NUMBERS, gap) for gap in (NumberGap.TEAMS, NumberGap.PAIRS)]
+WIDEST = kind_with(Form.NUMBERS, NumberGap.WIDEST)
+KINDS = {SPREAD: WIDEST, SUM_GAP: TEAMS, MEAN_GAP: TEAMS, PAIR_GAP: PAIRS}
+PINGS = [
+    f"{kind_with(Form.PLACES)}{to}" for to in (" to enemies", " to teammates", "", " to region")
+]
+HOSTS = kind_with(Form.NETWORK)
 ZERO = 1e-9
 """A quality this small is zero."""
 
@@ -113,25 +120,24 @@ def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Batch
     for row in batch.terms:
         add(_name_of(row, columns), row[WEIGHT], terms=_only(row))
     for row in facts.gaps:
-        add(f"mean_gap of {columns[int(row[COLUMN])]}", row[WEIGHT], gaps=_only(row))
-    add("party_parity", batch.parity, parity=1.0)
+        add(f"{PAIRS} of {columns[int(row[COLUMN])]}", row[WEIGHT], gaps=_only(row))
+    add(kind_with(Form.PARTIES), batch.parity, parity=1.0)
     for place, name in enumerate(PINGS):
         add(name, facts.ping_weights[place], ping_weights=np.eye(4)[place])
-    add("rematch", facts.met_weight, met_weight=1.0)
+    add(kind_with(Form.NAMES), facts.met_weight, met_weight=1.0)
     worst = float(batch.hosts.max(initial=0.0))
-    add("host_options", worst, hosts=batch.hosts / worst if worst else batch.hosts)
-    for name, rows, weights in (
-        ("words", facts.words, facts.words_weight),
-        ("tongues", facts.tongues, facts.tongues_weight),
+    add(HOSTS, worst, hosts=batch.hosts / worst if worst else batch.hosts)
+    for label, name, rows, weights in (
+        (kind_with(Form.WORD), "words", facts.words, facts.words_weight),
+        (kind_with(Form.SETS), "tongues", facts.tongues, facts.tongues_weight),
     ):
-        label = "same" if name == "words" else "overlap"
         for place in range(len(rows)):
             if np.isfinite(weights[place]):
                 one = {name: rows[place : place + 1], f"{name}_weight": np.ones(1)}
                 add(f"{label} {place + 1}" if len(rows) > 1 else label, weights[place], **one)
-    add("fullness", batch.fullness, fullness=1.0)
+    add(kind_with(Form.SEATS), batch.fullness, fullness=1.0)
     if role_weight > 0.0:
-        add("role_rank", role_weight, role_cost=batch.role_cost / np.float32(role_weight))
+        add(kind_with(Form.ROLES), role_weight, role_cost=batch.role_cost / np.float32(role_weight))
     return found
 
 
@@ -141,7 +147,7 @@ def _name_of(row: Floats, columns: Sequence[str]) -> str:
     if kind == PING_GAP:
         return PINGS[column % 3]
     if kind in (REGION_GAP, HOSTS_LACK):
-        return PINGS[3] if kind == REGION_GAP else "host_options"
+        return PINGS[3] if kind == REGION_GAP else HOSTS
     return f"{KINDS[kind]} of {columns[column]}"
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.config.files import queue_of
-from evenmatch.criteria.registry import NUMERIC, pairs_within
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.registry import NUMERIC, form_of, kind_with, number_gap_of, pairs_within
 from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
@@ -29,7 +30,7 @@ from evenmatch.lab.solve.arrays import (
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
 from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.solvers.teams.batch import Batch
@@ -37,7 +38,7 @@ from evenmatch.solvers.teams.batch import Batch
 KEYS = ("format", "criteria", "rules", "tickets", "pairs")
 FORMAT_KEYS = ("teams", "players", "players_min", "sides", "side_choice", "roles", "party_sizes")
 PAIR_KEYS = ("ping", "connect")
-MEASURED = {"latency": {"measured": 0.0}, "host_options": "open"}
+MEASURED: dict[Form, Any] = {Form.PLACES: {"measured": 0.0}, Form.NETWORK: "open"}
 """What stands for an attribute that the tables under `pairs` take the place of."""
 QUEUE = "batch"
 BYTES_MAX = 300_000_000
@@ -89,7 +90,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
         _with_tables(batch, tables),
         columns,
         _names(queue),
-        weight_of(queue, "role_rank"),
+        weight_of(queue, kind_with(Form.ROLES)),
         PlayerIdentities(queue, tickets, tables),
     )
 
@@ -123,7 +124,12 @@ def _known(what: str, raw: object, allowed: Sequence[str]) -> None:
 def _names(queue: Queue) -> dict[str, str]:
     """Return what the report calls factors that a batch knows by numbers only."""
     names = {}
-    for kind in ("same", "overlap"):
+    for each in queue.criteria:
+        if (gap := number_gap_of(each)) is not None:
+            # A batch knows the gap; the first kind that has it stands for the others.
+            first = kind_with(Form.NUMBERS, gap)
+            names[f"{first} of {each.attribute}"] = f"{each.kind} of {each.attribute}"
+    for kind in (kind_with(Form.WORD), kind_with(Form.SETS)):
         weighed = [c.attribute for c in queue.criteria if c.kind == kind]
         count = len(weighed) + sum(rule.kind == kind for rule in queue.rules)
         for place, attribute in enumerate(weighed, 1):
@@ -133,18 +139,18 @@ def _names(queue: Queue) -> dict[str, str]:
 
 def _check_rules(queue: Queue, tables: Mapping[str, NDArray[Any]]) -> None:
     """Refuse rules that tables would have to answer and cannot."""
-    weighed = {pairs_within(c, queue.format) for c in queue.criteria if c.kind == "latency"}
+    weighed = {pairs_within(c, queue.format) for c in queue.criteria if form_of(c) is Form.PLACES}
     for rule in queue.rules:
-        if rule.kind == "host_options" and "connect" in tables:
+        if form_of(rule) is Form.NETWORK and "connect" in tables:
             raise ConfigError(
-                "a rule host_options needs `connect` of the players, not pairs.connect"
+                f"a rule {rule.kind} needs `connect` of the players, not pairs.connect"
             )
-        if rule.kind == "latency" and "ping" in tables:
+        if form_of(rule) is Form.PLACES and "ping" in tables:
             pairs = pairs_within(rule, queue.format)
             if pairs == "region" or pairs not in weighed:
                 raise ConfigError(
-                    f"a rule latency over {pairs} needs `latency` of the players, or a criterion "
-                    "latency over the same pairs"
+                    f"a rule {rule.kind} over {pairs} needs `{LATENCY}` of the players, or a "
+                    f"criterion {rule.kind} over the same pairs"
                 )
 
 
@@ -185,10 +191,10 @@ def _new_tickets(
     if not isinstance(raw, list):
         raise ConfigError("tickets must be a list")
     stand_in = {
-        criterion.attribute: MEASURED[criterion.kind]
+        criterion.attribute: MEASURED[form_of(criterion)]
         for criterion in queue.criteria
-        if (criterion.kind == "latency" and criterion.pairs != "region" and "ping" in tables)
-        or (criterion.kind == "host_options" and "connect" in tables)
+        if (form_of(criterion) is Form.PLACES and criterion.pairs != "region" and "ping" in tables)
+        or (form_of(criterion) is Form.NETWORK and "connect" in tables)
     }
     made = []
     for place, each in enumerate(raw):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.expansion import inverse
-from evenmatch.criteria.registry import NUMERIC
+from evenmatch.criteria.kinds.numeric import difference_rule
+from evenmatch.criteria.registry import NUMERIC, number_gap_of
 from evenmatch.criteria.validation.values import LIMITS, Bounds
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
@@ -38,7 +40,7 @@ def check_number(name: str, value: float, bounds: Bounds) -> None:
 
 def rating_rule(limit: float) -> Rule:
     """Return the rule that two ratings are at most `limit` points apart."""
-    return Rule("spread", RATING, limit)
+    return difference_rule(RATING, limit)
 
 
 def any_rating(queue: Queue) -> tuple[Rule, ...]:
@@ -59,6 +61,7 @@ def rating_limits(queue: Queue) -> list[Callable[[float], float]]:
     return [
         inverse(rule.limit, rule.expand)
         for rule in queue.rules
-        if (rule.kind, rule.attribute, rule.unit) == ("spread", RATING, "difference")
+        if number_gap_of(rule) is NumberGap.WIDEST
+        and (rule.attribute, rule.unit) == (RATING, "difference")
         and rule.accept == "both"
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evenmatch.model.scenario import Arrivals
-from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.model.ticket import LATENCY, NewTicket, Player, Value
 from evenmatch.model.world import World
 from evenmatch.simulation.arrivals.population import SIDE, Population
 from evenmatch.simulation.arrivals.stream import Arrival
@@ -107,7 +107,7 @@ def parties_of(
         for each, (region, rating, connect, wanted) in zip(ids, facts, strict=False):
             own: dict[str, Value] = {
                 "region": names[region],
-                "latency": next(latencies),
+                LATENCY: next(latencies),
                 "rating": rating,
                 "connect": CONNECT[connect],
             }
