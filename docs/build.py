@@ -424,7 +424,7 @@ WORDS_MOST = 20
 """Words that a field may hold, where they are listed with it."""
 _HTTP_CODES = {
     "not_found": "There is nothing at this path.",
-    "method_not_allowed": "The method is not for this path.",
+    "method_not_allowed": "The path does not take this method.",
 }
 _OTHER_CODES = (
     (

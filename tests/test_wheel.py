@@ -43,8 +43,8 @@ def test_reproductions_are_said_to_be_in_the_repository(installed: Path, tmp_pat
     assert done.returncode == BAD_INPUT
     assert done.stdout == ""
     assert done.stderr == (
-        "evenmatch: reproductions are not installed with evenmatch: get its repository, and in it "
-        "run pip install -e '.[all]', then evenmatch reproduce\n"
+        "evenmatch: reproductions are not part of what pip installs: in a checkout of the "
+        "repository run pip install -e '.[all]', then evenmatch reproduce schlup\n"
     )
 
 

@@ -53,10 +53,10 @@ def reproduce(
         seed: Sequence i is drawn from seed + i.
         only: Id of rows, such as schlup.table3; the others are left out. May be repeated.
     """
-    return int(_papers().run(paper, quick=quick, seed=seed, only=only, out=out, json=json))
+    return int(_papers(paper).run(paper, quick=quick, seed=seed, only=only, out=out, json=json))
 
 
-def _papers() -> ModuleType:
+def _papers(paper: str) -> ModuleType:
     """Return what runs reproductions; only those beside this very source fit it.
 
     Raises:
@@ -64,8 +64,8 @@ def _papers() -> ModuleType:
     """
     if not (CHECKOUT / "papers" / "command.py").is_file():
         raise NotSupported(
-            "reproductions are not installed with evenmatch: get its repository, and in it run "
-            "pip install -e '.[all]', then evenmatch reproduce"
+            "reproductions are not part of what pip installs: in a checkout of the repository "
+            f"run pip install -e '.[all]', then evenmatch reproduce {paper}"
         )
     if str(CHECKOUT) not in sys.path:
         # First, so that nothing that is installed takes its place; processes that help inherit it.

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.registry import form_of
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.lab.study.sweep import target_of
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.policies.registry import parse_policy
 
 HEARTBEAT_SECONDS = 10.0
 """How often clients that follow no stream say that they are there, as the pages tell them."""
+WAIT_USUAL, ACCEPT_USUAL = 21_600.0, 600.0
+"""Longer than these nobody waits for a match, or is asked whether they are there; seconds."""
 CALM = 3
 """Heartbeats that may be late or lost before a ticket is dropped."""
 
@@ -21,6 +25,7 @@ def timing_warnings(queue: Queue) -> Iterator[str]:
     Args:
         queue: Valid; each sentence names a key and what to write.
     """
+    yield from _of_units(queue)
     target = target_of(queue, parse_policy(queue.policy))
     if target is not None:
         yield from _of_target(queue, target)
@@ -34,6 +39,24 @@ def timing_warnings(queue: Queue) -> Iterator[str]:
             f"and {what}; write silent_after = {CALM * HEARTBEAT_SECONDS:g}, or let your clients "
             f"send one every {silence / CALM:.3g} s"
         )
+
+
+def _of_units(queue: Queue) -> Iterator[str]:
+    """Yield what looks as if it were written in another unit."""
+    asked = 0.0 if queue.accept is None else queue.accept.seconds
+    for key, value, most in (("wait_max", queue.wait_max or 0.0, WAIT_USUAL),
+                             ("accept.seconds", asked, ACCEPT_USUAL)):  # fmt: skip
+        if value > most:
+            yield f"{key} = {value:g} is {value / 3600.0:.3g} hours: times are in seconds"
+    compared: list[Criterion | Rule] = [*queue.criteria, *queue.rules]
+    for each in compared:
+        if form_of(each) is not Form.PLACES:
+            continue
+        keys = ("best", "worst") if isinstance(each, Criterion) else ("limit",)
+        for key in keys:
+            bound: float | None = getattr(each, key)
+            if bound is not None and 0.0 < bound < 1.0:
+                yield f"{key} = {bound:g} of {each.kind}: latencies are in milliseconds"
 
 
 def _of_target(queue: Queue, target: float) -> Iterator[str]:

@@ -49,10 +49,22 @@ Chance = Callable[[], float]
 class ServerRefused(MatchmakingError):
     """The server answered with an error.
 
+    `status` is the HTTP status, `code` the word of the [list of errors](errors.md) by which
+    programs tell errors apart, `message` the sentence for people, `where` the part of the request
+    that it is about; `ticket`, `match`, `next` and `seconds` are what the error has to say beside.
+
     Args:
         status: The HTTP status.
-        problem: What the server said.
+        problem: What the server said; each of its fields is an attribute, `error` is `code`.
         retry_after: After how many seconds the same may be tried again, where that helps.
+
+    Example:
+        >>> from evenmatch.wire.tickets import Problem
+        >>> try:
+        ...     raise ServerRefused(409, Problem("already_waiting", "ann is already waiting"))
+        ... except ServerRefused as error:
+        ...     print(error.status, error.code, error.message)
+        409 already_waiting ann is already waiting
     """
 
     def __init__(

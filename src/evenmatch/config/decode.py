@@ -127,7 +127,9 @@ def show(value: object) -> str:
         value = value if value.isprintable() else repr(value)[1:-1]
         return f'"{value}"' if len(value) <= 40 else f'"{value[:37]}..."'
     if isinstance(value, dict):
-        return "a table"
+        entries = [f"{key} = {show(each)}" for key, each in [*value.items()][:20]]
+        text = f"{{{', '.join(entries)}}}"
+        return text if entries and len(text) <= 60 else "a table"
     if isinstance(value, list | tuple):
         text = f"[{', '.join(show(each) for each in value[:20])}]"
         return text if len(text) <= 60 else "a list"

@@ -16,7 +16,7 @@ from evenmatch.wire.matches import FeedMatch
 from evenmatch.wire.tickets import ItemCreated
 
 
-class Spread(msgspec.Struct, frozen=True):
+class FigureSpread(msgspec.Struct, frozen=True):
     """A mean and two percentiles; null where there is nothing."""
 
     mean: float | None
@@ -28,8 +28,8 @@ class RegionFigures(msgspec.Struct, frozen=True):
     """The matched players of a region; waits in trace seconds."""
 
     players: int
-    wait: Spread
-    quality: Spread
+    wait: FigureSpread
+    quality: FigureSpread
 
 
 class Checks(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Checks(msgspec.Struct, frozen=True):
     silent: int = 0
     late: int = 0
     cooling: int = 0
-    wait: Spread = Spread(None, None, None)
+    wait: FigureSpread = FigureSpread(None, None, None)
 
 
 class DemoFigures(msgspec.Struct, frozen=True):
@@ -87,16 +87,16 @@ class DemoFigures(msgspec.Struct, frozen=True):
     merged: int
     lost: int
     duplicated: int
-    wait: Spread
-    rating_gap: Spread
+    wait: FigureSpread
+    rating_gap: FigureSpread
     url: str
     checks: Checks
     speed: float = 1.0
     round_trip: float | None = None
     players: int | UnsetType = UNSET
-    quality: Spread | UnsetType = UNSET
+    quality: FigureSpread | UnsetType = UNSET
     regions: dict[str, RegionFigures] | UnsetType = UNSET
-    simulated: Spread | UnsetType = UNSET
+    simulated: FigureSpread | UnsetType = UNSET
     note: str | UnsetType = UNSET
 
 
@@ -232,11 +232,11 @@ def _rating(player: Player) -> float:
     return rating if isinstance(rating, float) else 0.0
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> FigureSpread:
     """Return mean and percentiles (nearest rank)."""
     if not values:
-        return Spread(None, None, None)
+        return FigureSpread(None, None, None)
     ordered = sorted(values)
     ranks = (-(-len(ordered) * percent // 100) for percent in (50, 95))
     p50, p95 = (ordered[max(rank, 1) - 1] for rank in ranks)
-    return Spread(sum(ordered) / len(ordered), p50, p95)
+    return FigureSpread(sum(ordered) / len(ordered), p50, p95)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from evenmatch.client.client import AsyncClient, ServerRefused
-from evenmatch.demo.ledger import DemoFigures, Spread, TicketLedger
+from evenmatch.demo.ledger import DemoFigures, FigureSpread, TicketLedger
 from evenmatch.demo.players import ConnectedPlayers, Party
 from evenmatch.demo.world import ANSWER_SECONDS, ArrivalPlan, Guest, Setting, arrivals_at, ticket_of
 from evenmatch.errors import AlreadyWaiting, Cooldown, Forgotten, MatchmakingError, UnknownTicket
@@ -232,9 +232,9 @@ def note_of(speed: float, round_trip: float | None) -> str | UnsetType:
     )
 
 
-def simulated_wait(setting: Setting, plan: ArrivalPlan) -> Spread:
+def simulated_wait(setting: Setting, plan: ArrivalPlan) -> FigureSpread:
     """Return the wait in a simulation of the same players and queue; they answer alike."""
     from evenmatch.lab.simulate import simulate
 
     wait = simulate(setting.scenario(plan.speed), arrivals=arrivals_at(plan.guests)).summary["wait"]
-    return Spread(wait["mean"], wait["p50"], wait["p95"])
+    return FigureSpread(wait["mean"], wait["p50"], wait["p95"])

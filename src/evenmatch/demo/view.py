@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from evenmatch.demo.ledger import DemoFigures, RegionFigures, Spread, TicketLedger, spread
+from evenmatch.demo.ledger import DemoFigures, FigureSpread, RegionFigures, TicketLedger, spread
 
 REFRESH = 0.25
 
@@ -87,15 +87,15 @@ def print_goodbye(console: Console, url: str) -> None:
 def print_summary(console: Console, figures: DemoFigures) -> None:
     """Print what a run came to."""
     table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
-    if isinstance(figures.simulated, Spread) and figures.simulated.mean is not None:
+    if isinstance(figures.simulated, FigureSpread) and figures.simulated.mean is not None:
         simulated = f"the same players wait {figures.simulated.mean:,.1f} s on average"
         table.add_row("simulated", simulated)
-    elif isinstance(figures.quality, Spread):
+    elif isinstance(figures.quality, FigureSpread):
         # A thousand players of five against five take about ten seconds of a processor.
         table.add_row(
             "simulated", "not run for teams, which would take too long here; see evenmatch simulate"
         )
-    if isinstance(figures.quality, Spread):
+    if isinstance(figures.quality, FigureSpread):
         table.add_row("quality", _mean(figures.quality))
     checks = figures.checks
     table.add_row(
@@ -132,7 +132,7 @@ def _who_came(figures: DemoFigures) -> str:
     return f"{figures.tickets:,} tickets were taken{more}."
 
 
-def _table(matched: int, waiting: int, wait: Spread, gap: Spread) -> Table:
+def _table(matched: int, waiting: int, wait: FigureSpread, gap: FigureSpread) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_row("matched", f"{matched:,} tickets")
     table.add_row("waiting", f"{waiting:,} tickets")
@@ -155,12 +155,12 @@ def _by_region(regions: dict[str, RegionFigures]) -> Table:
     return table
 
 
-def _words(values: Spread, unit: str) -> str:
+def _words(values: FigureSpread, unit: str) -> str:
     if values.mean is None or values.p50 is None or values.p95 is None:
         return "none yet"
     mean, p50, p95 = (f"{value:,.1f}{unit}" for value in (values.mean, values.p50, values.p95))
     return f"{mean} on average; half at most {p50}, 95 of 100 at most {p95}"
 
 
-def _mean(values: Spread) -> str:
+def _mean(values: FigureSpread) -> str:
     return "none yet" if values.mean is None else f"{values.mean:.3f} of 1 on average"

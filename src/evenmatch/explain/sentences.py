@@ -21,6 +21,8 @@ from evenmatch.explain.words import (
 )
 from evenmatch.model.explanation import QueuePart
 
+SOON = 0.05
+"""Seconds that are said as now."""
 WITHIN_SIGHT = frozenset({"delayed", "held", "computing", "round", "policy"})
 """Codes of a match that would be legal now."""
 KEEPS_ALL = frozenset({"paused", "policy_failed"})
@@ -116,7 +118,8 @@ def _by_policy(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> list[st
     if now < start and not (is_bound and latest is not None and start >= latest):
         said.append(f"the policy means to start a match with this ticket in {seconds(start - now)}")
     elif now < scene.wake_at < (latest or math.inf):
-        again = f"looks again in {seconds(scene.wake_at - now)} at the latest"
+        pause = scene.wake_at - now
+        again = "looks again now" if pause < SOON else f"looks again within {seconds(pause)}"
         whose = "the policy" if is_bound else "only the policy decides when; it"
         said.append(f"{whose} {again}")
     elif not is_bound:

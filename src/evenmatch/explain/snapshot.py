@@ -171,10 +171,11 @@ def summary_of_check(view: TicketView, check: Check, now: float) -> str:
     """Return what a proposed ticket waits for, in a sentence or two."""
     if check.repair_until is not None:
         left = seconds(check.repair_until - now)
-        are = "was lost in the ready-check and is being replaced"
-        if check.free_seats != 1:
-            are = "were lost in the ready-check and are being replaced"
-        gone = f"{count(check.free_seats, 'player')} of it {are}, for another {left} at most"
+        have = "has" if check.free_seats == 1 else "have"
+        gone = (
+            f"{count(check.free_seats, 'player')} {have} dropped out in the ready-check; "
+            f"replacements are sought for another {left} at most"
+        )
         if view.id in check.awaited:
             must = f"This ticket has to accept its match {check.match}{_within(check, now)}"
             return f"{must}. {gone}."

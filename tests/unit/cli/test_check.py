@@ -182,6 +182,12 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
             ),
         ),
         (QUEUE + "silent_after = 15", "and one that is late or lost drops a player who is there"),
+        (QUEUE + "wait_max = 240000.0", "wait_max = 240000 is 66.7 hours: times are in seconds"),
+        (QUEUE + "accept = {seconds = 12000}", "accept.seconds = 12000 is 3.33 hours: times are"),
+        (
+            QUEUE + '[[queue.rules]]\nkind = "latency"\nattribute = "latency"\nlimit = 0.12',
+            "limit = 0.12 of latency: latencies are in milliseconds",
+        ),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
         (
             "solve_time = 5.0\n" + JOBS + "wait_max = 5.0",

@@ -12,7 +12,14 @@ from rich.console import Console
 from evenmatch.cli.demo import WORLDS
 from evenmatch.config.files import load_scenario, parse_server
 from evenmatch.demo import server as demo_server
-from evenmatch.demo.ledger import NONE, DemoFigures, RegionFigures, Spread, TicketLedger, spread
+from evenmatch.demo.ledger import (
+    NONE,
+    DemoFigures,
+    FigureSpread,
+    RegionFigures,
+    TicketLedger,
+    spread,
+)
 from evenmatch.demo.players import ConnectedPlayers, Party, _Ear
 from evenmatch.demo.run import note_of
 from evenmatch.demo.view import print_summary
@@ -278,7 +285,7 @@ def test_server_that_does_not_listen_is_not_ready() -> None:
 def test_match_of_a_ticket_that_nobody_acknowledged_has_no_figures() -> None:
     ledger = ledger_of({"t1": (0.0, (player("a", "japan", 1.0),))})
     ledger.take(match_of((("t1",), ("t9",)), at=3.0, quality=0.5))
-    assert ledger.figures(waiting=0, lost=0).wait == Spread(None, None, None)
+    assert ledger.figures(waiting=0, lost=0).wait == FigureSpread(None, None, None)
 
 
 def test_summary_says_that_teams_are_not_simulated() -> None:

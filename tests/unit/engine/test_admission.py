@@ -233,7 +233,7 @@ def test_player_who_waits_already_is_refused_with_the_ticket() -> None:
         enter(new_ticket("a"), waiting)
 
     assert caught.value.ticket == "s0-1"
-    assert caught.value.message == "player a waits already in ticket s0-1; cancel it first"
+    assert caught.value.message == "player a is already waiting in ticket s0-1; cancel that first"
 
 
 def test_player_may_wait_in_another_group() -> None:

@@ -306,8 +306,8 @@ def test_ended_tickets_are_told_how_they_ended() -> None:
     assert waits.check is not None
     assert (waits.check.free_seats, waits.check.repair_until) == (1, 2.0)
     assert waits.summary == (
-        "This ticket has to accept its match s0-m1 within 3.5 s. 1 player of it was lost in the "
-        "ready-check and is being replaced, for another 0.5 s at most."
+        "This ticket has to accept its match s0-m1 within 3.5 s. 1 player has dropped out in the "
+        "ready-check; replacements are sought for another 0.5 s at most."
     )
     hand_in(engine, Advance(2.0))
     assert told(engine, two, 3.0).reason.code == "alone"

@@ -128,10 +128,7 @@ def test_the_policies_that_serve_the_overdue_are_known() -> None:
         (
             "periodic:rounds_of=40",
             60.0,
-            (
-                "it looks again in 59 s at the latest. "
-                "This ticket expires then, if it is still not matched."
-            ),
+            ("it looks again within 59 s. This ticket expires then, if it is still not matched."),
         ),
     ],
 )
@@ -264,7 +261,7 @@ def test_ready_checks_are_told_with_their_count() -> None:
     )
     hand_in(engine, Decline(2.0, match, "s0-4"))
     hand_in(engine, Decline(2.0, match, "s0-3"))
-    assert "2 players of it were lost in the ready-check and are being replaced" in told(
+    assert "2 players have dropped out in the ready-check; replacements are sought" in told(
         engine, "s0-1", 3.0
     )
 

@@ -254,7 +254,7 @@ def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None
     for player in new.players:
         if (ticket := live.get(player.id)) is not None:
             raise AlreadyWaiting(
-                f"player {player.id} waits already in ticket {ticket}; cancel it first",
+                f"player {player.id} is already waiting in ticket {ticket}; cancel that first",
                 where="/players",
                 ticket=ticket,
             )

@@ -126,7 +126,7 @@ class OutcomeReports:
         if told is not None and told.state == "counted":
             if told.result != result:
                 raise OutcomeDiffers(
-                    f"match {kept.match.id} has counted with another outcome, which stays",
+                    f"match {kept.match.id} already counts with another outcome, which stays",
                     match=kept.match.id,
                 )
             return

@@ -347,12 +347,13 @@ class _Teller:
 
     def seats_freed(self, event: SeatsFreed) -> Iterator[str]:
         given, open_ = self.given, event.open
-        stay = listed(self.cast.name(each) for team in open_.seated for each in team)
+        seated = [self.cast.name(each) for team in open_.seated for each in team]
+        stays = f"{listed(seated) or 'nobody'} {'stay' if len(seated) > 1 else 'stays'}"
         until = open_.expires_at
         span = "" if until is None else f" for {seconds(until - given.now)}"
         yield (
             f"{self._cause()}{counted(sum(open_.free), 'seat')} of {open_.id} to be filled, "
-            f"others are sought{span}; {stay or 'nobody'} stays"
+            f"others are sought{span}; {stays}"
         )
 
     def repaired(self, event: Repaired) -> Iterator[str]:
@@ -417,7 +418,7 @@ class _Teller:
             return f"{self.cast.name(given.ticket)} declined: "
         if isinstance(given, Cancel):
             return f"{self.cast.name(given.ticket)} was cancelled: "
-        return "time was over: " if isinstance(given, Advance) else ""
+        return "time ran out: " if isinstance(given, Advance) else ""
 
 
 PLAIN: dict[type, str] = {

@@ -208,7 +208,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     code = CODES.get(error.status_code, "http_error")
     sentence = {
         "not_found": "there is nothing at this path; /docs shows what there is",
-        "method_not_allowed": f"{request.method} is not for this path; allowed: {allowed}",
+        "method_not_allowed": f"this path does not take {request.method}; allowed: {allowed}",
     }.get(code, error.detail)
     response = _response(error.status_code, encode(Problem(code, sentence)))
     response.headers.update(error.headers or {})

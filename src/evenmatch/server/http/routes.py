@@ -384,7 +384,7 @@ def _asked_for(caller: Principal, player: str | None) -> str:
             raise Forbidden("a player sees their own tickets only", where="/player")
         return caller.name
     if not player:
-        raise InvalidRequest("say whose tickets: ?player=ID", where="/player")
+        raise InvalidRequest("name the player whose tickets to list: ?player=ID", where="/player")
     return player
 
 
