@@ -389,10 +389,17 @@ WORDS_BESIDE = {
 }
 
 
-def test_a_kind_is_named_by_its_module_the_registry_and_the_public_scripts() -> None:
+def test_a_kind_is_named_by_its_module_the_registry_and_the_public_scripts(
+    modules: list[Module],
+) -> None:
     src = ROOT / "src" / "evenmatch"
-    for kind, files in sizes.sizes_of(ROOT).kinds.items():
-        found = {str(Path(ROOT, each).relative_to(src)) for each in files if each.startswith("src")}
+    sources = [
+        sizes.Source(each.name, each.path, each.text, each.tree)
+        for each in modules
+        if not each.is_beside
+    ]
+    for kind, files in sizes.naming(sizes.kinds_of(ROOT), sources).items():
+        found = {str(Path(ROOT, each).relative_to(src)) for each in files}
         assert "criteria/registry.py" in found
         found -= {"criteria/registry.py", "testing/scripts.py"}
         found -= set(WORDS_BESIDE.get(kind, "").split())

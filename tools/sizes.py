@@ -115,7 +115,7 @@ def sizes_of(checkout: Path) -> Sizes:
         circles=circles(imports(wheel, public_modules(checkout))),
         public_names={name: where for name, where in names.items() if name in offered},
         names=names,
-        kinds=naming(_kinds(checkout), [*wheel, *apart["papers"], *apart["tools"]]),
+        kinds=naming(kinds_of(checkout), [*wheel, *apart["papers"], *apart["tools"]]),
     )
 
 
@@ -279,7 +279,7 @@ def _texts(tree: ast.Module) -> set[str]:
     return {node.value for node in nodes if isinstance(node.value, str)}
 
 
-def _kinds(checkout: Path) -> dict[str, str]:
+def kinds_of(checkout: Path) -> dict[str, str]:
     """Return the class of each kind by its tag, from the table of kinds."""
     for node in _statements(checkout / KINDS):
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "KINDS":
