@@ -1,7 +1,7 @@
 """From `[[queue]]` tables to queues.
 
 Here is asked what only the file can tell: keys that are missing, or that contradict each other.
-Whether a queue can work is the question of `cost.valid`, which is asked at the end.
+Whether a queue can work is the question of `criteria.validation.queue`, which is asked at the end.
 """
 
 from __future__ import annotations

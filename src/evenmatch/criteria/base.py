@@ -1,8 +1,8 @@
 """What every kind of criterion and rule answers about a match.
 
-A kind is one class in one module: `cost.kinds` has the list. The **reference** looks at one match
-and defines the kind; the **table** looks at many divisions of the same tickets at once, and a
-property test holds the two together. Objective and rules ask nothing but what stands here.
+A kind is one class in one module: `criteria.registry` has the list. The **reference** looks at one
+match and defines the kind; the **table** looks at many divisions of the same tickets at once, and a
+property test holds the two together. Whoever deals with kinds asks nothing but what stands here.
 """
 
 from __future__ import annotations

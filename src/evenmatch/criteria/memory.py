@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from evenmatch.criteria.registry import kind_of
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.criteria.registry import KINDS
+from evenmatch.model.queue import Queue, Rule
 
-Given = tuple[Criterion | Rule, ...]
+BY_MATCHES = frozenset(kind for kind, each in KINDS.items() if each.memory == "matches")
+BY_MEETINGS = frozenset(kind for kind, each in KINDS.items() if each.memory == "meetings")
 
 
 def matches_remembered(queue: Queue) -> int:
     """Return how many of a player's last matches a queue asks for; 0 for none."""
-    given: Given = (*queue.criteria, *queue.rules)
-    return max([each.matches for each in given if kind_of(each).memory == "matches"], default=0)
+    deepest = 0
+    for criterion in queue.criteria:
+        if criterion.kind in BY_MATCHES:
+            deepest = max(deepest, criterion.matches)
+    for rule in queue.rules:
+        if rule.kind in BY_MATCHES:
+            deepest = max(deepest, rule.matches)
+    return deepest
 
 
 def meeting_rules(queue: Queue) -> tuple[Rule, ...]:
     """Return the rules of a queue for which the meetings of players are counted."""
-    return tuple([rule for rule in queue.rules if kind_of(rule).memory == "meetings"])
+    return tuple([rule for rule in queue.rules if rule.kind in BY_MEETINGS])
 
 
 def remembering_kind(queue: Queue) -> str:
-    """Return a kind of the queue that looks at earlier matches; "" if none does."""
-    given: Given = (*queue.criteria, *queue.rules)
-    found = [(kind_of(each).memory, each.kind) for each in given if kind_of(each).memory]
-    return min(found)[1] if found else ""
+    """Return a kind of the queue that looks at earlier matches, "" if none does.
+
+    One that counts matches comes before one that counts meetings.
+    """
+    kinds = [criterion.kind for criterion in queue.criteria] + [rule.kind for rule in queue.rules]
+    found = [kind for memory in (BY_MATCHES, BY_MEETINGS) for kind in kinds if kind in memory]
+    return found[0] if found else ""

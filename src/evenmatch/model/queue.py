@@ -113,7 +113,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A soft preference: what is compared inside a match, and how much it matters.
 
     Args:
-        kind: The comparison; see `cost.criteria` and `cost.kinds`.
+        kind: The comparison; see `criteria.kinds`.
         attribute: The value that is compared; `party_parity` needs none.
         weight: f_d; None means k / (number of criteria).
         scale: From values or gaps to [0, 1].
@@ -158,7 +158,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A hard constraint that may widen with the wait.
 
     Args:
-        kind: The comparison; see `cost.kinds`.
+        kind: The comparison; see `criteria.kinds`.
         attribute: The value that is compared; `party_parity` needs none.
         limit: Largest gap accepted at once: milliseconds for `latency`, the difference of party
             sizes for `party_parity`, hosts missing to two for `host_options`; where a rule is kept

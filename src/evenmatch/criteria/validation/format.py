@@ -1,4 +1,4 @@
-"""What a format must be like to have matches; see `cost.valid`."""
+"""What a format must be like to have matches; see `criteria.validation.queue`."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ def _check_reach(
             )
 
 
-# What a queue says of its running matches; see `cost.valid`.
+# What a queue says of its running matches.
 
 HOOK = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

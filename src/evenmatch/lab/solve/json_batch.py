@@ -29,7 +29,7 @@ from evenmatch.lab.solve.arrays import (
 )
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
 from evenmatch.policies.shared.batching import WaitingPlayers
@@ -140,6 +140,12 @@ def _names(queue: Queue) -> dict[str, str]:
 def _check_rules(queue: Queue, tables: Mapping[str, NDArray[Any]]) -> None:
     """Refuse rules that tables would have to answer and cannot."""
     weighed = {pairs_within(c, queue.format) for c in queue.criteria if form_of(c) is Form.PLACES}
+    given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+    for each in given:
+        if form_of(each) is Form.OTHER:
+            raise ConfigError(
+                f"a batch knows no {each.kind}: its matches have to be compared one by one"
+            )
     for rule in queue.rules:
         if form_of(rule) is Form.NETWORK and "connect" in tables:
             raise ConfigError(

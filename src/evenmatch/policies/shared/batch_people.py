@@ -60,7 +60,7 @@ def codes_of(values: Objects) -> Ints:
 
 
 def connections(network: Ints, reached: Objects, people: BatchPlayers) -> Flags:
-    """Return whether each player reaches each other, as `cost.hosts.reaches` says; (n, n).
+    """Return whether each player reaches each other, as `criteria.networks.reaches` says; (n, n).
 
     Args:
         network: Codes of the players' networks: a word of `hosts.WORDS`, `SET` or `UNKNOWN`.

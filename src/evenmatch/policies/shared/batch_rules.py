@@ -8,6 +8,7 @@ refuse, so that a search does not try it, and the row says what the others of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -49,6 +50,8 @@ from evenmatch.solvers.teams.batch import (
     Ints,
 )
 
+COMPARED_MAX = 200
+"""Tickets whose pairs are compared by themselves where a rule has no columns."""
 FLAGS = {ALL: APART, ENEMIES: NOT_ENEMIES, MATES: NOT_MATES}
 GAPS = {
     Form.SEATS: FREE_SEATS,
@@ -76,6 +79,7 @@ class RuleFacts:
         known = list(enumerate(Rules(queue).known))
         self._numeric = [each for _, each in known if each.comparison.form is Form.NUMBERS]
         self._lists = [each for _, each in known if each.comparison.form is Form.NAMES]
+        self._others = [each for _, each in known if each.comparison.form is Form.OTHER]
         homes = [each for _, each in known if each.comparison.form is Form.SHARED]
         self._shared = [each for each in homes if each.rule.limit < 2.0 and not _widens(each)]
         self._homes = [each for each in homes if each not in self._shared]
@@ -96,7 +100,7 @@ class RuleFacts:
                 if each in self._homes:
                     pairs = CODES[pairs_within(each.rule, self._form)]
                     self._rows.append((each, HOME_GAP, 3 * self._homes.index(each) + pairs))
-            elif form not in (Form.WORD, Form.SETS) or _widens(each):
+            elif form in GAPS and (form not in (Form.WORD, Form.SETS) or _widens(each)):
                 self._rows.append((each, GAPS[form], column))
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
         self._named = [objects(ROWS_FIRST) for _ in self._lists]
@@ -230,6 +234,9 @@ class RuleFacts:
         for each in self._shared:
             home = self._at_home(each, people)
             flags.append(np.array(home, dtype=np.int64).reshape(len(home), 3))
+        for each in self._others:
+            apart = _apart(each, people, now)
+            flags.append(np.array(apart, dtype=np.int64).reshape(len(apart), 3))
         return np.concatenate(listed), np.concatenate(flags)
 
     def _at_home(self, each: RuleLimit, people: BatchPlayers) -> list[tuple[int, int, int]]:
@@ -277,6 +284,30 @@ def _gaps(each: RuleLimit, known: Objects, people: BatchPlayers) -> tuple[Ints, 
     gap = each.comparison.named_gaps(pairs.said, pairs.known)
     counts = gap > 0.0
     return pairs.one[counts], pairs.two[counts], gap[counts]
+
+
+def _apart(each: RuleLimit, people: BatchPlayers, now: float) -> list[tuple[int, int, int]]:
+    """Return whom a rule without columns keeps apart now, by the reference pair by pair.
+
+    Of more than `COMPARED_MAX` tickets a search knows nothing of such a rule: whoever takes a match
+    from a plan asks it.
+
+    Complexity:
+        O(tickets^2), at most `COMPARED_MAX` squared over two.
+    """
+    tickets = people.tickets
+    if len(tickets) > COMPARED_MAX:
+        return []
+    first = np.searchsorted(people.party, np.arange(len(tickets))).tolist()
+    found = []
+    for (one, mine), (two, theirs) in combinations(enumerate(tickets), 2):
+        gap = each.comparison.pair_gap(mine, theirs)
+        wait = each.when(gap) if gap > 0.0 else 0.0
+        late = now < max(mine.enqueued_at, theirs.enqueued_at) + wait
+        # Where one accepts for all, that may be somebody else of the match.
+        if late and (each.rule.accept == "both" or wait == np.inf):
+            found.append((first[one], first[two], int(APART)))
+    return found
 
 
 def _accepted_by(each: RuleLimit, tickets: Sequence[Ticket], now: float) -> list[float]:
