@@ -30,6 +30,9 @@ PLAYERS_MAX = 400
 """Players whom a search holds: its time grows with their square, what it finds hardly any more."""
 SEARCHES = 0.1
 """Between two searches of a large pool, as a part of the target; one of few follows sooner."""
+FEW = 133
+"""Players of a search that all get the whole effort, so that large pools leave a server's
+processors time for everything else."""
 PATIENCE = 2.0
 """Targets after which players for whom searches find no match no longer set the pace."""
 POWER = 3
@@ -61,7 +64,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         target_wait: The mean wait wanted, s; None takes the queue's. A queue with a `wait_price`
             and without a target learns it: to where another second gains what it costs.
-        effort: Evaluations a player in each search.
+        effort: Evaluations a player in each search of up to 133 players; with more to choose from
+            each player gets less, down to a third of it.
         spread: Standard deviations of quality that a wait of `target_wait` makes up for, times
             log2(1 + matches' worth of players who come in that time): less gives those who are hard
             to match more time, more lets everybody wait for as long.
@@ -119,6 +123,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
             replace(
                 effort_of(queue, parts=1, each=self.effort, objective=f"power:{POWER}"),
                 has_prospects=True,
+                few=FEW,
             ),
             players_max=max(PLAYERS_MAX, 2 * queue.format.k),
             wait_max=round_up(wait_max) if wait_max < math.inf else wait_max,

@@ -39,12 +39,26 @@ class SearchEffort(msgspec.Struct, frozen=True):
         each: Evaluations a player in each part.
         find: Does one part.
         has_prospects: Whether a search also says what each party may hope for, see `prospects`.
+        few: Where more players are searched, each of them gets less, down to a third of it.
     """
 
     parts: int
     each: int
     find: Find
     has_prospects: bool = False
+    few: int | None = None
+
+    def evaluations(self, players: int) -> int:
+        """Return what a search of so many players evaluates.
+
+        >>> effort = SearchEffort(1, 600, lambda *_: None, few=100)
+        >>> [effort.evaluations(players) for players in (50, 100, 200, 300, 400)]
+        [30000, 60000, 60000, 60000, 80000]
+        """
+        most = self.each * players
+        if self.few is not None and players > self.few:
+            most = max(self.each * self.few, most // 3)
+        return min(most, EFFORT_MOST)
 
 
 def effort_of(
@@ -115,7 +129,7 @@ class SearchJob:
         if part == 0 and self._effort.has_prospects:
             prospects = prospects_of(batch).tolist()
         child = int(np.random.SeedSequence((self._seed, part)).generate_state(1)[0])
-        most = min(self._effort.each * batch.players, EFFORT_MOST)
+        most = self._effort.evaluations(batch.players)
         return batch, self._effort.find(batch, most, child), prospects
 
     def combine(self, results: Sequence[Any]) -> JobResult:

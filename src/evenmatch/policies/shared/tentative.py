@@ -263,7 +263,8 @@ class SearchingMatcher:
         self._searched_at = now
         players = sum(ticket.size for ticket in chosen)
         self.evaluations += len(chosen)
-        spent = self._effort.parts * self._effort.each * players * (1.5 if self._halves else 1.0)
+        parts = self._effort.parts * (1.5 if self._halves else 1.0)
+        spent = self._effort.evaluations(players) * parts
         self._search_at = now + round_up(min(spent / EVALUATIONS_PER_SECOND, self.rule.every))
         worths = {t.sequence: self.rule.worth(t, now) / self._k for t in chosen}
 
