@@ -54,6 +54,8 @@ SHORTFALL = 0.01
 """Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
 """Quality that the first guess of a learnt T is worth at the price of waiting."""
+CHOICE = 1.5
+"""The power of log2(1 + matches' worth of players within T) with which relief grows."""
 LEARN = 0.1
 """By what share a learnt T moves towards where its gain is its price, with each estimate."""
 TARGET_MIN = 1.0
@@ -67,7 +69,7 @@ class Pace:
         price: Quality that a second of a match's players is worth, where there is no target.
         wait_max: A learnt T stays below half of it, s.
         spread: Deviations of quality that a wait of T makes up for where as many come within T as
-            one match takes, and again for each time as many as that times two, about.
+            one match takes; where more come, times a power of the logarithm, see `CHOICE`.
         k: Players of a match.
         memory: What `memory()` said before a restart.
     """
@@ -243,7 +245,7 @@ class Pace:
     def _earned(self) -> float:
         """Return the relief that a wait of T earns: the more, the more there is to choose from."""
         choice = math.log2(1.0 + self._usual / self._k)
-        return self._spread * self.deviation * choice
+        return self._spread * self.deviation * choice**CHOICE
 
     def _to(self, now: float) -> None:
         """Add up the lag over time."""
