@@ -6,6 +6,8 @@ what form its columns are; here it has its line. Whoever deals with criteria and
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from evenmatch.criteria import relation
 from evenmatch.criteria.base import Comparison, Form, NumberGap
 from evenmatch.criteria.kinds.fullness import Fullness
@@ -40,10 +42,10 @@ KINDS: dict[str, type[Comparison]] = {
 CRITERION_KINDS = tuple(kind for kind, each in KINDS.items() if each.criterion_keys is not None)
 """Kinds that criteria may have."""
 _RULED = [kind for kind, each in KINDS.items() if each.rule_keys is not None]
-RULE_KINDS = tuple(
-    sorted(_RULED, key=lambda kind: KINDS[kind].form not in (Form.NUMBERS, Form.WORD))
-)
-"""Kinds that rules may have; those that compare one number or one word come first."""
+_NUMBERS = takewhile(lambda kind: KINDS[kind].form is Form.NUMBERS, _RULED)
+_WORDS = [kind for kind in _RULED if KINDS[kind].form is Form.WORD]
+RULE_KINDS = tuple(dict.fromkeys([*_NUMBERS, *_WORDS, *_RULED]))
+"""Kinds that rules may have; a rule on one word comes behind those on numbers."""
 NUMERIC = tuple(kind for kind, each in KINDS.items() if each.form is Form.NUMBERS)
 """Kinds that compare numbers; between two players all are the gap."""
 
