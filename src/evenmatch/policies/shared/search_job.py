@@ -23,6 +23,8 @@ from evenmatch.solvers.teams.batch import Batch, Plan
 
 EFFORT_MOST = 200_000_000
 """Most evaluations of one part."""
+EACH_USUAL = 200
+"""Evaluations a player that a search of a large pool makes, unless it shall make fewer."""
 
 DIGITS = 4
 """Of a prospect: a journal keeps them all."""
@@ -39,7 +41,7 @@ class SearchEffort(msgspec.Struct, frozen=True):
         each: Evaluations a player in each part.
         find: Does one part.
         has_prospects: Whether a search also says what each party may hope for, see `prospects`.
-        few: Where more players are searched, each of them gets less, down to a third of it.
+        few: Where more players are searched, each of them gets less, down to `EACH_USUAL`.
     """
 
     parts: int
@@ -57,7 +59,7 @@ class SearchEffort(msgspec.Struct, frozen=True):
         """
         most = self.each * players
         if self.few is not None and players > self.few:
-            most = max(self.each * self.few, most // 3)
+            most = max(self.each * self.few, min(self.each, EACH_USUAL) * players)
         return min(most, EFFORT_MOST)
 
 
