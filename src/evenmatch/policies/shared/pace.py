@@ -54,8 +54,9 @@ SHORTFALL = 0.01
 """Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
 """Quality that the first guess of a learnt T is worth at the price of waiting."""
-CHOICE = 1.5
-"""The power of log2(1 + matches' worth of players within T) with which relief grows."""
+CHOICE, CHOICE_MAX = 1.5, 7.0
+"""The power of log2(1 + matches' worth of players within T) with which relief grows, and where it
+ends: more relief for all who wait would need a floor beyond `BAND`."""
 LEARN = 0.1
 """By what share a learnt T moves towards where its gain is its price, with each estimate."""
 TARGET_MIN = 1.0
@@ -245,7 +246,7 @@ class Pace:
     def _earned(self) -> float:
         """Return the relief that a wait of T earns: the more, the more there is to choose from."""
         choice = math.log2(1.0 + self._usual / self._k)
-        return self._spread * self.deviation * choice**CHOICE
+        return self._spread * self.deviation * min(choice**CHOICE, CHOICE_MAX)
 
     def _to(self, now: float) -> None:
         """Add up the lag over time."""
