@@ -246,7 +246,8 @@ class Pace:
     def _earned(self) -> float:
         """Return the relief that a wait of T earns: the more, the more there is to choose from."""
         choice = math.log2(1.0 + self._usual / self._k)
-        return self._spread * self.deviation * min(choice**CHOICE, CHOICE_MAX)
+        grown: float = choice**CHOICE
+        return self._spread * self.deviation * min(grown, CHOICE_MAX)
 
     def _to(self, now: float) -> None:
         """Add up the lag over time."""
