@@ -19,6 +19,7 @@ from rich.console import Console
 from tests.bench import (
     batch,
     batches,
+    calls,
     compiled,
     engine,
     explain,
@@ -51,6 +52,7 @@ from tests.bench.report import (
 )
 
 BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
+    "calls": calls.run,
     "engine": engine.run,
     "explain": explain.run,
     "fills": fills.run,
@@ -73,6 +75,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "team_simulate": team_simulate.run,
 }
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "calls": calls.main,
     "team_queue": team_queue.main,
     "team_quality": team_quality.main,
 }
