@@ -33,6 +33,8 @@ from evenmatch.simulation.simulator import Simulator
 from tests.bench.report import Row, Setting
 from tests.bench.workload import QUEUE, body, duel_toml
 
+GAP = 2.0**-6
+"""Seconds between two arrivals: no sweep of old rows falls into those that are counted."""
 WARM_PAIRS = 300
 """Pairs before the one that is counted."""
 WAYS = (
@@ -159,7 +161,7 @@ def simulated(directory: Path, *, meets: bool) -> Calls:
                 calls.begin()
             elif number > last:
                 calls.end()
-            yield Arrival(float(number), NewTicket((player,), (QUEUE,)))
+            yield Arrival(number * GAP, NewTicket((player,), (QUEUE,)))
 
     with calls.watching():
         history = simulator.run(arrivals())

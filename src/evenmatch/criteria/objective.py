@@ -101,7 +101,7 @@ class Objective:
         if wrong := self.rules.hopeless(ticket):
             return wrong
         form = self.queue.format
-        if wrong := _side_problem(ticket, form.sides):
+        if form.sides and (wrong := _side_problem(ticket, form.sides)):
             return wrong
         return role_problem(ticket, form.roles) if form.roles else None
 
@@ -295,8 +295,6 @@ class Objective:
 
 def _side_problem(ticket: Ticket | NewTicket, sides: tuple[str, ...]) -> str | None:
     """Return a sentence about a side that is no side of the queue, or about two in one party."""
-    if not sides:
-        return None
     insisted = side_of(ticket)
     for player in ticket.players:
         side = attribute_of(ticket, player, "side")

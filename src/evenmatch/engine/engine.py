@@ -143,11 +143,9 @@ class Engine:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
         if self._wakeup is None:
             scheduler = self._scheduler
-            self._wakeup = min(
-                scheduler.next_due(),
-                max(self._outcomes.next(), scheduler.now),
-                self._recounts.next(),
-            )
+            self._wakeup = scheduler.next_due()
+            if scheduler.tables.periods or scheduler.tables.closing:
+                self._wakeup = min(self._wakeup, max(self._outcomes.next(), scheduler.now))
         return self._wakeup
 
     def is_woken_at(self, at: float) -> bool:
@@ -181,7 +179,8 @@ class Engine:
             return Record(0, given, events)
         record = Record(scheduler.tables.sequence + 1, given, events)
         seal(scheduler.tables, record)
-        self._recounts.hear(events)
+        if scheduler.tables.played:
+            self._recounts.hear(events)
         assert scheduler.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
@@ -360,7 +359,10 @@ class Engine:
 
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
-        asked, self._scheduler.asked = self._scheduler.asked, {}
+        asked = self._scheduler.asked
+        if not asked:
+            return []
+        self._scheduler.asked = {}
         pools = self.pools
         return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
 

@@ -19,6 +19,8 @@ def region_of(ticket: Ticket | NewTicket, latency: str) -> str:
     Returns:
         "" where the party names none and its players share none.
     """
+    if not (ticket.attributes or ticket.players[0].attributes):
+        return ""
     named = attribute_of(ticket, ticket.players[0], "region")
     if isinstance(named, str):
         return named[:REGION_MOST]

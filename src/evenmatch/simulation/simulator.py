@@ -315,7 +315,9 @@ class Simulator:
         for event in record.events:
             if isinstance(event, Accepted):
                 assert isinstance(given, Enqueue)
-                new = with_ratings(given.tickets[event.item], event.ratings)
+                new = given.tickets[event.item]
+                if event.ratings:
+                    new = with_ratings(new, event.ratings)
                 history.accept(event.ticket, new, given.now)
                 self._measured.enter(self._ticket_of(event, new, given.now))
                 if self._played is not None:

@@ -44,7 +44,7 @@ def test_heap_is_swept_when_it_has_doubled() -> None:
     for sequence in range(2, 5_000):
         deadlines.add(entry(float(sequence), sequence))
 
-    assert len(deadlines._heap) <= 1_024
+    assert len(deadlines.pending) <= 1_024
     assert deadlines.next() == 1e6
 
 

@@ -67,7 +67,8 @@ def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refuse
     """Return what becomes of one item of a request."""
     new, tables = given.tickets[item], door.tables
     ratings = {} if door.known is None else door.known(new)
-    new = with_ratings(new, ratings)
+    if ratings:
+        new = with_ratings(new, ratings)
     try:
         admit(new, tables, door.objectives, door.limits, strict=given.strict)
         if tables.penalties:
@@ -143,7 +144,7 @@ def admit(
                 where="/players",
             )
     _check_wanted(new, queues, objectives)
-    if strict:
+    if strict and _has_facts(new):
         _check_known(new, queues, tables, objectives)
     _check_free(new, tables, queues)
 
@@ -169,6 +170,11 @@ def _check_wanted(
     for name in queues:
         if problem := objectives[name].missing(new):
             raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+
+
+def _has_facts(new: NewTicket) -> bool:
+    """Return whether a ticket says more of its players than who they are and how they play."""
+    return bool(new.attributes) or any(p.attributes or p.roles for p in new.players)
 
 
 def _check_known(

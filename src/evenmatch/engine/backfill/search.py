@@ -62,19 +62,14 @@ class Fills:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._screens: dict[str, Screen] = {}
+        self.pending = self._screens
         # Each once, although whoever is given back by a new match enters again.
         self._arrived: dict[str, dict[str, None]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
-        # What the present input may still evaluate in each queue that has begun to.
-        self._left: dict[str, int] = {}
         # Whether somebody is being let in: an error then leaves the tables half-way.
         self._is_joining = False
         scheduler.timers.append(self)
-
-    def begin(self) -> None:
-        """Begin with an input."""
-        self._left.clear()
 
     # Who is open
 
@@ -323,10 +318,11 @@ class Fills:
         return False
 
     def _is_spent(self, queue: str) -> bool:
-        return self._left.get(queue, BUDGET) <= 0
+        return self._scheduler.evaluated.get(queue, 0) >= BUDGET
 
     def _spend(self, queue: str, search: SearchResult) -> None:
-        self._left[queue] = self._left.get(queue, BUDGET) - search.evaluations
+        evaluated = self._scheduler.evaluated
+        evaluated[queue] = evaluated.get(queue, 0) + search.evaluations
 
     def _hope(self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats) -> None:
         """Let a match look again when the first of some newcomers is ready."""

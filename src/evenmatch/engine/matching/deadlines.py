@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Protocol
 
 from evenmatch.criteria.objective import Seating
@@ -17,6 +17,11 @@ Entry = tuple[float, int, int, str, str]
 
 class TimerSource(Protocol):
     """Whatever makes the engine wake up."""
+
+    @property
+    def pending(self) -> Sized:
+        """Return what it waits for; where that is empty, nobody asks it."""
+        ...
 
     def next(self) -> float:
         """Return the first instant that counts; inf if there is none."""
@@ -31,7 +36,7 @@ class Deadlines:
 
     def __init__(self, is_alive: Callable[[Entry], bool]) -> None:
         self._is_alive = is_alive
-        self._heap: list[Entry] = []
+        self.pending: list[Entry] = []
         self._compact_at = 1024
 
     def add(self, entry: Entry) -> None:
@@ -40,15 +45,15 @@ class Deadlines:
         Complexity:
             O(log n); dead entries are swept out whenever the heap has doubled.
         """
-        heapq.heappush(self._heap, entry)
-        if len(self._heap) > self._compact_at:
-            self._heap = [item for item in self._heap if self._is_alive(item)]
-            heapq.heapify(self._heap)
-            self._compact_at = max(1024, 2 * len(self._heap))
+        heapq.heappush(self.pending, entry)
+        if len(self.pending) > self._compact_at:
+            self.pending[:] = [item for item in self.pending if self._is_alive(item)]
+            heapq.heapify(self.pending)
+            self._compact_at = max(1024, 2 * len(self.pending))
 
     def next(self) -> float:
         """Return the first instant that counts; inf if there is none."""
-        heap = self._heap
+        heap = self.pending
         while heap:
             if self._is_alive(heap[0]):
                 return heap[0][0]
@@ -59,17 +64,17 @@ class Deadlines:
         """Take out and return the entries up to `now` that count, in order."""
         found = []
         while self.next() <= now:
-            found.append(heapq.heappop(self._heap))
+            found.append(heapq.heappop(self.pending))
         return found
 
     def clear(self) -> None:
         """Forget all entries."""
-        self._heap.clear()
+        self.pending.clear()
 
     def put_back(self, entries: list[Entry]) -> None:
         """Make entries that were taken out due again."""
         for entry in entries:
-            heapq.heappush(self._heap, entry)
+            heapq.heappush(self.pending, entry)
 
 
 # The generic search at a deadline: who else plays with an overdue ticket, and how many bots.

@@ -19,6 +19,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Grouping
 
 by_age = attrgetter("enqueued_at", "sequence")
+id_of = attrgetter("id")
 NOWHERE = Venue()
 """Of matches whose queue compares neither latencies nor host options."""
 
@@ -36,7 +37,7 @@ def check_grouping(
             the format, a rule does not hold now, or bots play before a deadline or beyond need.
     """
     ids = grouping.tickets
-    if type(ids) is not tuple or any(type(each) is not str for each in ids):
+    if type(ids) is not tuple or not {*map(type, ids)} <= {str}:
         raise PolicyError(f"policy {pool.queue.policy}: a Grouping holds a tuple of ticket ids")
     if len(set(ids)) != len(ids):
         raise _broken(pool, "a ticket is used twice", ids)
@@ -105,8 +106,8 @@ def describe(
         match_id,
         pool.name,
         now,
-        tuple([ticket.id for ticket in tickets]),
-        tuple([tuple([ticket.id for ticket in team]) for team in seating.teams]),
+        tuple(map(id_of, tickets)),
+        tuple([tuple(map(id_of, team)) for team in seating.teams]),
         tuple([tuple([p.id for t in team for p in t.players]) for team in seating.teams]),
         bots,
         pool.objective.cost(seating, bots, now),
@@ -117,7 +118,7 @@ def describe(
         latency_delta=venue.delta,
         hosts=venue.hosts,
         off_side=None if form.insisted == form.sides else off_side(form.sides, seating.teams),
-        wide=pool.is_wide(seating.teams),
+        wide=pool.says_wide and pool.is_wide(seating.teams),
     )
 
 

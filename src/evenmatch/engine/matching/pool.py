@@ -57,6 +57,8 @@ class Pool:
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self._hears_arrivals = listens(self.matcher, "announce")
+        # Few policies have a word for wide duels; the others are not asked.
+        self.says_wide = getattr(chosen, "is_wide", None) is not None
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
         self.horizon = float(said(chosen, "horizon")) if self._hears_arrivals else 0.0
         self.slot = JobSlot(has_jobs(chosen))
@@ -86,12 +88,14 @@ class Pool:
             self.tickets[ticket.id] = ticket
         else:
             self._enter_among(ticket)
-        self.columns.add(ticket, self.tickets)
-        until = let_in_at(ticket, self.queue, self._seed)
-        if until > now:
-            self.delayed[ticket.id] = until
-        else:
-            self.give(ticket, now)
+        if self.columns.are_kept:
+            self.columns.add(ticket, self.tickets)
+        if self.queue.commit_jitter:
+            until = let_in_at(ticket, self.queue, self._seed)
+            if until > now:
+                self.delayed[ticket.id] = until
+                return
+        self.give(ticket, now)
 
     def _enter_among(self, ticket: Ticket) -> None:
         """Take a ticket in that is older than others who wait: O(n), with a small constant."""
@@ -227,7 +231,9 @@ class Pool:
 
     def is_wide(self, teams: Teams) -> bool:
         """Return whether the policy calls a duel wide; False once it has failed."""
-        if self.fault is not None or [len(team) for team in teams] != [1, 1]:
+        if not self.says_wide or self.fault is not None:
+            return False
+        if [len(team) for team in teams] != [1, 1]:
             return False
         ratings = [attribute_of(t, t.players[0], "rating") for (t,) in teams]
         if not all(isinstance(each, float | int) for each in ratings):
@@ -280,9 +286,11 @@ def in_turn(entered: list[Ticket]) -> list[list[Ticket]]:
     at once, the queue that decides first could give a later newcomer the opponent who, in another
     queue, an earlier one comes first for.
     """
+    if len(entered) <= 1:
+        return [entered] if entered else []
     if len({ticket.queues for ticket in entered}) > 1 or any(len(t.queues) > 1 for t in entered):
         return [[ticket] for ticket in entered]
-    return [entered] if entered else []
+    return [entered]
 
 
 def order_of_queues(turn: list[Ticket], pools: dict[str, Pool], now: float) -> list[str]:
@@ -325,7 +333,7 @@ def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> D
     name = f"policy {pool.queue.policy} of queue {pool.name}"
     if type(decision) is not Decision or type(decision.matches) is not tuple:
         raise PolicyError(f"{name}: a matcher returns a Decision with a tuple of matches")
-    if any(type(grouping) is not Grouping for grouping in decision.matches):
+    if not {*map(type, decision.matches)} <= {Grouping}:
         raise PolicyError(f"{name}: each match of a Decision must be a Grouping")
     wake_at = decision.wake_at
     if not (wake_at > now or (wake_at == now and not fired)):

@@ -26,36 +26,36 @@ class Recounts:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._heap: list[tuple[float, str]] = []
+        self.pending: list[tuple[float, str]] = []
+        scheduler.timers.append(self)
 
     def resume(self) -> None:
         """Begin anew after recovery; what fell while nobody looked is looked at at once."""
-        self._heap = []
+        self.pending.clear()
         for ticket_id in self._scheduler.tables.waiting:
             if self._falls_at(ticket_id, -math.inf) < math.inf:
-                heapq.heappush(self._heap, (self._scheduler.now, ticket_id))
+                heapq.heappush(self.pending, (self._scheduler.now, ticket_id))
 
     def hear(self, events: Sequence[Event]) -> None:
-        """Take note of tickets that wait now, or have been refreshed."""
-        if self._scheduler.tables.played:
-            for event in events:
-                if isinstance(event, Accepted | Updated):
-                    self._watch(event.ticket)
-                elif isinstance(event, Voided):
-                    # They come back with the counts that they had when they were matched.
-                    for ticket in event.tickets:
-                        heapq.heappush(self._heap, (self._scheduler.now, ticket.id))
+        """Take note of tickets that wait now, or have been refreshed, where matches are counted."""
+        for event in events:
+            if isinstance(event, Accepted | Updated):
+                self._watch(event.ticket)
+            elif isinstance(event, Voided):
+                # They come back with the counts that they had when they were matched.
+                for ticket in event.tickets:
+                    heapq.heappush(self.pending, (self._scheduler.now, ticket.id))
 
     def next(self) -> float:
         """Return the first instant at which a count may fall; inf if none does."""
-        return self._heap[0][0] if self._heap else math.inf
+        return self.pending[0][0] if self.pending else math.inf
 
     def fire(self, now: float) -> set[str]:
         """Refresh the tickets whose counts have fallen; return the queues that they wait in."""
         scheduler, due = self._scheduler, []
         found: set[str] = set()
-        while self._heap and self._heap[0][0] <= now:
-            due.append(heapq.heappop(self._heap)[1])
+        while self.pending and self.pending[0][0] <= now:
+            due.append(heapq.heappop(self.pending)[1])
         for ticket_id in dict.fromkeys(due):
             if not self._has_changed(ticket_id, now):
                 self._watch(ticket_id)
@@ -72,7 +72,7 @@ class Recounts:
     def _watch(self, ticket_id: str) -> None:
         at = self._falls_at(ticket_id, self._scheduler.now)
         if at < math.inf:
-            heapq.heappush(self._heap, (at, ticket_id))
+            heapq.heappush(self.pending, (at, ticket_id))
 
     def _falls_at(self, ticket_id: str, now: float) -> float:
         row, queues, played = self._known(ticket_id)

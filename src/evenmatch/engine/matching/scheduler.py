@@ -8,7 +8,7 @@ After any change to a pool, its queue decides before the input is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import Protocol
 
 from evenmatch.criteria.objective import Objective, Seating
@@ -33,7 +33,7 @@ from evenmatch.model.events import (
 )
 from evenmatch.model.inputs import Advance, Input, Skip
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher, Memory, Policy
 
@@ -48,10 +48,15 @@ Found = tuple[list[Ticket], Seating, int]
 
 
 class OpenMatches(Protocol):
-    """Running matches with free seats, which compete with new matches for who waits."""
+    """Running matches with free seats, which compete with new matches for who waits.
 
-    def begin(self) -> None:
-        """Begin with an input."""
+    A queue without any is never asked about.
+    """
+
+    @property
+    def pending(self) -> Container[str]:
+        """Return the queues that have open matches."""
+        ...
 
     def over(self, match_id: str) -> None:
         """Forget a match that is over."""
@@ -102,7 +107,9 @@ class Scheduler:
         ]
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
-        self.fills: OpenMatches | None = None
+        self.fills: OpenMatches
+        # Divisions that the present input has evaluated for open matches, by queue.
+        self.evaluated: dict[str, int] = {}
         # Who offers free seats of proposals to the tickets that have just been let into a queue.
         self.offer: Callable[[str, list[str]], None] = _nothing
         self._fresh: dict[str, list[str]] = {}
@@ -116,25 +123,29 @@ class Scheduler:
         """Begin with an input; its events start empty."""
         self._input, self.now, self.events = given, given.now, []
         self._fresh.clear()
-        if self.fills is not None:
-            self.fills.begin()
+        self.evaluated.clear()
 
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
         self.events.append(event)
         fold(self.tables, self._input, event)
-        if type(event) is Finished and self.fills is not None:
+        if type(event) is Finished:
             self.fills.over(event.match)
 
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
-        at = min([timer.next() for timer in self.timers])
+        at = self.next_wake()
+        for timer in self.timers:
+            if timer.pending:
+                at = min(at, timer.next())
         # After a restart some deadlines lie in the past: they are due now.
-        return max(min(at, self.next_wake()), self.now)
+        return max(at, self.now)
 
     def next_wake(self) -> float:
         """Return the instant at which a pool is woken next; inf if none is ever."""
-        at = min([pool.wake_at for pool in self.pools.values()], default=math.inf)
+        at = math.inf
+        for pool in self.pools.values():
+            at = min(at, pool.wake_at)
         return max(at, self._skips_to)
 
     def woken(self, now: float) -> list[str]:
@@ -179,8 +190,8 @@ class Scheduler:
     def enter(self, ticket: Ticket, queues: Collection[str]) -> None:
         """Let a ticket into its pools, where running matches may have it too."""
         self._let_in(ticket, queues)
-        if self.fills is not None:
-            for name in queues:
+        for name in queues:
+            if name in self.fills.pending:
                 self.fills.entered(ticket.id, name)
 
     def _let_in(self, ticket: Ticket, queues: Iterable[str], same: Collection[str] = ()) -> None:
@@ -193,7 +204,8 @@ class Scheduler:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
                     self._fresh.setdefault(name, []).append(ticket.id)
-                    self._release(pool)
+                    if pool.held:
+                        self._release(pool)
             if pool.queue.wait_max is not None:
                 deadline = ticket.enqueued_at + pool.queue.wait_max
                 place = self._places[name]
@@ -239,14 +251,14 @@ class Scheduler:
                 if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
-                if (fresh := self._fresh.pop(name, None)) is not None:
+                fresh = self._fresh.pop(name, None)
+                if fresh is not None and self.tables.proposals:
                     self.offer(name, fresh)
-                if self.fills is None:
-                    self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
-                    continue
-                self.fills.before(pool)
+                if name in self.fills.pending:
+                    self.fills.before(pool)
                 self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
-                self.fills.after(pool, fired=fired)
+                if name in self.fills.pending:
+                    self.fills.after(pool, fired=fired)
             if not self.dirty:
                 return
             names = [name for name in self.pools if name in self.dirty]
@@ -267,7 +279,9 @@ class Scheduler:
                 return
             if self.tables.dissolved_until(tickets) > self.now:
                 self._keep_apart(pool, tickets)
-            elif self.fills is None or not self.fills.rival(pool, tickets, seating):
+            elif pool.name not in self.fills.pending or not self.fills.rival(
+                pool, tickets, seating
+            ):
                 self.make_match(pool, (tickets, seating, grouping.bots), decided=True)
         if decision.job is not None:
             number = self.tables.counters.jobs + 1
@@ -286,7 +300,10 @@ class Scheduler:
         match = describe(self.next_match_id(), pool, tickets, seating, bots, self.now)
         waiting = self.tables.waiting
         leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
-        self._conclude(pool, match)
+        if pool.queue.accept is None:
+            self.settle(match)
+        else:
+            self._propose(pool.queue.accept, match)
         for ticket_id, queues in leaves:
             for name in queues:
                 if decided and name == pool.name:
@@ -299,24 +316,22 @@ class Scheduler:
         """Return the id of the next match or proposal."""
         return f"{self.shard}-m{self.tables.numbered + 1}"
 
-    def _conclude(self, pool: Pool, match: Match) -> None:
-        accept = pool.queue.accept
-        if accept is None:
-            self.settle(match)
-        else:
-            waiting, now = self.tables.waiting, self.now
-            until = {
-                ticket_id: accept.answer_by(waiting[ticket_id].ticket.enqueued_at, now)
-                for ticket_id in match.tickets
-            }
-            self.emit(Proposed(match, until))
-            self.watch_proposal(self.tables.proposals[match.id])
+    def _propose(self, accept: ReadyCheck, match: Match) -> None:
+        """Ask the players of a match whether they accept it."""
+        waiting, now = self.tables.waiting, self.now
+        until = {
+            ticket_id: accept.answer_by(waiting[ticket_id].ticket.enqueued_at, now)
+            for ticket_id in match.tickets
+        }
+        self.emit(Proposed(match, until))
+        self.watch_proposal(self.tables.proposals[match.id])
 
     def settle(self, match: Match) -> None:
         """Make a match final."""
         self.emit(Matched(match))
         self.watch_match(self.tables.matches[match.id])
-        self.on_made(match.id)
+        if match.id in self.tables.rosters:
+            self.on_made(match.id)
 
     def watch_match(self, kept: KeptMatch) -> None:
         """Note when a live match ends by itself."""

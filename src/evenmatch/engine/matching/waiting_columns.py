@@ -82,6 +82,8 @@ class WaitingColumns:
         self._numbers: Floats = np.empty((0, self._parts[-1]))
         self._places: Floats = np.empty((0, 0))
         self._last: TicketColumns | None = None
+        # Whether anybody has looked yet; before that, nobody needs to note newcomers.
+        self.are_kept = False
 
     @property
     def are_exact(self) -> bool:
@@ -101,19 +103,18 @@ class WaitingColumns:
         # Lists compare by identity first, so this is quick where nobody came or went.
         if self._last is None or self._last.tickets != tickets:
             self._compact(waiting)
-            self._last = self.of(tickets)
+            self._last, self.are_kept = self.of(tickets), True
         return self._last
 
     def add(self, ticket: Ticket, waiting: Mapping[str, Ticket]) -> None:
-        """Note a newcomer, so that the next look need not; nothing to do before the first look.
+        """Note a newcomer, so that the next look need not; to be called where they `are_kept`.
 
         Args:
             ticket: The newcomer.
             waiting: All who wait, by id, the newcomer among them.
         """
-        if self._last is not None:
-            self._row(ticket)
-            self._compact(waiting)
+        self._row(ticket)
+        self._compact(waiting)
 
     def of(self, tickets: Iterable[Ticket]) -> TicketColumns:
         """Return some tickets that wait."""

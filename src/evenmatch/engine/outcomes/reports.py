@@ -72,11 +72,11 @@ class OutcomeReports:
         self._emit = scheduler.emit
         self._rate = rate
         self._judged = Deadlines(self._is_reported)
+        scheduler.timers.append(self._judged)
 
     def next(self) -> float:
-        """Return the next instant at which reports are judged or ratings are due."""
-        tables = self._scheduler.tables
-        at = self._judged.next()
+        """Return the next instant at which ratings are due; inf if none are."""
+        tables, at = self._scheduler.tables, math.inf
         for period in tables.closing.values():
             at = min(at, period.ends_at)
         for ladder, period in tables.periods.items():

@@ -32,6 +32,7 @@ from evenmatch.engine.state.rosters import (
     begin_roster,
     closed,
     finish,
+    keeps_roster,
     lay_down,
     opened,
     voided,
@@ -102,15 +103,18 @@ def seal(tables: Tables, record: Record) -> None:
 
 def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
     assert isinstance(given, Enqueue)
-    new = with_ratings(given.tickets[event.item], event.ratings)
+    new = given.tickets[event.item]
+    if event.ratings:
+        new = with_ratings(new, event.ratings)
     names = new.queues or (next(iter(tables.queues)),)
-    queues = [tables.queues[name] for name in names]
-    group = queues[0].group
+    group = tables.queues[names[0]].group
     players = new.players
-    if tables.met:
-        players = with_meetings(new, queues, tables.met)
-    if played := tables.played.get(group):
-        players = with_counts(new, players, queues, played, given.now)
+    if tables.met or tables.played:
+        queues = [tables.queues[name] for name in names]
+        if tables.met:
+            players = with_meetings(new, queues, tables.met)
+        if played := tables.played.get(group):
+            players = with_counts(new, players, queues, played, given.now)
     ticket = Ticket(event.ticket, event.sequence, given.now, players, names, new.attributes)
     if event.percentiles or tables.recent:
         places = {key: placed.places for key, placed in event.percentiles.items()}
@@ -132,7 +136,10 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
     base = tables.matches.get(match.extends) if match.extends is not None else None
     if queue.rating is not None:
         seed_ratings(tables, match, queue)
-    tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
+    has_roster = match.extends is not None or keeps_roster(queue)
+    tickets = {}
+    if has_roster:
+        tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
     if meeting_rules(queue):
         note_played(tables.played, match, tables.waiting, (queue, *tables.queues.values()))
     for ticket_id in match.tickets:
@@ -143,7 +150,8 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
         queue.exclusive_match or queue.backfill is not None,
         now + queue.match_max if base is None else base.ends_at,
     )
-    begin_roster(tables, match, queue, tickets)
+    if has_roster:
+        begin_roster(tables, match, queue, tickets)
     if queue.exclusive_match:
         busy = tables.busy.setdefault(queue.group, {})
         for team in match.players:

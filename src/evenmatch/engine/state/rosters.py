@@ -35,7 +35,7 @@ def keeps_roster(queue: Queue) -> bool:
 
 
 def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[str, Ticket]) -> None:
-    """Keep the roster of a new match where its queue asks for it, or let a match be filled.
+    """Keep the roster of a new match, whose queue asks for it, or let a match be filled.
 
     Args:
         tables: They are changed.
@@ -56,7 +56,7 @@ def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[st
             fills=(*base.fills, match.id),
             open=None,
         )
-    elif match.extends is None and keeps_roster(queue):
+    elif match.extends is None:
         tables.rosters[match.id] = Roster(
             match.queue,
             queue.format.players,

@@ -87,7 +87,8 @@ class Timers:
 
     def drop(self, sequence: int) -> list[int]:
         """Forget a ticket; return those whose timers it helped to set, to be set again."""
-        self._unlink(sequence)
+        if self._timers[sequence].needs:
+            self._unlink(sequence)
         del self._timers[sequence]
         needed_by = self._needed_by.pop(sequence, None)
         return sorted(needed_by) if needed_by else []
@@ -98,8 +99,11 @@ class Timers:
 
     def next(self) -> float:
         """Return the earliest instant of all timers; inf if there is none."""
-        first = self.first()
-        return math.inf if first is None else first[0]
+        at = math.inf
+        for heap in (self._heap, self._born):
+            if heap and (item := self._first_of(heap)) is not None:
+                at = min(at, item[0])
+        return at
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest instant of all timers and whose it is; None if there is none."""
@@ -122,7 +126,7 @@ class Timers:
         """
         due: dict[int, None] = {}
         for heap, is_now_due in ((self._born, True), (self._heap, fired)):
-            while len(due) < most and (item := self._first_of(heap)) is not None:
+            while heap and len(due) < most and (item := self._first_of(heap)) is not None:
                 if item[0] > now or (item[0] == now and not is_now_due):
                     break
                 due[heapq.heappop(heap)[1]] = None

@@ -117,7 +117,7 @@ class Figures:
         for name in ticket.queues:
             if (figures := self._at(name, record)) is not None:
                 figures.count("arrivals")
-        self._enter(record, ticket)
+                figures.crowd.enter(ticket)
 
     def _ticket_of(self, record: Record, event: Accepted) -> Ticket:
         """Return an accepted ticket: the engine's, or where it waits no longer, the same again.
@@ -130,7 +130,9 @@ class Figures:
         row = engine.tables.waiting.get(event.ticket)
         if row is not None:
             return row.ticket
-        new = with_ratings(given.tickets[event.item], event.ratings)
+        new = given.tickets[event.item]
+        if event.ratings:
+            new = with_ratings(new, event.ratings)
         queues = new.queues or (next(iter(self.queues)),)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         return Ticket(

@@ -63,7 +63,10 @@ class PlayerTickets:
 
     def _add(self, ticket: str, players: Iterable[str]) -> None:
         for player in players:
-            before = self._tickets.pop(player, ())
+            before = self._tickets.pop(player, None)
+            if before is None:
+                self._tickets[player] = (ticket,)
+                continue
             others = tuple([each for each in before if each != ticket])
             self._tickets[player] = (*others[1 - TICKETS_MOST :], ticket)
 

@@ -8,7 +8,6 @@ always stands between two records.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
@@ -78,7 +77,10 @@ class MatchFeed:
         """Take the matches of a durable record in, and pass them on."""
         self.durable = record.sequence
         assert self._engine is not None
-        told = list(_lines(self._engine, record))
+        told = _lines(self._engine, record)
+        if len(told) == 1:
+            self._add(told[0].queue, told, record.sequence)
+            return
         told.sort(key=_queue_of)
         for queue, matches in groupby(told, key=_queue_of):
             self._add(queue, list(matches), record.sequence)
@@ -165,17 +167,20 @@ def _queue_of(line: FeedMatch) -> str:
     return line.queue
 
 
-def _lines(engine: Engine, record: Record) -> Iterator[FeedMatch]:
-    """Yield what a record says of matches: those made, and those called off."""
+def _lines(engine: Engine, record: Record) -> list[FeedMatch]:
+    """Return what a record says of matches: those made, and those called off."""
+    found: list[FeedMatch] = []
     places = {each.match: each.assignment for each in record.events if isinstance(each, Assigned)}
     for event in record.events:
         if isinstance(event, Matched):
-            yield feed_match(event.match, places.get(event.match.id), record.sequence)
+            place = places.get(event.match.id)
+            found.append(feed_match(event.match, place, record.sequence))
         elif isinstance(event, Voided):
             for match_id in (event.match, *event.fills):
                 kept = engine.tables.matches.get(match_id)
                 if kept is not None:
-                    yield feed_match(kept.match, None, record.sequence, event.reason)
+                    found.append(feed_match(kept.match, None, record.sequence, event.reason))
+    return found
 
 
 def event_of(matches: list[FeedMatch]) -> Event:

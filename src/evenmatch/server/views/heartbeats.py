@@ -34,7 +34,7 @@ from evenmatch.model.events import (
     Matched,
     Voided,
 )
-from evenmatch.model.inputs import Cancel
+from evenmatch.model.inputs import Cancel, Configure
 from evenmatch.server.runtime.clock import RETURN_SECONDS
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.runtime import Runtime
@@ -121,6 +121,12 @@ class Presence:
 
     def hear(self, record: Record) -> None:
         """Expect signs of life from new tickets, and none from those that ended."""
+        if not self._limits:
+            # No queue asks for any: only a new configuration may.
+            if type(record.input) is Configure:
+                self._reconfigure()
+                self._arm()
+            return
         for event in record.events:
             if isinstance(event, Accepted):
                 self._expect(event.ticket)
