@@ -393,7 +393,9 @@ def test_too_many_followers_are_told_to_wait(server: Server, name: str) -> None:
     wait_until(lambda: "evenmatch_followers 0.0" in server.call("GET", "/metrics").body)
 
 
-def test_operators_see_that_all_is_well(server: Server) -> None:
+def test_operators_see_that_all_is_well(server: Server, name: str) -> None:
+    for player in ("a", "b"):
+        server.create(name + player)
     assert server.call("GET", "/healthz").body == {"status": "ok"}
     assert server.call("GET", "/readyz").body == {"status": "ready"}
     text = server.call("GET", "/metrics").body
