@@ -23,6 +23,8 @@ STEP_MOST = math.log(4.0)
 ASIDE = 0.15
 """How far beside the wanted wait the last runs are sent, so that a line has two ends."""
 RUNS_LEAST, RUNS_MOST = 3, 6
+SAME = 0.02
+"""Places of the knob that differ by less are the same, as a logarithm."""
 STUCK = 0.003
 """Runs whose waits differ by less are the same to the knob, as a logarithm."""
 FAR = 0.45
@@ -66,20 +68,27 @@ def next_knob(points: Sequence[tuple[float, float]], wanted: float, slope: float
 
     >>> next_knob([(10.0, 20.0)], 40.0, 1.0)
     20.0
+    >>> round(next_knob([(220.0, 151.4), (188.7, 152.2)], 129.6, 1.0))
+    161
     """
     logs = sorted((abs(math.log(wait / wanted)), knob, wait) for knob, wait in points)
     _, knob, wait = logs[0]
     if len(logs) > 1 and logs[1][1] != knob:
         _, other, its = logs[1]
-        found = math.log(its / wait) / math.log(other / knob)
+        seen = math.log(its / wait) / math.log(other / knob)
         # Two runs at nearly the same wait say little of the slope.
-        if found * slope > 0.0:
-            slope = math.copysign(min(max(abs(found), 0.3 * abs(slope)), 3.0 * abs(slope)), slope)
+        if seen * slope > 0.0:
+            slope = math.copysign(min(max(abs(seen), 0.3 * abs(slope)), 3.0 * abs(slope)), slope)
     aim = math.log(wanted / wait)
     if abs(aim) < NEAR:
         aim += _aside([wait for _, wait in points], wanted)
     turn = max(-STEP_MOST, min(STEP_MOST, aim / slope))
-    return knob * math.exp(turn)
+    found = knob * math.exp(turn)
+    # The same place again would say the same again: where it did not help, go on.
+    step = math.exp(math.copysign(max(abs(turn), ASIDE), turn))
+    while any(abs(math.log(found / each)) < SAME for each, _ in points):
+        found *= step
+    return found
 
 
 def _aside(waits: Sequence[float], wanted: float) -> float:
