@@ -66,9 +66,9 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
             and without a target learns it: to where another second gains what it costs.
         effort: Evaluations a player in each search of up to 133 players; with more to choose from
             each player gets less, down to 200.
-        spread: Standard deviations of quality that a wait of `target_wait` makes up for, times
-            log2(1 + matches' worth of players who come in that time)^1.5: less gives those who are
-            hard to match more time, more lets everybody wait for as long.
+        spread: Standard deviations of quality that a wait of `target_wait` makes up for where ten
+            players come in that time, and the more, with the root of their number, the more come:
+            less gives those who are hard to match more time, more lets everybody wait for as long.
         wait_max: Whoever has waited so long takes the best match there is at once, s; so does
             whoever has waited for nine tenths of the queue's own `wait_max`.
 
@@ -89,7 +89,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
 
     target_wait: float | None = None
     effort: int = 600
-    spread: float = 0.25
+    spread: float = 0.5
     wait_max: float = 600.0
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:

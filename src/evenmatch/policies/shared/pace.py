@@ -54,9 +54,9 @@ SHORTFALL = 0.01
 """Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
 """Quality that the first guess of a learnt T is worth at the price of waiting."""
-CHOICE, CHOICE_MAX = 1.5, 7.0
-"""The power of log2(1 + matches' worth of players within T) with which relief grows, and where it
-ends: more relief for all who wait would need a floor beyond `BAND`."""
+CROWD, CROWD_MAX = 10.0, 4.5
+"""Relief grows with the root of how many players come within T, as multiples of so many, and ends
+there: more relief for all who wait would need a floor beyond `BAND`."""
 LEARN = 0.1
 """By what share a learnt T moves towards where its gain is its price, with each estimate."""
 TARGET_MIN = 1.0
@@ -69,8 +69,8 @@ class Pace:
         target: The mean wait wanted, T, s; None learns it from the price.
         price: Quality that a second of a match's players is worth, where there is no target.
         wait_max: A learnt T stays below half of it, s.
-        spread: Deviations of quality that a wait of T makes up for where as many come within T as
-            one match takes; where more come, times a power of the logarithm, see `CHOICE`.
+        spread: Deviations of quality that a wait of T makes up for where ten players come within T;
+            where more come, times the root of their number.
         k: Players of a match.
         memory: What `memory()` said before a restart.
     """
@@ -245,9 +245,8 @@ class Pace:
     @property
     def _earned(self) -> float:
         """Return the relief that a wait of T earns: the more, the more there is to choose from."""
-        choice = math.log2(1.0 + self._usual / self._k)
-        grown: float = choice**CHOICE
-        return self._spread * self.deviation * min(grown, CHOICE_MAX)
+        choice = min(math.sqrt(self._usual / CROWD), CROWD_MAX)
+        return self._spread * self.deviation * choice
 
     def _to(self, now: float) -> None:
         """Add up the lag over time."""
