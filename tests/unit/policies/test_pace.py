@@ -11,7 +11,7 @@ T = 32.0
 
 
 def pace_of(**known: float) -> Pace:
-    return Pace(target=T, price=0.0, wait_max=600.0, spread=0.3, k=4, memory=known)
+    return Pace(target=T, price=0.0, wait_max=600.0, spread=0.5, k=4, memory=known)
 
 
 def settled() -> Pace:

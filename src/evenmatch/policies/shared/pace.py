@@ -54,7 +54,7 @@ SHORTFALL = 0.01
 """Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
 """Quality that the first guess of a learnt T is worth at the price of waiting."""
-CROWD, CROWD_MAX = 10.0, 4.5
+CROWD, CROWD_MAX = 10.0, 3.5
 """Relief grows with the root of how many players come within T, as multiples of so many, and ends
 there: more relief for all who wait would need a floor beyond `BAND`."""
 LEARN = 0.1
