@@ -65,7 +65,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         target_wait: The mean wait wanted, s; None takes the queue's. A queue with a `wait_price`
             and without a target learns it: to where another second gains what it costs.
         effort: Evaluations a player in each search of up to 133 players; with more to choose from
-            each player gets less, down to 200.
+            each player gets less, down to a third of it.
         spread: Standard deviations of quality that a wait of `target_wait` makes up for where ten
             players come in that time, and the more, with the root of their number, the more come:
             less gives those who are hard to match more time, more lets everybody wait for as long.
