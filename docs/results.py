@@ -10,7 +10,8 @@ Three kinds of text are rewritten in README.md and in the pages of docs/:
 
 With --check nothing is written, and the exit code is 1 if a page is out of date. Instants and waits
 of a server differ from run to run, so that in blocks that ask a server, or read its journal, dates,
-numbers with a decimal point and "waited 0 s" count as equal; where bots play, all numbers do.
+numbers with a decimal point, "waited 0 s" and limits that widen ("100 ms now") count as equal;
+where bots play, all numbers do, and however many lines say how far they are.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from difflib import unified_diff
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -47,10 +49,14 @@ COLUMNS = {
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 FILE = re.compile(r"^<!-- file: (\S+) -->\n\n```\w+\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.M | re.S)
-VARYING = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+(?:e-?\d+)?|(?<=waited )\d+(?= s)")
+VARYING = re.compile(
+    r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+(?:e-?\d+)?"
+    r"|(?<=waited )\d+(?= s)|(?<=expires in )\d+(?= s)|\d+(?= ms now)"
+)
 VARIES = re.compile(r"^\$ .*(?:curl|sqlite3|evenmatch (?:export|replay))", re.M)
 BOTS = re.compile(r"^\$ .*bots\.py", re.M)
 NUMBER = re.compile(r" *\d[\d,]*(?:\.\d+)?")
+PROGRESS = re.compile(r"(?:^# s:.*\n)+", re.M)
 PORT = "8080"
 START_SECONDS = 20.0
 PAGES_AT_ONCE = 3
@@ -67,12 +73,16 @@ def main(arguments: list[str]) -> int:
         rewritten = list(pool.map(refreshed, texts))
     for page, text, fresh in zip(PAGES, texts, rewritten, strict=True):
         if same(fresh) != same(text):
-            stale.append(page)
+            stale.append((page, text, fresh))
             if not is_check:
                 page.write_text(fresh, encoding="utf-8")
-    for page in stale:
+    for page, text, fresh in stale:
         verb = "is out of date: run make results" if is_check else "was rewritten"
         print(f"{page.relative_to(ROOT)} {verb}")
+        print(
+            *unified_diff(same(text).splitlines(), same(fresh).splitlines(), n=0, lineterm=""),
+            sep="\n",
+        )
     return 1 if stale and is_check else 0
 
 
@@ -100,7 +110,7 @@ def same(text: str) -> str:
 
 def _same_block(block: str) -> str:
     if BOTS.search(block):
-        return NUMBER.sub("#", block)
+        return PROGRESS.sub("# s: ...\n", NUMBER.sub("#", block))
     return VARYING.sub("#", block) if VARIES.search(block) else block
 
 
