@@ -414,6 +414,8 @@ def main(argv: Sequence[str]) -> int:
         sides.append(Side(options.against.name, source, not options.no_numba))
     found: list[list[Outcome]] = [[] for _ in sides]
     errors = Console(stderr=True)
+    if options.data is not None:
+        options.data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="evenmatch-team-", dir=options.data) as name:
         for turn in range(options.rounds):
             for side, outcomes in zip(sides, found, strict=True):
