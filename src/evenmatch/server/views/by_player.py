@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import islice
 
@@ -28,13 +29,14 @@ class PlayerTickets:
     """
 
     def __init__(self) -> None:
-        self._tickets: dict[str, tuple[str, ...]] = {}
+        # Taking the first of a plain dictionary again and again looks at all that were taken before.
+        self._tickets: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._tables: Tables | None = None
 
     def reset(self, engine: Engine) -> None:
         """Begin anew with what the engine keeps."""
         self._tables = engine.tables
-        self._tickets = {}
+        self._tickets = OrderedDict()
         rows = [(row.sequence, name, row.players) for name, row in engine.tables.ended.items()]
         for name, row in engine.tables.waiting.items():
             rows.append((row.ticket.sequence, name, tuple([p.id for p in row.ticket.players])))
