@@ -35,7 +35,7 @@ BULK = 250
 FILL_SECONDS = 240.0
 """How long it may take to fill the pool."""
 CREATING, ANSWERING, BEATING = 128, 64, 32
-"""Connections for creates, for answers to ready-checks, for heartbeats."""
+"""Connections for creates at the least, for answers to ready-checks, for heartbeats."""
 BACKLOG_MOST = 3_000
 """Creates that wait for a connection; beyond, newcomers stay away."""
 LINE_TICKETS = 600
@@ -122,7 +122,8 @@ class Crowd:
 
     def __init__(self, job: Job) -> None:
         self.key, self.is_over, self.sockets_lost = "", False, 0
-        self.pool = Pool(job.port, CREATING)
+        # As many as come in a second: a server that is late should see how many wait.
+        self.pool = Pool(job.port, max(CREATING, int(job.rate)))
         self.figures = Figures()
         self._answers = Pool(job.port, ANSWERING)
         self._beats = Pool(job.port, BEATING)

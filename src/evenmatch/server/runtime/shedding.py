@@ -1,33 +1,45 @@
 """What is let in when more is asked for than can be done: some wait their turn, others come later.
 
 Every create takes a share of the event loop: it is decoded, decided upon and answered. Here creates
-are let in for no more than `TURN_MOST` of one round of the loop, so that whoever asks for something
-small, a health check above all, has a turn between them. The others stand in line; whose answer
-would come too late is refused at once, with the time at which there will be room. Three things are
-looked at: the line itself, how late the loop has been for a while whatever keeps it busy, and how
-long the journal has been writing.
+are let in for no more than `TURN_LEAST` of one round of the loop, or as long as all else in it
+takes up to `TURN_MOST`, so that whoever asks for something small, a health check above all, has a
+turn between them, and refusals, which take time too, never leave creates with next to nothing. The
+others stand in line; whose answer would come too late is refused at once, with the time at which
+there will be room. Three things are looked at: the line itself, how late the loop has been for a
+while whatever keeps it busy, and how long the journal has been writing.
+
+A line may be long for a moment, when many come at once; it dissolves as fast as the server works. A
+line that has stood for a second does not dissolve: it makes everybody late and helps nobody. From
+then on it is kept short, until nobody has had to be refused for a second.
 
 Those who are refused come back. So each of them is told a time of his own: what has been refused
 counts as a line that moves as fast as the server works.
 
 Source:
-    The loop counts as late as it was at the least within a second, as in Nichols and Jacobson,
-    Controlling Queue Delay: a single stall is no queue.
+    Nichols and Jacobson, Controlling Queue Delay: what counts is how long a line, or a loop, has
+    been late at the least within a second; a burst or a single stall is no queue.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
 
 from evenmatch.errors import Overloaded
 
-TURN_MOST = 0.02
-"""Seconds that creates may take of one round of the loop."""
+TURN_LEAST = 0.01
+"""Seconds that creates may take of any round of the loop."""
+TURN_MOST = 0.025
+"""Seconds that creates may take of a round in which all else takes as long or longer."""
 WAIT_MOST = 1.0
-"""Seconds after which whoever stands in line should have an answer."""
+"""Seconds after which whoever stands in line should have an answer, however many came at once."""
+STANDING_MOST = 0.1
+"""Seconds that the line may take while it does not dissolve."""
+STANDING_SECONDS = 1.0
+"""A line that was longer than that throughout this time does not dissolve."""
 LATE_MOST = 0.5
 """Seconds by which the loop may be late for a while before creates are refused."""
 COMMIT_MOST = 2.5
@@ -36,6 +48,8 @@ RETRY_MOST = 60.0
 """The longest time that anybody is told."""
 FADE = 0.1
 """Weight of the last create in what one of them takes."""
+PACE_FADE = 0.1
+"""Weight of the last round in how fast the line moves."""
 
 
 class Admission:
@@ -60,12 +74,23 @@ class Admission:
         # What a create takes, by the last ones, and what they took of the present round.
         self._each = 0.0
         self._spent = 0.0
+        self._may_spend = TURN_LEAST
         self._began: float | None = None
         self._line: deque[asyncio.Future[None]] = deque()
         self._has_turn = False
+        # When the last round began, how many it let in, what they took of it, and what one of the
+        # line takes by the last rounds: what else the loop does counts too.
+        self._turn_at = 0.0
+        self._let_in = 0
+        self._taken = 0.0
+        self._pace = 0.0
+        # Since when the line has been longer than it may stand, and whether it is kept short.
+        self._long_since: float | None = None
+        self._is_kept_short = False
         # Work that was refused and will come back, in seconds, as of an instant.
         self._owed = 0.0
         self._owed_at = clock()
+        self._refused_at = -STANDING_SECONDS
 
     @property
     def waiting(self) -> int:
@@ -78,14 +103,14 @@ class Admission:
         Raises:
             Overloaded: The answer would come too late; `seconds` says when there will be room.
         """
-        ahead = len(self._line) * self._each
-        if ahead > WAIT_MOST:
+        ahead = self._look_at_line()
+        if ahead > (STANDING_MOST if self._is_kept_short else WAIT_MOST):
             raise self._refusal("more is asked for than this server can do", ahead)
         if (late := self._lateness()) > LATE_MOST:
             raise self._refusal("this server is behind with its work", late)
         if (age := self._commit_age()) > COMMIT_MOST:
             raise self._refusal("the journal is behind", age)
-        if self._line or self._spent >= TURN_MOST:
+        if self._line or self._spent >= self._may_spend:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._line.append(turn)
             self._ask_for_turn()
@@ -105,15 +130,30 @@ class Admission:
         took, self._began = self._clock() - self._began, None
         self._each += FADE * (took - self._each) if self._each else took
         self._spent += took
+        self._taken += took
         self._ask_for_turn()
+
+    def _look_at_line(self) -> float:
+        """Return how long whoever joins the line waits; note whether it stands."""
+        now, ahead = self._clock(), len(self._line) * max(self._each, self._pace)
+        if ahead <= STANDING_MOST:
+            self._long_since = None
+            if now - self._refused_at >= STANDING_SECONDS:
+                self._is_kept_short = False
+        elif self._long_since is None:
+            self._long_since = now
+        elif now - self._long_since >= STANDING_SECONDS:
+            self._is_kept_short = True
+        return ahead
 
     def _refusal(self, why: str, seconds: float) -> Overloaded:
         """Return a refusal with a time of its own: that of those refused before, and one more."""
         now = self._clock()
         self._owed = max(0.0, self._owed - (now - self._owed_at)) + self._each
-        self._owed_at = now
+        self._owed_at = self._refused_at = now
         told = min(seconds + self._owed, RETRY_MOST)
-        return Overloaded(f"{why}; try again in {max(1.0, told):.0f} s", seconds=told)
+        whole = max(1, math.ceil(told))
+        return Overloaded(f"{why}; try again in {whole} s", seconds=told)
 
     def _ask_for_turn(self) -> None:
         if not self._has_turn:
@@ -123,14 +163,30 @@ class Admission:
     def _turn(self) -> None:
         """Begin a round of the loop: let in as many as it has time for."""
         self._has_turn, self._spent = False, 0.0
-        count = max(1, int(TURN_MOST / self._each)) if self._each > 0.0 else len(self._line)
+        self._note_round()
+        count = max(1, int(self._may_spend / self._each)) if self._each > 0.0 else len(self._line)
         while self._line and count:
             turn = self._line.popleft()
             # Whose client has gone needs no turn.
             if not turn.done():
                 turn.set_result(None)
                 count -= 1
+                self._let_in += 1
                 # Their time is taken already: nobody may come before them.
                 self._spent += self._each
+        self._look_at_line()
         if self._line:
             self._ask_for_turn()
+
+    def _note_round(self) -> None:
+        """Note what the last round took for each that it let in, if somebody still waits."""
+        now = self._clock()
+        self._may_spend = TURN_LEAST
+        if not self._line:
+            self._pace = 0.0
+        elif self._let_in:
+            whole = now - self._turn_at
+            each = whole / self._let_in
+            self._pace += PACE_FADE * (each - self._pace) if self._pace else each
+            self._may_spend = min(max(TURN_LEAST, whole - self._taken), TURN_MOST)
+        self._turn_at, self._let_in, self._taken = now, 0, 0.0

@@ -29,7 +29,7 @@ class PlayerTickets:
     """
 
     def __init__(self) -> None:
-        # Taking the first of a plain dictionary again and again looks at all that were taken before.
+        # Taking the first of a plain dictionary again and again passes all that were taken before.
         self._tickets: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._tables: Tables | None = None
 
