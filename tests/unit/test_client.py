@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -149,6 +150,68 @@ def test_create_for_a_paused_queue_is_refused_at_once() -> None:
     assert len(script.asked) == 1
 
 
+def test_caller_hears_at_once_of_what_takes_longer_than_a_client_waits() -> None:
+    script = Script(BUSY, CREATED, retry_after="600")
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused) as caught:
+            await client.create(ADA)
+        assert caught.value.retry_after == 600.0
+
+    play(script, scene)
+    assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [(200, b"<html>Sign in to this network</html>"), (200, b'{"id":"s0-1"}'), (200, b"")]
+)
+def test_answer_of_something_else_is_no_answer(answer: tuple[int, bytes]) -> None:
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(
+            ServerUnreachable, match="no evenmatch server, or one of another version"
+        ):
+            await client.get("s0-1")
+
+    play(Script(answer), scene)
+
+
+def test_redirect_is_an_error_that_says_its_status() -> None:
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused, match="the answer has status 302") as caught:
+            await client.get("s0-1")
+        assert (caught.value.status, caught.value.code) == (302, "http_error")
+
+    play(Script((302, b"")), scene)
+
+
+def test_path_of_the_address_stands_before_that_of_each_request() -> None:
+    script = Script(STATE)
+
+    async def talk() -> None:
+        server = await asyncio.start_server(script.talk, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/match/"
+        async with AsyncClient(url) as client:
+            await client.get("s0-1")
+        server.close()
+        await server.wait_closed()
+        await asyncio.sleep(0)
+
+    asyncio.run(talk())
+    assert script.asked[0].startswith(b"GET /match/v1/tickets/s0-1 HTTP/1.1")
+
+
+@pytest.mark.parametrize("wait", [0.5, 1e9, 1e-7])
+def test_wait_arrives_as_it_was_given(wait: float) -> None:
+    script = Script(STATE)
+
+    async def scene(client: AsyncClient) -> None:
+        await client.get("s0-1", wait=wait)
+
+    play(script, scene)
+    query = script.asked[0].split()[1].partition(b"?")[2].decode()
+    assert parse_qs(query) == {"wait": [str(wait)]}
+
+
 def test_lost_connections_end_as_unreachable() -> None:
     script = Script(*[GONE] * 3)
 
@@ -191,10 +254,12 @@ def test_pauses_double_up_to_a_limit_and_are_drawn() -> None:
     ]  # fmt: skip
     assert retry.pause(3, 7.0, lambda: 0.25) == 7.5
     assert retry.pause(3, 0.0, lambda: 0.0) == 0.0
+    assert retry.pause(5_000, 0.0, lambda: 1.0) == 3.0
 
 
 def test_address_that_is_none_is_refused() -> None:
-    for url in ("ftp://x", "localhost:8080", "http://"):
+    strange = ("http://host:99999", "http://host:port", "http://[::1", "http://me:secret@host")
+    for url in ("ftp://x", "localhost:8080", "http://", "http://host/?a=1", *strange):
         with pytest.raises(ConfigError, match="http://host:port"):
             AsyncClient(url)
 
@@ -204,6 +269,19 @@ def test_client_without_a_loop_says_the_same() -> None:
         assert not client.healthz()
         with pytest.raises(ServerUnreachable):
             client.get("s0-1")
+
+
+@pytest.mark.filterwarnings("error")
+def test_client_says_where_it_does_not_work() -> None:
+    with Client("http://127.0.0.1:9", retry=Retry(tries=1)) as client:
+
+        async def within() -> None:
+            with pytest.raises(ConfigError, match="use AsyncClient"):
+                client.queues()
+
+        asyncio.run(within())
+    with pytest.raises(ConfigError, match="until it is closed"):
+        client.queues()
 
 
 @pytest.mark.parametrize(
@@ -220,8 +298,10 @@ def test_host_header_says_an_address_as_the_url_does(url: str, host: str) -> Non
     assert AllowedHosts(()).admit(host.encode()) == is_here
 
 
-@pytest.mark.parametrize("key", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\x00b", "a\x85b"])
-def test_idempotency_key_cannot_begin_another_header(key: str) -> None:
+@pytest.mark.parametrize(
+    "key", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\x00b", "a\x85b", " a", "a ", "clé"]
+)
+def test_idempotency_key_that_cannot_go_out_as_it_is_is_refused(key: str) -> None:
     async def scene(client: AsyncClient) -> None:
         with pytest.raises(ConfigError, match="a header is one line of printable text"):
             await client.create(ADA, key=key)
@@ -229,3 +309,14 @@ def test_idempotency_key_cannot_begin_another_header(key: str) -> None:
     script = Script(CREATED)
     play(script, scene)
     assert not script.asked, "nothing was sent"
+
+
+def test_empty_key_is_not_replaced_by_another() -> None:
+    script = Script((400, b'{"error":"invalid_request","message":"an Idempotency-Key has..."}'))
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused):
+            await client.create(ADA, key="")
+
+    play(script, scene)
+    assert script.keys == [b""]

@@ -1,17 +1,19 @@
-"""`AsyncClient`: every route of the server, typed, on asyncio's own streams."""
+"""`AsyncClient`: the routes that games and their backends use, typed, on asyncio's own streams."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from evenmatch.client.exchange import (
+    ASKED_MOST,
     Chance,
     Exchange,
     Request,
@@ -112,7 +114,7 @@ class AsyncClient:
         With `state`, at once if the ticket is not in that state any more; with `match`, if it is in
         another one, "" meaning none.
         """
-        query = f"?wait={wait:g}" if wait else ""
+        query = f"?wait={_seconds(wait)}" if wait else ""
         for name, known in (("state", state), ("match", match)):
             if wait and known is not None:
                 query += f"&{name}={_id(known)}"
@@ -149,10 +151,12 @@ class AsyncClient:
         """Return why a ticket still waits, or how it ended."""
         return await self._ask("GET", f"/v1/tickets/{_id(ticket)}/explain", Explanation)
 
-    async def events(self, ticket: str) -> AsyncIterator[TicketState]:
+    async def events(self, ticket: str) -> AsyncGenerator[TicketState, None]:
         """Yield a ticket's present state, then each new one, until it ends; survive restarts."""
-        async for data in events(self._exchange, f"/v1/tickets/{_id(ticket)}/events"):
-            yield msgspec.json.decode(data, type=TicketState)
+        path = f"/v1/tickets/{_id(ticket)}/events"
+        async with aclosing(events(self._exchange, path)) as following:
+            async for data in following:
+                yield msgspec.json.decode(data, type=TicketState)
 
     def stream(self, *tickets: str) -> TicketStream:
         """Return the stream of many tickets: `async for event in client.stream(a, b)`."""
@@ -200,7 +204,7 @@ class AsyncClient:
             ServerRefused: `forgotten`: matches after it are gone, and `next` says where to go on.
         """
         known = "" if after is None else f"&after={after}"
-        path = f"/v1/queues/{_id(queue)}/matches?wait={wait:g}{known}"
+        path = f"/v1/queues/{_id(queue)}/matches?wait={_seconds(wait)}{known}"
         return await self._exchange.ask(Request("GET", path, wait=wait), FeedPage)
 
     async def matches(self, queue: str, after: int | None = None) -> AsyncIterator[FeedMatch]:
@@ -218,7 +222,7 @@ class AsyncClient:
             except ServerRefused as refusal:
                 if not refusal.is_passing:
                     raise
-                await asyncio.sleep(refusal.retry_after)
+                await asyncio.sleep(min(refusal.retry_after, ASKED_MOST))
                 continue
             for match in page.matches:
                 yield match
@@ -259,7 +263,7 @@ class AsyncClient:
 
     async def _create(self, body: bytes, key: str | None, shape: type[ShapeT]) -> ShapeT:
         # Without a key, a create whose answer was lost could not be asked for again safely.
-        key = key or secrets.token_hex(16)
+        key = secrets.token_hex(16) if key is None else key
         return await self._exchange.ask(Request("POST", "/v1/tickets", body, key), shape)
 
 
@@ -271,6 +275,11 @@ def _item(raw: msgspec.Raw) -> ItemCreated | ItemProblem:
     if msgspec.json.decode(raw, type=_Status).status < 400:
         return msgspec.json.decode(raw, type=ItemCreated)
     return msgspec.json.decode(raw, type=ItemProblem)
+
+
+def _seconds(wait: float) -> str:
+    """Return seconds as a query has them: a plus sign of an exponent would be a blank there."""
+    return quote(str(wait))
 
 
 def _id(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, TypeVar
 
 from evenmatch.client.async_client import AsyncClient as AsyncClient
@@ -12,6 +13,7 @@ from evenmatch.client.exchange import Retry as Retry
 from evenmatch.client.exchange import ServerRefused as ServerRefused
 from evenmatch.client.exchange import ServerUnreachable as ServerUnreachable
 from evenmatch.client.streams import TicketStream as TicketStream
+from evenmatch.errors import ConfigError
 from evenmatch.wire.live import (
     Explanation,
     LongestWaiting,
@@ -172,7 +174,17 @@ class Client:
         return self._run(self._client.healthz())
 
     def _run(self, work: Coroutine[Any, Any, ItemT]) -> ItemT:
-        return self._runner.run(work)
+        try:
+            return self._runner.run(work)
+        except RuntimeError as error:
+            # One that never began: it would be warned of as well.
+            if getcoroutinestate(work) != CORO_CREATED:
+                raise
+            work.close()
+            raise ConfigError(
+                "a Client works until it is closed, and where no event loop runs; in a notebook, "
+                "or in a coroutine, use AsyncClient"
+            ) from error
 
     def _iterate(self, items: AsyncIterable[ItemT]) -> Iterator[ItemT]:
         iterator: AsyncIterator[ItemT] = aiter(items)

@@ -4,12 +4,14 @@ A request is repeated where that can do no harm: it changes nothing, it has an i
 doing it twice is doing it once. It is repeated after a lost connection and after the answers 429
 and 503, with pauses that double and are drawn by chance, so that a thousand clients of a server
 that comes back do not all come at once. A queue that an operator paused is no overload: it may stay
-so for long, and the caller is told at once.
+so for long, and the caller is told at once; so they are where the server asks for more than a
+minute.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import ssl
 from collections.abc import Callable, Mapping
@@ -25,15 +27,18 @@ from evenmatch.wire.tickets import Problem
 
 RESUME_SECONDS = 1.0
 """How long a client waits before it tries again, unless the server says."""
-RESUME_MOST = 60.0
+ASKED_MOST = 60.0
+"""The longest time for which a client waits because a server asks for it."""
+DOUBLED_MOST = 20
+"""How often a pause may double; beyond, it is at its limit."""
 
 
 def retry_after(headers: Headers) -> float:
     """Return how long a server wants to be left alone, seconds."""
     with suppress(ValueError):
         seconds = float(headers.get(b"retry-after", b""))
-        if seconds >= 0.0:
-            return min(seconds, RESUME_MOST)
+        if 0.0 <= seconds < math.inf:
+            return seconds
     return RESUME_SECONDS
 
 
@@ -106,7 +111,12 @@ class Retry(msgspec.Struct, frozen=True):
 
     def pause(self, tried: int, asked: float, chance: Chance) -> float:
         """Return the seconds before the next try; at least what the server asked for."""
-        return asked + chance() * min(self.most, self.first * 2.0 ** (tried - 1))
+        return asked + chance() * min(self.most, self.first * doubled(tried))
+
+
+def doubled(tried: int) -> float:
+    """Return how many times as long as the first the pause after so many tries is."""
+    return 2.0 ** min(tried - 1, DOUBLED_MOST)
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -133,7 +143,7 @@ class Exchange:
     """Requests to one server, over connections that are kept.
 
     Args:
-        url: `http://host:port` or `https://host:port`.
+        url: `http://host:port` or `https://host:port`; a path stands before that of each request.
         token: A service key or a player's token, sent with each request.
         connections_max: Requests under way at the same time; streams come on top.
         timeout: Seconds until an answer must be there, long polls left out.
@@ -153,9 +163,7 @@ class Exchange:
         tls: ssl.SSLContext | None = None,
         chance: Chance | None = None,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"the server's address must look like http://host:port, got {url!r}")
+        self._host, port, self._prefix, is_tls = _address_of(url)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ConfigError("a token is printable ASCII text; give it as the server made it")
         self.url = url.rstrip("/")
@@ -163,12 +171,10 @@ class Exchange:
         self.retry = retry or Retry()
         self.chance = chance or random.SystemRandom().random
         self.token = token
-        is_tls = parts.scheme == "https"
         self.tls = (tls or ssl.create_default_context()) if is_tls else None
         # As in a URL: a host header that has an IPv6 address without brackets means another host.
-        self._host = parts.hostname
         self._authority = f"[{self._host}]" if ":" in self._host else self._host
-        self._port = parts.port or (HTTPS_PORT if is_tls else 80)
+        self._port = port or (HTTPS_PORT if is_tls else 80)
         self._idle: list[Connection] = []
         self._turn = asyncio.Semaphore(connections_max)
 
@@ -182,12 +188,18 @@ class Exchange:
 
         Raises:
             ServerRefused: It is an error.
-            ServerUnreachable: There is none.
+            ServerUnreachable: There is none, or it is none of this server's.
         """
         answer = await self.answer(request)
-        if answer.status >= 400:
+        if answer.status >= 300:
             raise refused(answer)
-        return msgspec.json.decode(answer.body, type=shape)
+        try:
+            return msgspec.json.decode(answer.body, type=shape)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ServerUnreachable(
+                f"what answers at {self.url} is no evenmatch server, or one of another version: "
+                f"{error}"
+            ) from None
 
     async def answer(self, request: Request) -> HttpResponse:
         """Return the answer to a request, after as many tries as it may have."""
@@ -221,7 +233,7 @@ class Exchange:
         """Return the headers of a request.
 
         Raises:
-            ConfigError: A header would end its line and begin another one.
+            ConfigError: A header could not go out as it is, or would begin another one.
         """
         headers = {"Host": f"{self._authority}:{self._port}"}
         if request.body:
@@ -232,8 +244,11 @@ class Exchange:
             headers["Idempotency-Key"] = request.key
         headers |= {**self.credential, **(more or {})}
         for line in (request.path, *headers.values()):
-            if not line.isprintable():
-                raise ConfigError(f"a header is one line of printable text, got {line[:80]!r}")
+            if not (line.isascii() and line.isprintable() and line == line.strip()):
+                raise ConfigError(
+                    f"a header is one line of printable text in ASCII, without blanks around it, "
+                    f"got {line[:80]!r}"
+                )
         return headers
 
     @property
@@ -242,8 +257,17 @@ class Exchange:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     async def connect(self) -> Connection:
-        """Return a new connection."""
-        return await Connection.open(self._host, self._port, self.tls)
+        """Return a new connection.
+
+        Raises:
+            OSError: Nobody answers there, or not in time.
+        """
+        async with asyncio.timeout(self.timeout):
+            return await Connection.open(self._host, self._port, self.tls)
+
+    def target(self, path: str) -> str:
+        """Return what is asked for: the path, and before it that of the server's address."""
+        return self._prefix + path
 
     async def _send(self, request: Request, headers: Mapping[str, str]) -> HttpResponse:
         connection = await self._connection()
@@ -260,7 +284,7 @@ class Exchange:
         self, connection: Connection, request: Request, headers: Mapping[str, str]
     ) -> HttpResponse:
         try:
-            connection.send(request.method, request.path, headers, request.body)
+            connection.send(request.method, self.target(request.path), headers, request.body)
             answer = await connection.response()
         except BaseException:
             connection.close()
@@ -284,7 +308,28 @@ def _is_repeated(request: Request, answer: HttpResponse) -> bool:
     """Return whether a request may be tried again right after this answer."""
     # A server that has too much to do has done nothing.
     may_repeat = request.may_repeat or answer.status == 429
-    return answer.status in PASSING and may_repeat and refused(answer).code != Paused.code
+    if answer.status not in PASSING or not may_repeat or retry_after(answer.headers) > ASKED_MOST:
+        return False
+    return refused(answer).code != Paused.code
+
+
+def _address_of(url: str) -> tuple[str, int | None, str, bool]:
+    """Return host, port, the path before all others, and whether it is https.
+
+    Raises:
+        ConfigError: It is none, or says more than an address.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    else:
+        if parts.scheme not in ("http", "https") or parts.query or parts.fragment or "@" in url:
+            host = None
+    if not host or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError(f"the server's address must look like http://host:port, got {url!r}")
+    return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 
 def refused(answer: HttpResponse) -> ServerRefused:
@@ -292,5 +337,8 @@ def refused(answer: HttpResponse) -> ServerRefused:
     try:
         problem = msgspec.json.decode(answer.body, type=Problem)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        problem = Problem("http_error", answer.body[:200].decode(errors="replace"))
+        text = (
+            answer.body[:200].decode(errors="replace") or f"the answer has status {answer.status}"
+        )
+        problem = Problem("http_error", text)
     return ServerRefused(answer.status, problem, retry_after=retry_after(answer.headers))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evenmatch.client.exchange import (
+    ASKED_MOST,
     PASSING,
     RESUME_SECONDS,
     Exchange,
     Request,
     ServerRefused,
+    ServerUnreachable,
+    doubled,
     refused,
 )
 from evenmatch.errors import ConfigError
@@ -30,12 +35,14 @@ RESUME_MOST = 3.0
 
 A ready-check lasts ten seconds in many games: a client that comes back later than that is silent.
 """
+SILENT_MOST = 45.0
+"""Seconds without a byte after which a stream counts as lost; servers send one every 15."""
 MESSAGE_BYTES_MAX = 1_000_000
 IDS_AT_ONCE = 500
 """Tickets of one message to the server."""
 
 
-async def events(exchange: Exchange, path: str) -> AsyncIterator[bytes]:
+async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
     """Yield the data of server-sent events, and resume after interruptions, until the end."""
     last, tried = "", 0
     while True:
@@ -43,9 +50,10 @@ async def events(exchange: Exchange, path: str) -> AsyncIterator[bytes]:
         try:
             connection = await exchange.connect()
             try:
-                async for seen, data in _stream(exchange, connection, path, last):
-                    last, tried = seen, 0
-                    yield data
+                async with aclosing(_stream(exchange, connection, path, last)) as following:
+                    async for seen, data in following:
+                        last, tried = seen, 0
+                        yield data
             finally:
                 connection.close()
         except _Ended:
@@ -54,6 +62,8 @@ async def events(exchange: Exchange, path: str) -> AsyncIterator[bytes]:
             if not refusal.is_passing:
                 raise
             asked = refusal.retry_after
+        except ssl.SSLCertVerificationError as error:
+            raise _distrusted(exchange, error) from None
         except (OSError, ValueError):
             pass
         tried += 1
@@ -114,6 +124,8 @@ class TicketStream:
                             yield found
             except lost as error:
                 asked = _asked(error)
+            except ssl.SSLCertVerificationError as error:
+                raise _distrusted(self._exchange, error) from None
             except (OSError, TimeoutError):
                 pass
             finally:
@@ -174,16 +186,18 @@ class _Named(msgspec.Struct, frozen=True, gc=False):
 
 async def _stream(
     exchange: Exchange, connection: Connection, path: str, last: str
-) -> AsyncIterator[tuple[str, bytes]]:
+) -> AsyncGenerator[tuple[str, bytes], None]:
     more = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
-    connection.send("GET", path, exchange.headers(Request("GET", path), more))
-    status, headers = await connection.head()
-    if status >= 400:
+    target = exchange.target(path)
+    connection.send("GET", target, exchange.headers(Request("GET", path), more))
+    async with asyncio.timeout(exchange.timeout):
+        status, headers = await connection.head()
+    if status >= 300:
         raise refused(HttpResponse(status, headers, await connection.body()))
     if status == 204:
         raise _Ended
     text = b""
-    async for chunk in connection.chunks():
+    async for chunk in _heard_in_time(connection.chunks()):
         *frames, text = (text + chunk).split(b"\n\n")
         for frame in frames:
             fields = dict(line.split(b": ", 1) for line in frame.split(b"\n") if b": " in line)
@@ -191,10 +205,26 @@ async def _stream(
                 yield fields[b"id"].decode(), fields[b"data"]
 
 
+async def _heard_in_time(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield them as they come; who went away without a word is lost after a while."""
+    while True:
+        try:
+            async with asyncio.timeout(SILENT_MOST):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        yield chunk
+
+
+def _distrusted(exchange: Exchange, error: ssl.SSLCertVerificationError) -> ServerUnreachable:
+    """Return the error of a certificate that will not be another one by itself."""
+    return ServerUnreachable(f"no answer from {exchange.url}: {error}")
+
+
 def _pause(exchange: Exchange, tried: int, asked: float) -> float:
     """Return the seconds before the next try to come back; not all clients come at once."""
-    most = min(RESUME_MOST, RESUME_SECONDS * 2.0 ** (tried - 1))
-    return asked + most * (0.5 + exchange.chance()) / 1.5
+    most = min(RESUME_MOST, RESUME_SECONDS * doubled(tried))
+    return min(asked, ASKED_MOST) + most * (0.5 + exchange.chance()) / 1.5
 
 
 def _websockets() -> tuple[Any, Any]:
