@@ -26,10 +26,15 @@ from evenmatch.model.queue import Criterion, Format, Queue, ReadyCheck, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
-from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, WaitingCounts, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
+from evenmatch.server.dashboard.messages import CLAUSES, GapShown, gaps_shown, match_shown, names_of
 from evenmatch.server.dashboard.queue_figures import COARSE_MOST, COLUMNS, FINE_MOST, ChartHistory
-from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown, names_of
+from evenmatch.server.dashboard.waiting_summary import (
+    OTHERS,
+    REGIONS_MOST,
+    WaitingCounts,
+    edges_for,
+)
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import builders
 

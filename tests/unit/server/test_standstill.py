@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
-from evenmatch.server.views.standstill import SECONDS_LEAST, TIMES_USUAL, Standstills
+from evenmatch.server.views.stalled_queues import SECONDS_LEAST, TIMES_USUAL, Standstills
 
 DUEL = Queue("duel", policy="tests.unit.server.test_standstill.never", wait_max=100.0)
 LIMIT = 20.0 * TIMES_USUAL

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from evenmatch.errors import UnknownMatch
 from evenmatch.server.dashboard.figures import Figures
-from evenmatch.server.dashboard.shown import (
+from evenmatch.server.dashboard.messages import (
     LastHour,
     LoopShown,
     MatchShown,
@@ -26,7 +26,7 @@ from evenmatch.server.http.responses import encode, unknown_queue
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.followers import Event, Follower
-from evenmatch.server.views.standstill import Standstills
+from evenmatch.server.views.stalled_queues import Standstills
 from evenmatch.server.views.timings import BUDGET
 
 EVERY = 1.0

@@ -16,7 +16,7 @@ from evenmatch.model.events import Assigned, Finished, Voided
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.server.dashboard.crowd import WaitingCounts
+from evenmatch.server.dashboard.waiting_summary import WaitingCounts
 
 WINDOW = 60
 """Ticks whose matched players give the percentiles of waits."""

@@ -17,7 +17,7 @@ from evenmatch.server.auth.accounts import GuestToken
 from evenmatch.server.auth.audit import PAGE_MAX, AuditPage
 from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.dashboard import routes as dashboard
-from evenmatch.server.dashboard.shown import MatchShown
+from evenmatch.server.dashboard.messages import MatchShown
 from evenmatch.server.http.openapi.document import document_of
 from evenmatch.server.http.operation import (
     WEBSOCKET,

@@ -23,7 +23,7 @@ from evenmatch.server.operations.operator import Controls
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
-from evenmatch.server.runtime.returning import Returning
+from evenmatch.server.runtime.return_grace import Returning
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
 from evenmatch.server.views.alert_metrics import OnCall
@@ -36,7 +36,7 @@ from evenmatch.server.views.heartbeats import Presence
 from evenmatch.server.views.listener import Listener
 from evenmatch.server.views.metrics import EngineFigures, Metrics
 from evenmatch.server.views.shadow import Shadows
-from evenmatch.server.views.standstill import Standstills
+from evenmatch.server.views.stalled_queues import Standstills
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.server.views.switchback import Switchbacks
 from evenmatch.server.views.ticket_log import TicketLog

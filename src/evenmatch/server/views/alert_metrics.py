@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.views.standstill import Standstills
+from evenmatch.server.views.stalled_queues import Standstills
 
 
 class OnCall(Collector):

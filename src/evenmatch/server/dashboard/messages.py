@@ -11,9 +11,9 @@ from evenmatch.criteria.gaps import gap_of_name
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
-from evenmatch.server.dashboard.crowd import Heat
 from evenmatch.server.dashboard.queue_figures import QueueFigures, RecordedMatch, Table
-from evenmatch.server.views.standstill import Standstill
+from evenmatch.server.dashboard.waiting_summary import Heat
+from evenmatch.server.views.stalled_queues import Standstill
 
 ValueT = TypeVar("ValueT")
 TOLD_APART_BY = ("measure", "pairs", "scale", "weight")
