@@ -1,4 +1,4 @@
-"""Hard rules: from which instant on a set of tickets may play together.
+"""Hard rules: the earliest instant at which a set of tickets may play together.
 
 A rule never says yes or no for "now"; it says *from when*. Matchers turn that into exact timers,
 the engine into its check of a finished match, and both get the same number.

@@ -2,7 +2,7 @@
 
 A `linear` scale acts on values: (v - min) / (max - min), clipped at the ends, so that gaps of
 scaled values lie in [0, 1]. `percentile` takes the place of a value in a table; where the last
-values are the table, tickets carry their places, see `cost.percentile`. `capped` and `log` act on
+values are the table, tickets carry their places, see `percentile`. `capped` and `log` act on
 gaps of raw values. `none` leaves the raw gap, which may exceed 1; such a criterion is left out of
 quality.
 """

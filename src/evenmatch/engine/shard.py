@@ -1,4 +1,4 @@
-"""The shard: an engine behind an output gate.
+"""The shard: an engine behind an output gate, and the answers of idempotency keys.
 
 Nobody outside hears of a change before the journal has it. Answers and pushes wait in order until
 the record they rest on is durable; refusals wait behind the last record; reads are taken at once

@@ -81,7 +81,7 @@ def simulate(
     r"""Simulate a scenario with the engine that the server runs.
 
     Where nothing but arrivals and deadlines happens, a compiled run takes the engine's place and
-    makes the same matches; see `sim.compiled_run`.
+    makes the same matches; see `simulation.compiled.run`.
 
     All chance comes from the seed, and arrivals have streams of their own: with the same seed,
     another policy meets the same tickets.

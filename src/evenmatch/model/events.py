@@ -1,4 +1,7 @@
-"""What came of an input: facts that the tables fold, in the order in which they happened."""
+"""What came of an input: facts in the order in which they happened.
+
+Each has a reducer in `engine.state`; the views of a server pick those that they know.
+"""
 
 from __future__ import annotations
 

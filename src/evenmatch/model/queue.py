@@ -99,7 +99,7 @@ class Sample(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Scale(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How attribute values or gaps become costs in [0, 1]; see `cost.scale`."""
+    """How attribute values or gaps become costs in [0, 1]; see `criteria.scales`."""
 
     kind: ScaleKind = "linear"
     min: float = 0.0
@@ -191,7 +191,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Points given to weaker teams before the start; see `cost.handicap`.
+    """Points given to weaker teams before the start; see `criteria.handicap`.
 
     Args:
         factor: Points for each point of difference between the teams' means.

@@ -151,7 +151,7 @@ class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class OutcomeModel(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How matches end in a simulation; see `sim.outcomes`.
+    """How matches end in a simulation; see `simulation.outcomes`.
 
     Args:
         skill: The attribute that says how good a player truly is; no rating system sees it.

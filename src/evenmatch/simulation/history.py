@@ -60,7 +60,7 @@ class History:
         self.tickets: list[NewTicket] = []
         self.leaves_at: dict[int, float] = {}
         self.matches: list[Match] = []
-        # By name a number for each match, NaN where it has none: see `cost.gaps`.
+        # By name a number for each match, NaN where it has none: see `criteria.gaps`.
         self.gaps: dict[str, array[float]] = {}
         self.merged = 0
         self.checks: dict[str, int | float | None] | None = None

@@ -57,7 +57,7 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
     Args:
         history: A finished run.
         queues: As simulated; their prices make `cost_waiting`.
-        by: Attributes by which to split waits and quality; see `sim.groups`.
+        by: Attributes by which to split waits and quality; see `simulation.groups`.
 
     Raises:
         ConfigError: No ticket has such an attribute, or it cannot be split by.

@@ -1,4 +1,4 @@
 """Criteria and rules for whole columns of tickets, so that one pass compares one with all.
 
-Never later and never dearer than the references in `kinds`, which tests hold them to.
+What they say is a lower bound on the time and the cost that `kinds` give, which tests hold them to.
 """

@@ -1,4 +1,7 @@
-"""The engine's look at what a policy decided (I5, I6), and the match that comes of it."""
+"""The check of a policy's decision against format and rules (invariants I5, I6), and its match.
+
+Repairs and backfill check what they put together themselves, by the same `criteria.rules`.
+"""
 
 from __future__ import annotations
 

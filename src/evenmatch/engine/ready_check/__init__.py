@@ -1,4 +1,4 @@
 """The ready-check: players accept or decline, and a failed check is repaired.
 
-A queue without one pays for none of it.
+Queues without a ready-check never come here.
 """

@@ -434,7 +434,7 @@ def are_measured(cells: Cells, people: BatchPlayers) -> bool:
 
 
 def pings_of(cells: Cells, people: BatchPlayers) -> Singles:
-    """Return the ping of each pair of players, as `cost.latency.ping_table` defines it.
+    """Return the ping of each pair of players, as `criteria.kinds.latency.ping_table` defines it.
 
     Complexity:
         O(players^2 * places that many know), and of each other place the pairs who know it.

@@ -1,1 +1,1 @@
-"""Finding a place to play for every match: webhooks and Agones, asked until they answer."""
+"""A game server for each match: a webhook or Agones is asked, again and again until it answers."""

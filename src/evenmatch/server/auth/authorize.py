@@ -1,4 +1,4 @@
-"""The guard of a route: may this caller do that, is it theirs, and is it to be written down?"""
+"""The guard of a route: checks rights and ownership, and writes the audit log."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The dashboard: figures folded from durable records, and the page that shows them."""
+"""The dashboard: figures folded from durable records, how the server does, and the page."""

@@ -1,4 +1,4 @@
 """The shell around a shard: journal, clock, timers, threads, start and stop.
 
-It executes what the shard says and decides nothing.
+It commits the records of the shard, sends its answers and keeps its timers; it makes no matches.
 """

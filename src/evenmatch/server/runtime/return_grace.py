@@ -1,4 +1,4 @@
-"""Who was there before the server went away has time to come back before they must answer.
+"""After a restart, players who waited before it have more time to accept a match.
 
 A client that lost its server tries again after a pause, which grows with some; what it is asked in
 between it hears of late. So for `RETURN_SECONDS` after the server is back, a ticket of before that

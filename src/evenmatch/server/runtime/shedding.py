@@ -1,4 +1,4 @@
-"""What is let in when more is asked for than can be done: some wait their turn, others come later.
+"""Load shedding: creates wait their turn, and those beyond what the server can do come back later.
 
 Every create takes a share of the event loop: it is decoded, decided upon and answered. Here creates
 are let in for no more than `TURN_LEAST` of one round of the loop, or as long as all else in it

@@ -1,4 +1,4 @@
-"""How late it is while nothing happens: engine time stands in records, and a quiet server has none.
+"""Notes of engine time beside the journal, for times at which nothing is recorded.
 
 Without a note, a server that restarts knows only when its last record was made. Players who had
 waited for minutes without anybody coming or going would be young again: limits that widen would

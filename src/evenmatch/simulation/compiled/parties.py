@@ -1,6 +1,6 @@
 """Compiled runs of parties in a service order: arrays in, the engine's matches out.
 
-See `sim.compilable` for the runs that can be compiled.
+See `simulation.compiled.compilable` for the runs that can be compiled.
 """
 
 from __future__ import annotations

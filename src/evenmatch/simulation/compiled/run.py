@@ -1,6 +1,6 @@
 """Simulate by a compiled run where it gives the same: no engine, no ticket objects.
 
-See `sim.compilable` for the scenarios that take this way.
+See `simulation.compiled.compilable` for the scenarios that take this way.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _matches(queue: Queue, ids: list[str], outcome: CompiledResult) -> list[Matc
 
 # Compiled runs: arrays in, matches out, the same ones as the engine makes.
 #
-# See `sim.compilable` for the runs that can be compiled.
+# See `simulation.compiled.compilable` for the runs that can be compiled.
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
