@@ -95,6 +95,7 @@ def quarter() -> list[Guest]:
     return SETTINGS["duel"].plan(None, None, 0.25).guests
 
 
+@pytest.mark.long
 def test_demo_of_teams_loses_nobody_and_tells_of_every_region() -> None:
     done = evenmatch("demo", "--world", "3v3", "--seconds", "5", "--json")
     assert done.returncode == 0, done.stderr

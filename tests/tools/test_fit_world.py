@@ -50,6 +50,7 @@ def test_world_that_made_the_files_is_found_again(measured: Measured, found: Wor
         assert np.divide(one.spread, other.spread) == pytest.approx(np.ones(2), abs=0.4)
 
 
+@pytest.mark.long
 def test_fit_is_written_and_told_and_drawn_in_five_plots_that_need_no_network(
     files: list[str], found: WorldModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,6 +125,7 @@ if all(MEASURED):
         assert main([*map(str, MEASURED), "--out", str(out)]) == 0
         assert out.read_text() == SHIPPED.read_text()
 
+    @pytest.mark.long
     def test_fit_is_as_good_as_its_notice_lets_expect() -> None:
         measured = read(*map(str, MEASURED))
         errors = share_errors(fit(measured), measured)
