@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from evenmatch.cli.surprises import surprises
 from evenmatch.cli.timing import solving_warnings, timing_warnings
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.expansion import last_change
-from evenmatch.criteria.registry import form_of, kind_of
+from evenmatch.criteria.registry import KINDS, form_of, kind_of
 from evenmatch.criteria.sentences import number, seconds
 from evenmatch.engine.matching.pool import Pool
+from evenmatch.explain.words import joined
 from evenmatch.model.queue import (
     Criterion,
     Format,
     Handicap,
     Queue,
     ReadyCheck,
+    Rule,
 )
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.default_choice import default_choice
@@ -26,6 +29,13 @@ DEADLINES = {
     "expire": "then expires without a match",
     "keep": "and is then kept waiting",
 }
+
+
+BROUGHT = {Form.NUMBERS: "the number {}", Form.PLACES: "a map of pings, {}"}
+"""What players must bring for a criterion or a rule; others bring "the attribute" of its name."""
+RATING = "rating"
+USUAL = (RATING, *[each.attribute for each in KINDS.values() if each.attribute])
+"""Attributes that have their names from us."""
 
 
 def _decides(queue: Queue) -> str:
@@ -51,6 +61,8 @@ def describe(pool: Pool) -> Iterator[str]:
     for rule in queue.rules:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
+    if brought := _brought(queue):
+        yield f"Each player brings {joined([*brought.values()])}; tickets without are refused."
     yield _price(queue)
     if queue.handicap is not None:
         yield _handicap(queue.handicap)
@@ -101,6 +113,9 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
 
 
 def _warnings(queue: Queue) -> Iterator[str]:
+    for attribute in _brought(queue):
+        if attribute not in USUAL and (near := get_close_matches(attribute, USUAL, cutoff=0.8)):
+            yield f"tickets without {attribute} are refused; did you mean {near[0]}?"
     if queue.wait_max is None:
         yield from _without_deadline(queue)
     if queue.wait_max is not None and queue.on_deadline == "keep" and not _always_widens(queue):
@@ -198,6 +213,17 @@ def _quality(queue: Queue) -> str:
         + "; ".join(_criterion(criterion, default) for criterion in queue.criteria)
         + "."
     )
+
+
+def _brought(queue: Queue) -> dict[str, str]:
+    """Return what players must bring, in words by attribute."""
+    found: dict[str, str] = {}
+    compared: list[Criterion | Rule] = [*queue.criteria, *queue.rules]
+    for each in compared:
+        if each.attribute and kind_of(each).problem(None) is not None:
+            words = BROUGHT.get(form_of(each), "the attribute {}").format(each.attribute)
+            found[each.attribute] = "a rating" if each.attribute == RATING else words
+    return found
 
 
 def _criterion(criterion: Criterion, default: float) -> str:

@@ -36,6 +36,7 @@ def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path
     assert "The policy window decides." in told
     assert "At first the largest difference in rating between its players may be 150" in told
     assert "widens by 2 for each second of waiting, up to 200" in told
+    assert "Each player brings a rating; tickets without are refused." in told
     assert "A ticket waits at most 60 s, then expires without a match." in told
     assert "No criterion is set" in told
     assert "warning" not in told
@@ -187,6 +188,10 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
         (
             QUEUE + '[[queue.rules]]\nkind = "latency"\nattribute = "latency"\nlimit = 0.12',
             "limit = 0.12 of latency: latencies are in milliseconds",
+        ),
+        (
+            QUEUE + '[[queue.rules]]\nkind = "spread"\nattribute = "ratng"\nlimit = 150.0',
+            "tickets without ratng are refused; did you mean rating?",
         ),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
         (
