@@ -31,7 +31,7 @@ DEADLINES = {
 }
 
 
-BROUGHT = {Form.NUMBERS: "the number {}", Form.PLACES: "a map of pings, {}"}
+BROUGHT = {Form.NUMBERS: "the number {}", Form.PLACES: "pings (attribute {})"}
 """What players must bring for a criterion or a rule; others bring "the attribute" of its name."""
 RATING = "rating"
 USUAL = (RATING, *[each.attribute for each in KINDS.values() if each.attribute])
