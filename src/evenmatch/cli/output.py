@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.report.figures import GroupTable
 
 WIDTH_OF_PIPES = 240
+PADDING = re.compile(r" +(?=\n)")
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -29,9 +31,23 @@ def console() -> Console:
     """Return where tables are printed: as wide as the terminal, and never cut for a pipe."""
     from rich.console import Console
 
-    return Console(
-        highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDTH_OF_PIPES
-    )
+    if sys.stdout.isatty():
+        return Console(highlight=False, markup=False)
+    file = cast("IO[str]", _Unpadded(sys.stdout))
+    return Console(highlight=False, markup=False, width=WIDTH_OF_PIPES, file=file)
+
+
+class _Unpadded:
+    """A file whose lines end where their words do: rich pads the last column of a table."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(PADDING.sub("", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def print_groups(out: Console, tables: Iterable[GroupTable]) -> None:

@@ -192,4 +192,7 @@ def summary_of_check(view: TicketView, check: Check, now: float) -> str:
 
 
 def _within(check: Check, now: float) -> str:
-    return "" if check.answer_by is None else f" within {seconds(check.answer_by - now)}"
+    """Return how long players still have; nothing where the time is up and was not yet taken."""
+    if check.answer_by is None or check.answer_by <= now:
+        return ""
+    return f" within {seconds(check.answer_by - now)}"

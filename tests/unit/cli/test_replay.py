@@ -182,6 +182,7 @@ def test_a_player_is_told_of_by_all_their_tickets(
 
 def test_a_ticket_is_told_to_its_end(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left = told(capsys, data, "--ticket", "s0-2")
+    assert not [line for line in left.splitlines() if line != line.rstrip()]
     assert "ticket s0-2 of dan, rated 1,503 begins to wait in duel" in left
     assert "ticket s0-2 ended cancelled (declined) and left the proposal s0-m1" in left
     found = as_json(capsys, data, "--ticket", "s0-4")

@@ -259,6 +259,10 @@ def test_ready_checks_are_told_with_their_count() -> None:
     assert told(engine, "s0-1", 1.0) == (
         f"This ticket has to accept match {match} within 14 s; 0 of 4 tickets have accepted."
     )
+    # The time is up, and the engine has not heard so yet.
+    assert told(engine, "s0-1", 16.0) == (
+        f"This ticket has to accept match {match}; 0 of 4 tickets have accepted."
+    )
     hand_in(engine, Decline(2.0, match, "s0-4"))
     hand_in(engine, Decline(2.0, match, "s0-3"))
     assert "2 players have dropped out in the ready-check; replacements are sought" in told(

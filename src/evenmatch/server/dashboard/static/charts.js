@@ -127,7 +127,7 @@ const PLOTS = [
     series: [
       { name: "proposed", label: "proposed", tone: "one" },
       { name: "repaired", label: "repaired", tone: "two", dash: [8, 4] },
-      { name: "failed", label: "failed", tone: "three", dash: [2, 4] },
+      { name: "failed", label: "given up", tone: "three", dash: [2, 4] },
     ],
   },
 ];
