@@ -15,7 +15,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Matcher, Memory
-from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.round_clock import RoundClock
 
 NOISE = 100.0
 """Spread of what is added to each rating before the sort, in points."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.criteria.networks import WORDS
+from evenmatch.criteria.host_reach import WORDS
 from evenmatch.lab.solve.arrays import (
     PING_BEST,
     PING_WORST,

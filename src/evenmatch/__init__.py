@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evenmatch.engine.shard import Shard as Shard
     from evenmatch.errors import MatchmakingError as MatchmakingError
     from evenmatch.lab.advise.advice import advise as advise
-    from evenmatch.lab.advise.base import PlayerBase as PlayerBase
-    from evenmatch.lab.advise.base import Split as Split
+    from evenmatch.lab.advise.player_base import PlayerBase as PlayerBase
+    from evenmatch.lab.advise.player_base import Split as Split
     from evenmatch.lab.simulate import Run as Run
     from evenmatch.lab.simulate import simulate as simulate
     from evenmatch.lab.solve.solution import Solution as Solution
@@ -79,7 +79,7 @@ _PUBLIC: dict[str, str] = {
     "MatchmakingError": "evenmatch.errors",
     "OutcomeState": "evenmatch.wire.matches",
     "Player": "evenmatch.model.ticket",
-    "PlayerBase": "evenmatch.lab.advise.base",
+    "PlayerBase": "evenmatch.lab.advise.player_base",
     "PlayerRating": "evenmatch.wire.tickets",
     "Policy": "evenmatch.policies.base",
     "Problem": "evenmatch.wire.tickets",
@@ -94,7 +94,7 @@ _PUBLIC: dict[str, str] = {
     "ServerUnreachable": "evenmatch.client.client",
     "Shard": "evenmatch.engine.shard",
     "Solution": "evenmatch.lab.solve.solution",
-    "Split": "evenmatch.lab.advise.base",
+    "Split": "evenmatch.lab.advise.player_base",
     "StreamEvent": "evenmatch.wire.live",
     "StreamProblem": "evenmatch.wire.live",
     "Ticket": "evenmatch.model.ticket",

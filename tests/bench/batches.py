@@ -16,7 +16,7 @@ import numpy as np
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.batching import WaitingPlayers
+from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 from tests.bench.report import Row, Setting
 
 COUNTS = (400, 1_600)

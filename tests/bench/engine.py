@@ -14,7 +14,7 @@ import msgspec
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.server.runtime.process import COLLECT_AFTER
+from evenmatch.server.runtime.process_setup import COLLECT_AFTER
 from tests.bench.drives import EngineDrive, MatcherDrive, Pair, SimpyDrive
 from tests.bench.report import Row, Setting
 from tests.bench.rescan import RescanMatcher

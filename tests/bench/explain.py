@@ -19,7 +19,7 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
-from evenmatch.server.runtime.process import calm_collector, share_interpreter
+from evenmatch.server.runtime.process_setup import calm_collector, share_interpreter
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Parts, assemble
 from tests.bench.report import Row, Setting

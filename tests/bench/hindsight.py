@@ -143,7 +143,7 @@ class Planner:
 
     def _matches(self, tickets: list[Ticket], now: float) -> list[tuple[list[Ticket], float]]:
         """Return the matches of one window that keep all rules when they start."""
-        from evenmatch.policies.shared.batching import WaitingPlayers
+        from evenmatch.policies.shared.ticket_batch import WaitingPlayers
         from evenmatch.solvers.teams.solve import anneal
 
         players = sum(ticket.size for ticket in tickets)

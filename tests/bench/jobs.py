@@ -20,7 +20,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, JobResult, Matcher, Memory
-from evenmatch.server.runtime.process import share_interpreter
+from evenmatch.server.runtime.process_setup import share_interpreter
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.testing import new_ticket, queue
 from tests.bench.report import Row, Setting, percentile

@@ -15,7 +15,7 @@ from evenmatch.model.queue import Criterion, Expansion, Queue, ReadyCheck, Rule,
 from evenmatch.model.queue import Format as Seats
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.http.app import App
-from evenmatch.server.runtime.compiling import warm_up
+from evenmatch.server.runtime.kernel_compilation import warm_up
 from evenmatch.server.runtime.recovery import ShardPlan
 from tests.callers import Site, add_key, token
 

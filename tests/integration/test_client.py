@@ -15,8 +15,8 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import Player, Rating
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.serve import listen
 from evenmatch.server.runtime.services import Parts, assemble
-from evenmatch.server.runtime.serving import listen
 from evenmatch.wire.live import StreamEvent, StreamProblem, UpdateTicket
 from evenmatch.wire.matches import ReportOutcome
 from evenmatch.wire.tickets import CreateTicket

@@ -26,7 +26,7 @@ from evenmatch.cli.main import main
 from evenmatch.engine.state import reducers as forgetting
 from evenmatch.engine.state import rows
 from evenmatch.engine.state import state as tables
-from evenmatch.server.runtime import serving
+from evenmatch.server.runtime import serve as server_process
 
 EVERY = 0.01
 WRITE_EVERY = 10.0
@@ -151,7 +151,7 @@ def run() -> int:
         forget_sooner(float(seconds), int(most))
     if trace is not None:
         tracemalloc.start(1)
-    inner = serving._loop_factory()
+    inner = server_process._loop_factory()
     watches: list[Watch] = []
 
     def watched() -> asyncio.AbstractEventLoop:
@@ -161,7 +161,7 @@ def run() -> int:
         loop.call_soon(watch.begin)
         return loop
 
-    serving._loop_factory = lambda: watched
+    server_process._loop_factory = lambda: watched
     try:
         return main(sys.argv[1:])
     finally:

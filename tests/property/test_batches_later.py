@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.criteria.host_reach import reaches
 from evenmatch.criteria.kinds.latency import known_latencies, ping_table
 from evenmatch.criteria.kinds.rematch import freshness, met
 from evenmatch.criteria.kinds.rematch import known_of as remembered
 from evenmatch.criteria.kinds.words import elements
-from evenmatch.criteria.networks import reaches
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.policies.shared.batch_pairs import BITS, PLACES_MAX, bits_of
-from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.policies.shared.search_job import SearchJob, effort_of
+from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 from evenmatch.solvers.teams.batch import Batch
 from evenmatch.testing import queue
 from evenmatch.testing.scripts import QUEUES, draw_script

@@ -150,7 +150,7 @@ def test_no_legal_match_waits_and_the_next_one_is_known(
 
 
 def test_search_that_gives_up_wakes_late_but_never_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenmatch.policies.shared.first_groups.SEATINGS_MAX", 1)
+    monkeypatch.setattr("evenmatch.policies.shared.greedy_matcher.SEATINGS_MAX", 1)
     late = 0
     for seed in range(extent(1, 4)):
         rng = random.Random(seed)

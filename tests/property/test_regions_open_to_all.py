@@ -24,7 +24,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.batching import WaitingPlayers
+from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
 from evenmatch.solvers.teams.reference import cost_of, is_legal

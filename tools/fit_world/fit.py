@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.errors import ArrivalsError
-from evenmatch.simulation.world.measured import (
+from evenmatch.simulation.world.measured_files import (
     Cities,
     kept,
     misplaced,

@@ -16,7 +16,7 @@ from evenmatch.cli.options import Whole, WholeOrNone
 from evenmatch.cli.output import check_apart, check_writable, console, print_json, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.advise.base import HOURS, PlayerBase, Split
+from evenmatch.lab.advise.player_base import HOURS, PlayerBase, Split
 
 if TYPE_CHECKING:
     from evenmatch.lab.advise.answer import Advice
@@ -316,7 +316,7 @@ def _simulated(advice: Advice, seed: int) -> Advice:
     if find_spec("numba") is None:
         raise NotSupported("--simulate needs more packages: pip install 'evenmatch[solve]'")
     from evenmatch.lab.advise.advice import simulate
-    from evenmatch.lab.advise.simulated import RUNS
+    from evenmatch.lab.advise.pool_simulation import RUNS
     from evenmatch.lab.study.study import map_all
 
     with progress("simulating", 2 * RUNS) as on_done:

@@ -7,18 +7,18 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from evenmatch.lab.advise.base import name_of
+from evenmatch.lab.advise.player_base import name_of
 from evenmatch.lab.advise.splits import shared_split
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from evenmatch.lab.advise.answer import Advice
-    from evenmatch.lab.advise.base import PlayerBase
-    from evenmatch.lab.advise.flexible import Flexible
+    from evenmatch.lab.advise.flexible_theory import Flexible
     from evenmatch.lab.advise.hours import Day
     from evenmatch.lab.advise.market import SplitPool
-    from evenmatch.lab.advise.simulated import Interval
+    from evenmatch.lab.advise.player_base import PlayerBase
+    from evenmatch.lab.advise.pool_simulation import Interval
     from evenmatch.lab.advise.splits import SplitEffect
 
 
@@ -489,7 +489,7 @@ def worth(flexible: Flexible) -> str | None:
 def match_line(base: PlayerBase) -> str:
     """Return what is advised on, as a line.
 
-    >>> from evenmatch.lab.advise.base import PlayerBase
+    >>> from evenmatch.lab.advise.player_base import PlayerBase
     >>> match_line(PlayerBase())
     'Matches of 2 teams of 5; a match takes 30 min, and the next search begins 2.0 min after it.'
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.backup import Copied, Say, back_up, check_backup
-from evenmatch.server.runtime.process import keep_files_private
+from evenmatch.server.runtime.process_setup import keep_files_private
 
 STEPS = 100
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.cli.sentences import describe, warnings_of
+from evenmatch.cli.queue_description import describe, warnings_of
 from evenmatch.cli.serve import needs_server
-from evenmatch.cli.sweeping import say_longer_of
+from evenmatch.cli.sweep import say_longer_of
 from evenmatch.config.files import (
     check_hooks,
     load_document,

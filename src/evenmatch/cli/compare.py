@@ -12,7 +12,7 @@ from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.progress import progress
 from evenmatch.cli.runs import RunOptions, averaged, samples_of, save, work
-from evenmatch.cli.sweeping import show_sweep
+from evenmatch.cli.sweep import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.optimum.floor import floor_of
 from evenmatch.lab.report.figures import figure, figures_of, group_tables, with_width

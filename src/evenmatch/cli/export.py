@@ -14,7 +14,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.lab.export.anonymise import alone
 from evenmatch.lab.export.export import Trace, anonymised, columns_of, read_trace
-from evenmatch.server.runtime.process import keep_files_private
+from evenmatch.server.runtime.process_setup import keep_files_private
 from evenmatch.simulation.arrivals.tables import write_parquet
 from evenmatch.simulation.history import match_row
 

@@ -16,7 +16,7 @@ from evenmatch.errors import ConfigError, JournalError, NotSupported
 if TYPE_CHECKING:
     from evenmatch.server.runtime.games import Game
     from evenmatch.server.runtime.recovery import ConfigFrom
-    from evenmatch.server.runtime.serving import ListenOptions
+    from evenmatch.server.runtime.serve import ListenOptions
 
 
 def serve(
@@ -79,10 +79,10 @@ def serve(
         )
     # Imported here so that --help needs no server.
     needs_server()
-    from evenmatch.server.runtime import serving
+    from evenmatch.server.runtime import serve as server_process
     from evenmatch.solvers.kernel import defer
 
-    place = serving.ListenOptions(host, port, folder, wait, tls_cert, tls_key, health_port)
+    place = server_process.ListenOptions(host, port, folder, wait, tls_cert, tls_key, health_port)
     # What has to be compiled is compiled by other processes, while this one says so.
     with defer(load_kept=True):
         options = _Options(drop_queues, config_from, without_keys)
@@ -99,7 +99,7 @@ class _Options(NamedTuple):
 
 def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
-    from evenmatch.cli.timing import timing_warnings
+    from evenmatch.cli.timing_warnings import timing_warnings
     from evenmatch.config.files import load_document, load_server, load_tenants, naming
     from evenmatch.policies.registry import check_kernels
     from evenmatch.server.operations.versions import changeable
@@ -138,11 +138,11 @@ def _run(games: list[Game], place: ListenOptions) -> None:
 
     A full or failing disk is a failure instead: whoever watches the process starts it again.
     """
-    from evenmatch.server.runtime import serving
+    from evenmatch.server.runtime import serve as server_process
 
     listens = _Announced(is_kept=place.data is not None)
     try:
-        serving.serve(games, place, listens)
+        server_process.serve(games, place, listens)
     except JournalError as error:
         if listens.done or _is_of_the_disk(error):
             raise

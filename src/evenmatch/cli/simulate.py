@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import RunOptions, averaged, save, work
-from evenmatch.cli.sweeping import say_longer, show_sweep
+from evenmatch.cli.sweep import say_longer, show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figures_of, group_tables, with_width
 from evenmatch.simulation.metrics import Summary

@@ -12,6 +12,7 @@ from itertools import islice
 import msgspec
 
 from evenmatch.criteria.base import Form, Seats
+from evenmatch.criteria.host_reach import hosts_of
 from evenmatch.criteria.kinds.latency import (
     RegionLimits,
     are_measured,
@@ -23,7 +24,6 @@ from evenmatch.criteria.kinds.latency import (
     region_criterion,
     regions_known,
 )
-from evenmatch.criteria.networks import hosts_of
 from evenmatch.criteria.registry import form_of, pairs_of
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket

@@ -23,8 +23,8 @@ from evenmatch.engine.configuration import carried_over, changed_since, check_co
 from evenmatch.engine.matching.deadlines import Entry, fill_at_deadline
 from evenmatch.engine.matching.decision_check import playable
 from evenmatch.engine.matching.jobs import RunningJob
+from evenmatch.engine.matching.meeting_counts import Recounts
 from evenmatch.engine.matching.pool import Pool, in_turn, order_of_queues
-from evenmatch.engine.matching.recounts import Recounts
 from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
 from evenmatch.engine.outcomes.reports import OutcomeReports

@@ -11,10 +11,10 @@ from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.kinds.latency import worst_of
 from evenmatch.criteria.registry import form_of, kind_of, number_gap_of
 from evenmatch.explain.pairwise import Obstacle, Sight, when_table
+from evenmatch.explain.phrases import at_least, count, joined, limit_text, rule_name, seconds, sized
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.tolerances import limit_now
 from evenmatch.explain.waiting_table import Mask, TraitTable
-from evenmatch.explain.words import at_least, count, joined, limit_text, rule_name, seconds, sized
 from evenmatch.model.explanation import Prospect, Seats
 from evenmatch.model.queue import Queue, Rule
 

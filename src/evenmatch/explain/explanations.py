@@ -19,6 +19,7 @@ from evenmatch.explain.nearest_groups import (
     prospect_of,
 )
 from evenmatch.explain.pairwise import Sight, Watcher
+from evenmatch.explain.phrases import seconds
 from evenmatch.explain.seats import seats_of
 from evenmatch.explain.sentences import summary_of, summary_of_all
 from evenmatch.explain.snapshot import (
@@ -30,7 +31,6 @@ from evenmatch.explain.snapshot import (
 )
 from evenmatch.explain.tolerances import tolerances
 from evenmatch.explain.waiting_table import TraitTable
-from evenmatch.explain.words import seconds
 from evenmatch.model.explanation import (
     Acceptance,
     Explanation,

@@ -16,9 +16,9 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from evenmatch.criteria.base import Comparison, NumberGap
+from evenmatch.criteria.host_reach import COSTS, ENOUGH, WORDS
 from evenmatch.criteria.kinds.latency import costs_of_ms, known_latencies
 from evenmatch.criteria.kinds.numeric import Numeric
-from evenmatch.criteria.networks import COSTS, ENOUGH, WORDS
 from evenmatch.criteria.scales import STEP_SLACK, Floats, scale_gaps
 from evenmatch.criteria.values import elements, scaled_numbers
 from evenmatch.model.queue import Criterion, Queue, Rule

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from evenmatch.explain.snapshot import QueueSnapshot
-from evenmatch.explain.words import (
+from evenmatch.explain.phrases import (
     at_least,
     count,
     kind_named,
@@ -19,6 +18,7 @@ from evenmatch.explain.words import (
     sized,
     the_rule,
 )
+from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import QueuePart
 
 SOON = 0.05

@@ -11,7 +11,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.state.rows import Proposal, TicketView
 from evenmatch.engine.state.state import Tables
-from evenmatch.explain.words import count, seconds
+from evenmatch.explain.phrases import count, seconds
 from evenmatch.model.explanation import Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket

@@ -13,9 +13,9 @@ from evenmatch.criteria.validation.values import GAPS, ROUNDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.shared.clock import RoundClock
-from evenmatch.policies.shared.pairing import PairMatcher, TreeTicket
-from evenmatch.policies.shared.rated import check_duel, check_number, rating_rule
+from evenmatch.policies.shared.pair_matcher import PairMatcher, TreeTicket
+from evenmatch.policies.shared.rated_duels import check_duel, check_number, rating_rule
+from evenmatch.policies.shared.round_clock import RoundClock
 
 MATCHES_MAX = 1_000_000
 """Largest `split_at`."""

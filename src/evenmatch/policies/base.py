@@ -43,7 +43,7 @@ from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.round_clock import RoundClock
 
 Memory = Mapping[str, Any]
 """Plain data (numbers, strings, lists, dicts) that entering the tickets again cannot restore."""

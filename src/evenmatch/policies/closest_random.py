@@ -16,14 +16,14 @@ from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.chance import Chance
-from evenmatch.policies.shared.clock import RoundClock
-from evenmatch.policies.shared.rated import (
+from evenmatch.policies.shared.rated_duels import (
     RATING,
     check_duel,
     check_number,
     rating_limits,
     rating_rule,
 )
+from evenmatch.policies.shared.round_clock import RoundClock
 
 CANDIDATES_MAX = 1_000_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evenmatch.criteria.validation.values import WEIGHTS
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import delay_greedy, kinds
 
 STEPS = Steps(

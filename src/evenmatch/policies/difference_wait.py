@@ -9,14 +9,14 @@ from evenmatch.criteria.objective import weights_of
 from evenmatch.criteria.validation.values import POWERS, WAITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.compiled_steps import (
+from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.step_matcher import (
     SteppedPolicy,
     Steps,
     check_priced,
     check_solo,
     check_without_rules,
 )
-from evenmatch.policies.shared.rated import check_number
 from evenmatch.solvers.steps import difference_wait, kinds, tentative
 
 STEPS = Steps(

@@ -6,9 +6,9 @@ from evenmatch.criteria.validation.values import RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
-from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.step_columns import StepColumns
+from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import gap_value, kinds, line, price
 
 BOUNDED = ("linear", "percentile")

@@ -9,10 +9,10 @@ import msgspec
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.shared.first_groups import GreedyMatcher as GreedyMatcher
+from evenmatch.policies.shared.greedy_matcher import GreedyMatcher as GreedyMatcher
 
 if TYPE_CHECKING:
-    from evenmatch.policies.shared.compiled_steps import Steps
+    from evenmatch.policies.shared.step_matcher import Steps
 
 EVALUATIONS_MAX = 4_000
 """Evaluations of one call, unless the policy says otherwise."""
@@ -74,7 +74,7 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
     def steps(self, queue: Queue) -> Steps:
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
-        from evenmatch.policies.shared.compiled_steps import Steps
+        from evenmatch.policies.shared.step_matcher import Steps
         from evenmatch.solvers.steps import greedy, kinds
         from evenmatch.solvers.steps.waiting import free_slot
 

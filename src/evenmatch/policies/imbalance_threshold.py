@@ -9,9 +9,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.balance import Balance
-from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceLimit, ImbalanceMatcher
+from evenmatch.policies.shared.imbalance_matcher import FixedLimit, ImbalanceLimit, ImbalanceMatcher
 from evenmatch.policies.shared.learnt_limit import LearntLimit
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
 
 
 class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.price import Price
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
-from evenmatch.policies.shared.compiled_steps import check_priced
-from evenmatch.policies.shared.planning import Entrant, Planning
+from evenmatch.policies.shared.pair_planning import Entrant, Planning
+from evenmatch.policies.shared.step_matcher import check_priced
 
 WORTH = 0.62
 """What a player is worth at the end of the horizon, in units of f L."""

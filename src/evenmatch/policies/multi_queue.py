@@ -6,7 +6,7 @@ import math
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.compiled_steps import (
+from evenmatch.policies.shared.step_matcher import (
     SteppedPolicy,
     Steps,
     check_priced,

@@ -8,7 +8,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.balance import Balance
 from evenmatch.policies.shared.even_sets import PLAYERS_MAX
-from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
+from evenmatch.policies.shared.imbalance_matcher import FixedLimit, ImbalanceMatcher
 
 
 class Patient(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 
 if TYPE_CHECKING:
-    from evenmatch.policies.shared.compiled_steps import Steps
+    from evenmatch.policies.shared.step_matcher import Steps
 
 ROUNDS_OF_MAX = 10_000
 RATE_OF = 50
@@ -75,7 +75,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
     def steps(self, queue: Queue) -> Steps:
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
-        from evenmatch.policies.shared.compiled_steps import Steps
+        from evenmatch.policies.shared.step_matcher import Steps
         from evenmatch.solvers.steps import kinds, periodic
         from evenmatch.solvers.steps.waiting import free_slot
 

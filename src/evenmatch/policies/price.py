@@ -5,9 +5,9 @@ from __future__ import annotations
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.validation.values import FACTORS, LIMITS, RATES, WEIGHTS
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.compiled_steps import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.step_columns import StepColumns
+from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.matching.pairs import CAPPED
 from evenmatch.solvers.steps import kinds, price
 

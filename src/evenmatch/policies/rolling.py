@@ -17,10 +17,10 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pace import SHORTFALL, Pace
 from evenmatch.policies.shared.prospects import Prospects
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.search_job import effort_of, prospects_in
+from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import Tentative
-from evenmatch.policies.shared.tentative import STARTS_MAX, SearchingMatcher
 
 EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")

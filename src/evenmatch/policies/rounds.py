@@ -18,10 +18,10 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
 from evenmatch.policies.hooks import Promise
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
-from evenmatch.policies.shared.clock import RoundClock, is_due
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.round_clock import RoundClock, is_due
 from evenmatch.policies.shared.search_job import SearchJob, effort_of, found_in, seed_of
-from evenmatch.policies.shared.tentative import STARTS_MAX, TICK, WRITTEN
+from evenmatch.policies.shared.search_matcher import STARTS_MAX, TICK, WRITTEN
 
 EVERY = 120.0
 """Seconds between rounds where nothing else is said, as in the source."""
@@ -110,7 +110,7 @@ class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
     def __init__(self, queue: Queue, chosen: Rounds, seed: int, memory: Memory) -> None:
-        from evenmatch.policies.shared.batching import WaitingPlayers
+        from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 
         self._chosen = chosen
         self._queue = queue

@@ -14,8 +14,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.shared.clock import RoundClock
-from evenmatch.policies.shared.rated import RATING, check_duel, check_number
+from evenmatch.policies.shared.rated_duels import RATING, check_duel, check_number
+from evenmatch.policies.shared.round_clock import RoundClock
 
 NEAREST_MAX = 32
 """Tickets on the axis that one ticket is tried with when it leaves, the nearest."""

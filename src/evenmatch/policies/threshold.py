@@ -15,10 +15,10 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.rolling import SEATS_MAX
-from evenmatch.policies.shared.rated import check_number
+from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.search_job import effort_of
+from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import Tentative
-from evenmatch.policies.shared.tentative import STARTS_MAX, SearchingMatcher
 
 QUALITIES = Bounds(0.0, 1.0, "between 0 and 1")
 FALLS = Bounds(0.0, 1.0, "between 0 and 1 a second")

@@ -13,8 +13,8 @@ from evenmatch.criteria.validation.values import LIMITS, RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.shared.pairing import PairMatcher, SoonestPairing, TreeTicket, is_due
-from evenmatch.policies.shared.rated import any_rating, check_duel, check_number
+from evenmatch.policies.shared.pair_matcher import PairMatcher, SoonestPairing, TreeTicket, is_due
+from evenmatch.policies.shared.rated_duels import any_rating, check_duel, check_number
 
 RECENT_MAX = 1_000
 """Entries whose median a newcomer's virtual rating goes to."""

@@ -20,9 +20,9 @@ from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.chance import Chance
-from evenmatch.policies.shared.clock import RoundClock
-from evenmatch.policies.shared.pairing import PairMatcher, TreeTicket
-from evenmatch.policies.shared.rated import RATING, any_rating, check_duel, check_number
+from evenmatch.policies.shared.pair_matcher import PairMatcher, TreeTicket
+from evenmatch.policies.shared.rated_duels import RATING, any_rating, check_duel, check_number
+from evenmatch.policies.shared.round_clock import RoundClock
 
 WAIT_COUNTED_MAX = 3600.0
 """Seconds of an opponent's wait that count, so that no weight grows without end."""

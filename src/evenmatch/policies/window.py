@@ -18,8 +18,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.shared.candidates import IndexedTicket, Partner, candidates_for
-from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.duel_candidates import IndexedTicket, Partner, candidates_for
+from evenmatch.policies.shared.round_clock import RoundClock
 from evenmatch.policies.shared.timers import Timers
 
 THREAD_LIMIT = 150.0

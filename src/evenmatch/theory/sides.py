@@ -20,7 +20,7 @@ import numpy as np
 
 from evenmatch.errors import ConfigError
 from evenmatch.theory.rates import Exact, exact_rates
-from evenmatch.theory.triangle import check_parts, triangle
+from evenmatch.theory.share_grid import check_parts, triangle
 from evenmatch.theory.waiting_law import PhaseTypeLaw
 
 STATES_MAX = 100_000

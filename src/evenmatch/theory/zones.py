@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenmatch.theory.rates import Exact, exact_rates
-from evenmatch.theory.triangle import triangle
+from evenmatch.theory.share_grid import triangle
 
 STATES = ("nobody", "junior", "expert", "junior_expert", "expert_junior", "flexible")
 """Who waits, longest first."""

@@ -2,7 +2,7 @@ import pytest
 
 from evenmatch.cli.advise_view import few_online, match_line
 from evenmatch.lab.advise.advice import advise
-from evenmatch.lab.advise.base import PlayerBase
+from evenmatch.lab.advise.player_base import PlayerBase
 
 
 def test_match_is_told_with_its_teams() -> None:

@@ -13,10 +13,11 @@ from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.journals.sqlite_file import advised
-from evenmatch.server.runtime import logs, serving
+from evenmatch.server.runtime import logs
+from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime.data_directory import DataLock
 from evenmatch.server.runtime.games import Game
-from evenmatch.server.runtime.serving import ListenOptions
+from evenmatch.server.runtime.serve import ListenOptions
 
 CONFIG = """
 [[queue]]
@@ -78,7 +79,7 @@ def fake(
         if fails:
             raise JournalUnavailable("the disk is gone")
 
-    monkeypatch.setattr(serving, "serve", serve)
+    monkeypatch.setattr(server_process, "serve", serve)
     return calls
 
 
@@ -113,7 +114,7 @@ def test_start_on_a_full_disk_is_a_failure_that_may_be_tried_again(
             connection.execute("PRAGMA max_page_count = 1")
             connection.execute("CREATE TABLE records (body BLOB)")
 
-    monkeypatch.setattr(serving, "serve", serve)
+    monkeypatch.setattr(server_process, "serve", serve)
     assert main(["serve", config]) == 1
     assert "free some space" in capsys.readouterr().err
 

@@ -158,7 +158,7 @@ def test_a_small_run_says_what_longer_waits_would_buy_and_a_large_one_how_to_ask
     table = out.partition(f"\n{LONGER}\n")[2].splitlines()
     assert table[0].split() == ["5", "10", "20"]
     assert any(row.startswith("rating: team gap ") for row in table)
-    monkeypatch.setattr("evenmatch.cli.sweeping.SMALL", 39)
+    monkeypatch.setattr("evenmatch.cli.sweep.SMALL", 39)
     code, out, _ = call(capsys, "simulate", teams)
     assert code == 0
     assert LONGER not in out

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from evenmatch.criteria.networks import hosts_of, reaches
+from evenmatch.criteria.host_reach import hosts_of, reaches
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.criteria.rules import Rules

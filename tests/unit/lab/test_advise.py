@@ -9,14 +9,14 @@ import pytest
 
 from evenmatch import PlayerBase, Split, advise
 from evenmatch.errors import ConfigError
-from evenmatch.lab.advise import advice, scenario
+from evenmatch.lab.advise import advice, pool_scenario
 from evenmatch.lab.advise.advice import scenario_of
-from evenmatch.lab.advise.flexible import mean_of_least
-from evenmatch.lab.advise.known import known_of, per_100
+from evenmatch.lab.advise.flexible_simulation import SharedPools
+from evenmatch.lab.advise.flexible_theory import mean_of_least
 from evenmatch.lab.advise.market import Market
+from evenmatch.lab.advise.pool_simulation import simulated_pool
+from evenmatch.lab.advise.pool_theory import known_of, per_100
 from evenmatch.lab.advise.pools import PatientPool, solve_increasing
-from evenmatch.lab.advise.shifted import SharedPools
-from evenmatch.lab.advise.simulated import simulated_pool
 from evenmatch.lab.advise.splits import even_cut
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.two_v_two import two_v_two
@@ -314,7 +314,7 @@ def test_simulated_sides_wait_as_theory_says() -> None:
 
 def test_a_simulation_takes_the_place_of_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("TICKETS_MIN", "TICKETS_MAX"):
-        monkeypatch.setattr(scenario, limit, 1_000)
+        monkeypatch.setattr(pool_scenario, limit, 1_000)
     base = PlayerBase(
         teams=(2, 2), roles={"lead": 1, "aid": 1}, role_shares={"lead": 0.3, "aid": 0.3, "any": 0.4}
     )

@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import quad
 
 from evenmatch import PlayerBase, Split, advise
-from evenmatch.lab.advise import scenario
-from evenmatch.lab.advise.flexible import InAll, least_with_patience
-from evenmatch.lab.advise.known import known_of
+from evenmatch.lab.advise import pool_scenario
+from evenmatch.lab.advise.flexible_theory import InAll, least_with_patience
+from evenmatch.lab.advise.pool_theory import known_of
 from evenmatch.lab.advise.pools import PatientPool
 from evenmatch.theory import k_player as theory
 from evenmatch.theory.k_player import k_player, patient_waits
@@ -218,7 +218,7 @@ def test_a_simulation_with_patience_takes_the_place_of_the_estimate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for limit in ("TICKETS_MIN", "TICKETS_MAX"):
-        monkeypatch.setattr(scenario, limit, 1_000)
+        monkeypatch.setattr(pool_scenario, limit, 1_000)
     base = PlayerBase(teams=(1, 1), patience=60.0, sides={"A": 0.6, "B": 0.3, "any": 0.1})
     guessed = advise(base, players_online=500.0)
     found = advise(base, players_online=500.0, seed=16)

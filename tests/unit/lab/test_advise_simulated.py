@@ -5,10 +5,10 @@ import pytest
 from evenmatch import PlayerBase, Split, advise
 from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.lab.advise import advice, scenario, shifted
+from evenmatch.lab.advise import advice, flexible_simulation, pool_scenario
 from evenmatch.lab.advise.advice import scenario_of
-from evenmatch.lab.advise.shifted import SharedPools
-from evenmatch.lab.advise.simulated import one_by_one, simulated_pool
+from evenmatch.lab.advise.flexible_simulation import SharedPools
+from evenmatch.lab.advise.pool_simulation import one_by_one, simulated_pool
 from evenmatch.lab.study import study
 from tests.extent import only
 
@@ -18,8 +18,8 @@ TWO_ROLES = {"tank": 1, "dps": 1}
 @pytest.fixture(autouse=True)
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("TICKETS_MIN", "TICKETS_MAX"):
-        monkeypatch.setattr(scenario, limit, 400)
-    monkeypatch.setattr(shifted, "TICKETS_MAX", 400)
+        monkeypatch.setattr(pool_scenario, limit, 400)
+    monkeypatch.setattr(flexible_simulation, "TICKETS_MAX", 400)
 
 
 @pytest.mark.parametrize(

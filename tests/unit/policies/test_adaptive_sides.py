@@ -10,7 +10,7 @@ from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.adaptive_sides import AdaptiveSides, AdaptiveSidesMatcher, Wishes
 from evenmatch.policies.base import Memory
-from evenmatch.policies.shared.first_groups import GreedyMatcher
+from evenmatch.policies.shared.greedy_matcher import GreedyMatcher
 from evenmatch.testing import ticket
 
 SIDES = ("A", "B")

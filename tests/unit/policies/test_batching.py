@@ -20,7 +20,7 @@ from evenmatch.model.queue import (
 )
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.default_choice import default_choice, default_policy
-from evenmatch.policies.shared.batching import WaitingPlayers, with_worth
+from evenmatch.policies.shared.ticket_batch import WaitingPlayers, with_worth
 from evenmatch.solvers.teams.batch import Batch
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import player, queue, rule, ticket

@@ -2,7 +2,7 @@
 
 import math
 
-from evenmatch.policies.shared.clock import RoundClock
+from evenmatch.policies.shared.round_clock import RoundClock
 
 
 def test_first_entry_sets_the_beat() -> None:

@@ -9,7 +9,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import NOTHING, Decision, JobResult
 from evenmatch.policies.greedy import Greedy, GreedyMatcher
-from evenmatch.policies.shared.first_groups import SEATINGS_MAX
+from evenmatch.policies.shared.greedy_matcher import SEATINGS_MAX
 from evenmatch.policies.shared.group_search import Search
 from evenmatch.policies.shared.soonest_group import SoonestGroup
 from evenmatch.testing import queue, rule, ticket

@@ -13,7 +13,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision
 from evenmatch.policies.greedy import EVALUATIONS_MAX, Greedy, GreedyMatcher
 from evenmatch.policies.shared.timers import Timers
-from evenmatch.policies.shared.turns import PAUSE
+from evenmatch.policies.shared.work_slices import PAUSE
 from tests.heroes import QUEUE, heroes
 
 MANY = 2_000

@@ -10,7 +10,7 @@ from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.greedy import EVALUATIONS_MIN, Greedy
-from evenmatch.policies.shared.turns import PATIENCE, PAUSE
+from evenmatch.policies.shared.work_slices import PATIENCE, PAUSE
 
 GROWING = Rule("spread", "rating", 1.0, expand=Expansion(rate=1.0, max=50.0))
 DUELS = Queue("main", Format((1, 1)), (), (GROWING,), policy="greedy")

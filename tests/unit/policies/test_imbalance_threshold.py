@@ -11,7 +11,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.balance import Balance, BalanceEntry
-from evenmatch.policies.shared.imbalance import FixedLimit, ImbalanceMatcher
+from evenmatch.policies.shared.imbalance_matcher import FixedLimit, ImbalanceMatcher
 from evenmatch.policies.shared.learnt_limit import HELD_MAX, Trial
 from evenmatch.simulation.compiled.run import play
 from evenmatch.testing import ticket

@@ -8,10 +8,10 @@ import pytest
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.batching import WaitingPlayers
 from evenmatch.policies.shared.prospects import LOOKS, SLOPE_FIRST, Prospects, prospects_of
+from evenmatch.policies.shared.search_matcher import SearchingMatcher
 from evenmatch.policies.shared.start_rule import tentative_of
-from evenmatch.policies.shared.tentative import SearchingMatcher
+from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 from evenmatch.testing import ticket
 
 LEVEL = Criterion("mean_gap", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))

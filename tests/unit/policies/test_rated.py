@@ -1,6 +1,6 @@
 """What the policies that compare ratings take from a queue's rules."""
 
-from evenmatch.policies.shared.rated import rating_limits
+from evenmatch.policies.shared.rated_duels import rating_limits
 from evenmatch.testing import queue, rule
 
 

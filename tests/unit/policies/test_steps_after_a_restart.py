@@ -8,7 +8,7 @@ import pytest
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.compiled_steps import PAIRS_A_TURN, StepMatcher
+from evenmatch.policies.shared.step_matcher import PAIRS_A_TURN, StepMatcher
 from evenmatch.solvers.steps.price import LOOK
 
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 0.0, 1e6))

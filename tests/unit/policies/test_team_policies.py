@@ -16,7 +16,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.rounds import RoundsMatcher
-from evenmatch.policies.shared.tentative import STARTS_MAX, SearchingMatcher
+from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.testing import ticket
 
 LEVEL = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))

@@ -8,7 +8,7 @@ import pytest
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.compiled_steps import StepMatcher
+from evenmatch.policies.shared.step_matcher import StepMatcher
 from evenmatch.solvers.steps.lanes import COMPARED, REACH
 from evenmatch.solvers.steps.waiting import NONE, PARTNER
 

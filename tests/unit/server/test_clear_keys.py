@@ -5,8 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from evenmatch.server.runtime import serving
-from evenmatch.server.runtime.serving import ListenOptions, warn_of_clear_keys
+from evenmatch.server.runtime import serve as server_process
+from evenmatch.server.runtime.serve import ListenOptions, warn_of_clear_keys
 
 PEM = Path("server.pem")
 
@@ -28,7 +28,7 @@ def test_keys_in_the_clear_are_warned_of(
     host: str, certificate: Path | None, is_warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Mock()
-    monkeypatch.setattr(serving, "log", log)
+    monkeypatch.setattr(server_process, "log", log)
     warn_of_clear_keys(ListenOptions(host, 8080, None, False, certificate, certificate))
     assert log.warning.called == is_warned
     if is_warned:

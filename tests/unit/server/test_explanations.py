@@ -12,7 +12,7 @@ from evenmatch.model.inputs import Accept as Accepting
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Expansion, Queue, ReadyCheck, Rule
 from evenmatch.model.ticket import NewTicket, Player, Rating
-from evenmatch.server.http.routes import WAITING_MOST
+from evenmatch.server.http.ticket_routes import WAITING_MOST
 from evenmatch.server.runtime.services import Parts
 from evenmatch.server.views import explanations
 from tests.unit.server.test_app import call, play, started

@@ -17,7 +17,7 @@ from evenmatch.server.runtime.health import (
     answer_to,
     health_at,
 )
-from evenmatch.server.runtime.serving import listen
+from evenmatch.server.runtime.serve import listen
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 
 GROW = """
 from pathlib import Path
-from evenmatch.server.runtime.process import return_large_buffers
+from evenmatch.server.runtime.process_setup import return_large_buffers
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6

@@ -21,7 +21,7 @@ from evenmatch.policies.base import Decision, Grouping
 from evenmatch.server.runtime import recovery as recovery_module
 from evenmatch.server.runtime import runtime as faults_module
 from evenmatch.server.runtime import runtime as runtime_module
-from evenmatch.server.runtime import serving
+from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
@@ -576,10 +576,10 @@ def test_queue_in_which_tickets_wait_is_dropped_only_on_request(
 
 
 def test_snapshot_every_comes_from_the_environment_in_tests() -> None:
-    assert serving.snapshot_every({}) == recovery_module.SNAPSHOT_EVERY
-    assert serving.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "7"}) == 7
+    assert server_process.snapshot_every({}) == recovery_module.SNAPSHOT_EVERY
+    assert server_process.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "7"}) == 7
     with pytest.raises(ConfigError, match="whole number"):
-        serving.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "0"})
+        server_process.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "0"})
 
 
 class GoesOn:

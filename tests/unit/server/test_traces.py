@@ -124,7 +124,7 @@ def test_collector_must_be_an_address() -> None:
 
 def test_server_without_traces_loads_nothing_of_them() -> None:
     code = (
-        "import sys, evenmatch.server.runtime.serving, evenmatch.server.runtime.services as p\n"
+        "import sys, evenmatch.server.runtime.serve, evenmatch.server.runtime.services as p\n"
         "from evenmatch.journals.memory import MemoryJournal\n"
         "from evenmatch.model.queue import Queue\n"
         "from evenmatch.server.runtime.recovery import ShardPlan\n"

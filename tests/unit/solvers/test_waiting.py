@@ -10,8 +10,8 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.price import STEPS
-from evenmatch.policies.shared.compiled_steps import make_pool
 from evenmatch.policies.shared.step_columns import StepColumns
+from evenmatch.policies.shared.step_matcher import make_pool
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, pair_cost
 from evenmatch.solvers.steps.waiting import (
     FREE_TOP,

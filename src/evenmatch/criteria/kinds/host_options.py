@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
-from evenmatch.criteria.networks import COSTS, ENOUGH, WORDS, hosts_of
+from evenmatch.criteria.host_reach import COSTS, ENOUGH, WORDS, hosts_of
 from evenmatch.model.ticket import Ticket, Value
 
 

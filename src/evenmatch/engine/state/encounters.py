@@ -1,9 +1,9 @@
 """Who played with whom, and when: kept where a queue limits how often two players meet.
 
-A match is one row, and each player has the numbers of his rows, so that noting a match of k players
-costs O(k). The counts that a ticket carries are worked out when it is accepted, and again whenever
-one of them falls because a match is so long ago that it counts no more (`recounts`): nobody can
-play in a match of the group while they wait, so they never rise.
+A match is one row, and each player has the numbers of their rows, so that noting a match of k
+players costs O(k). The counts that a ticket carries are worked out when it is accepted, and again
+whenever one of them falls because a match is so long ago that it counts no more
+(`matching.meeting_counts`). They never rise, since nobody who waits can play in the group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from evenmatch.criteria.memory import matches_remembered, meeting_rules
+from evenmatch.criteria.remembered_matches import matches_remembered, meeting_rules
 from evenmatch.model.match import Match
 from evenmatch.model.queue import RECENT, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from evenmatch.criteria.memory import matches_remembered, meeting_rules
 from evenmatch.criteria.percentile import parts_of, remember
+from evenmatch.criteria.remembered_matches import matches_remembered, meeting_rules
 from evenmatch.engine.admission.ticket_update import refreshed
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.encounters import (

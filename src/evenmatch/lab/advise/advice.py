@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from evenmatch.errors import ConfigError
 from evenmatch.lab.advise.answer import Advice, ClassFigures
-from evenmatch.lab.advise.base import SECONDS_MAX, PlayerBase
-from evenmatch.lab.advise.flexible import flexible_players
+from evenmatch.lab.advise.flexible_theory import flexible_players
 from evenmatch.lab.advise.hours import day_of
-from evenmatch.lab.advise.known import PoolEvidence, Statement, known_of, pool_as_if
 from evenmatch.lab.advise.market import (
     NOTHING,
     QUANTILES,
@@ -22,12 +20,14 @@ from evenmatch.lab.advise.market import (
     names_of,
     pooled_figures,
 )
+from evenmatch.lab.advise.player_base import SECONDS_MAX, PlayerBase
+from evenmatch.lab.advise.pool_theory import PoolEvidence, Statement, known_of, pool_as_if
 from evenmatch.lab.advise.pools import PatientPool, PoolWaits
 from evenmatch.lab.advise.splits import Goal, best_cuts, split_effects
 
 if TYPE_CHECKING:
-    from evenmatch.lab.advise.scenario import PoolScenario
-    from evenmatch.lab.advise.simulated import Mapper, Simulated
+    from evenmatch.lab.advise.pool_scenario import PoolScenario
+    from evenmatch.lab.advise.pool_simulation import Mapper, Simulated
 
 PLAYERS_MAX = 1e9
 
@@ -112,8 +112,8 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     Raises:
         MatchmakingError: The pool cannot be simulated.
     """
-    from evenmatch.lab.advise.shifted import shifted
-    from evenmatch.lab.advise.simulated import (
+    from evenmatch.lab.advise.flexible_simulation import shifted
+    from evenmatch.lab.advise.pool_simulation import (
         known_by,
         one_by_one,
         simulated_pool,
@@ -170,7 +170,7 @@ def scenario_of(advice: Advice, seed: int) -> PoolScenario:
         advice: The advice; where it has no rate, as many search as if nobody waited.
         seed: Of all chance.
     """
-    from evenmatch.lab.advise.scenario import PoolScenario
+    from evenmatch.lab.advise.pool_scenario import PoolScenario
 
     market = Market(advice.base, advice.known.pool or pool_as_if(advice.base))
     rate = advice.rate or (advice.players_online or 1_000.0) / advice.base.cycle

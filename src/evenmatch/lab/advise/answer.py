@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evenmatch.lab.advise.base import PlayerBase
-from evenmatch.lab.advise.flexible import Flexible
+from evenmatch.lab.advise.flexible_theory import Flexible
 from evenmatch.lab.advise.hours import Day
-from evenmatch.lab.advise.known import PoolEvidence
 from evenmatch.lab.advise.market import SplitPool, WaitFigures, finite
-from evenmatch.lab.advise.simulated import Simulated
+from evenmatch.lab.advise.player_base import PlayerBase
+from evenmatch.lab.advise.pool_simulation import Simulated
+from evenmatch.lab.advise.pool_theory import PoolEvidence
 from evenmatch.lab.advise.splits import SplitEffect, ZonePlan
 
 

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from evenmatch.lab.advise.base import HOURS
 from evenmatch.lab.advise.market import Market
+from evenmatch.lab.advise.player_base import HOURS
 
 MINUTES = 60.0
 

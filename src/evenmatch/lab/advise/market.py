@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.advise.base import PlayerBase, Split, name_of
+from evenmatch.lab.advise.player_base import PlayerBase, Split, name_of
 from evenmatch.lab.advise.pools import Floats, PoolModel, PoolWaits, solve_increasing
 
 DIGITS = 12
@@ -223,8 +223,8 @@ def finite(value: float | None) -> float | None:
 def names_of(market: Market) -> list[tuple[str, float]]:
     """Return all pools by name with their shares, in the order of the splits' options.
 
-    >>> from evenmatch.lab.advise.base import PlayerBase, Split
-    >>> from evenmatch.lab.advise.known import pool_as_if
+    >>> from evenmatch.lab.advise.player_base import PlayerBase, Split
+    >>> from evenmatch.lab.advise.pool_theory import pool_as_if
     >>> base = PlayerBase(splits=(Split.even("modes", 2),))
     >>> names_of(Market(base, pool_as_if(base)))
     [('modes 1', 0.5), ('modes 2', 0.5)]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.lab.advise.base import PlayerBase, Split
 from evenmatch.lab.advise.market import Market, finite
+from evenmatch.lab.advise.player_base import PlayerBase, Split
 
 DROPPED_MAX = 50
 """Options of a split that are dropped one by one, the smallest first."""

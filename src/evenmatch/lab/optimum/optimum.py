@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenmatch.criteria.memory import remembering_kind
 from evenmatch.criteria.registry import NUMERIC
+from evenmatch.criteria.remembered_matches import remembering_kind
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum.group_fields import costs_alone, group_field, is_exact
 from evenmatch.lab.optimum.pair_fields import QueueField, queue_field

@@ -32,7 +32,7 @@ from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
-from evenmatch.policies.shared.batching import WaitingPlayers
+from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 from evenmatch.solvers.teams.batch import Batch
 
 KEYS = ("format", "criteria", "rules", "tickets", "pairs")

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.criteria.base import Comparison, Form, NumberGap
+from evenmatch.criteria.host_reach import COSTS, WORDS
 from evenmatch.criteria.kinds.latency import RegionLimits, known_latencies
-from evenmatch.criteria.networks import COSTS, WORDS
 from evenmatch.criteria.registry import comparison_of, form_of, number_gap_of, pairs_within
 from evenmatch.criteria.values import elements
 from evenmatch.model.queue import Criterion, Queue, Rule

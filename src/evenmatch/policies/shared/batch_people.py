@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.networks import WORDS
+from evenmatch.criteria.host_reach import WORDS
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.teams.batch import Flags, Floats, Ints
 

@@ -35,7 +35,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenmatch.criteria.expansion import round_up
-from evenmatch.policies.shared.clock import is_due
+from evenmatch.policies.shared.round_clock import is_due
 
 SLOTS = 32
 """Arrivals within this part of T are counted together."""

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.server.http.responses import InvalidRequest, json
-from evenmatch.server.http.routes import check_parameters
+from evenmatch.server.http.ticket_routes import check_parameters
 from evenmatch.server.runtime.services import Parts
 
 STATES = ("waiting", "asked", "told", "paused", "dead", "void")

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
-from evenmatch.server.auth.creating import lacks
+from evenmatch.server.auth.creation_rights import lacks
 from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket, principal_of
 from evenmatch.server.auth.principal import (
     Forbidden,

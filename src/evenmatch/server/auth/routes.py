@@ -15,7 +15,7 @@ from evenmatch.server.auth.audit import PAGE_MAX
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.auth.principal import Forbidden, TooManyRequests
 from evenmatch.server.http.responses import InvalidRequest, encode
-from evenmatch.server.http.routes import check_parameters, record_of
+from evenmatch.server.http.ticket_routes import check_parameters, record_of
 
 
 class AccountRoutes:

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.http.pages import PAGE, answer_with
 from evenmatch.server.http.responses import Receive, Scope, Send, json
-from evenmatch.server.http.routes import check_parameters
 from evenmatch.server.http.sse import stream
+from evenmatch.server.http.ticket_routes import check_parameters
 from evenmatch.server.runtime.services import Parts
 
 PACKAGE = "evenmatch.server.dashboard"

@@ -17,7 +17,7 @@ from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.creating import allowed, check_may_create, told
+from evenmatch.server.auth.creation_rights import allowed, check_may_create, told
 from evenmatch.server.auth.limits import KeyQuota, key_of
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.auth.principal import Principal
@@ -38,7 +38,7 @@ from evenmatch.server.http.responses import (
     read_body,
     send_body,
 )
-from evenmatch.server.runtime.answers import Told, resolve, value_of
+from evenmatch.server.runtime.pending_answers import Told, resolve, value_of
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.shedding import Admission
 from evenmatch.server.views.metrics import Metrics

@@ -28,10 +28,12 @@ from evenmatch.server.http.operation import (
     many,
     ref,
 )
-from evenmatch.server.http.operators import OperatorRoutes
-from evenmatch.server.http.outcomes import BackfillRoutes, OutcomeRoutes
+from evenmatch.server.http.operator_routes import OperatorRoutes
+from evenmatch.server.http.outcome_routes import BackfillRoutes, OutcomeRoutes
 from evenmatch.server.http.responses import encode
-from evenmatch.server.http.routes import (
+from evenmatch.server.http.sockets import StreamRoute
+from evenmatch.server.http.stream_routes import LiveRoutes, QueueMatches, TicketEvents
+from evenmatch.server.http.ticket_routes import (
     WAITING_MOST,
     AcceptanceRoutes,
     ExplainRoutes,
@@ -39,8 +41,6 @@ from evenmatch.server.http.routes import (
     Routes,
     later,
 )
-from evenmatch.server.http.sockets import StreamRoute
-from evenmatch.server.http.streams import LiveRoutes, QueueMatches, TicketEvents
 from evenmatch.server.views.by_player import TICKETS_MOST
 from evenmatch.wire import operate
 from evenmatch.wire.backfill import AllocationState, BackfillState, OpenForBackfill

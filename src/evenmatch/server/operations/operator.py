@@ -25,7 +25,7 @@ from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.server.http.responses import unknown_queue
 from evenmatch.server.operations.versions import Stored, changeable, digest, edited
-from evenmatch.server.runtime.compiling import try_out
+from evenmatch.server.runtime.kernel_compilation import try_out
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
 from evenmatch.server.runtime.runtime import Runtime

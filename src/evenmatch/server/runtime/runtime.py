@@ -36,10 +36,10 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, chosen
-from evenmatch.server.runtime.answers import Asking, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Timer
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.pending_answers import Asking, ignore, is_repeat
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
     Recovered,

@@ -19,7 +19,7 @@ from evenmatch.policies.base import Policy
 from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 
 if TYPE_CHECKING:
-    from evenmatch.policies.shared.compiled_steps import Steps
+    from evenmatch.policies.shared.step_matcher import Steps
     from evenmatch.solvers.service_orders.packs import Plan
     from evenmatch.solvers.service_orders.plan import Layout
 

@@ -25,8 +25,8 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.policies.base import Policy
-from evenmatch.policies.shared.compiled_steps import make_pool
 from evenmatch.policies.shared.step_columns import StepColumns, term
+from evenmatch.policies.shared.step_matcher import make_pool
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.times import instants
 from evenmatch.simulation.compiled.compilable import Stepped, why_not

@@ -17,7 +17,7 @@ from evenmatch.criteria.roles import find_seats, mask_of
 from evenmatch.model.ticket import Player
 from evenmatch.model.world import RoleMix, World
 from evenmatch.simulation.seeds import generator
-from evenmatch.simulation.world.measured import (
+from evenmatch.simulation.world.measured_files import (
     kept,
     misplaced,
     players_by_hour,

@@ -22,12 +22,12 @@ from evenmatch.server.auth.authenticate import check_apart
 from evenmatch.server.http.connections import Acceptor, connections_most
 from evenmatch.server.http.cors import with_cors
 from evenmatch.server.http.timeouts import http_protocol, websocket_protocol
-from evenmatch.server.runtime.compiling import Compiling, compile_first, must_compile
 from evenmatch.server.runtime.data_directory import DataLock
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
+from evenmatch.server.runtime.kernel_compilation import Compiling, compile_first, must_compile
 from evenmatch.server.runtime.logs import log, relay_libraries
-from evenmatch.server.runtime.process import (
+from evenmatch.server.runtime.process_setup import (
     calm_collector,
     keep_files_private,
     load_late_modules,

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of
-from evenmatch.lab.advise.known import KnownClass
 from evenmatch.lab.advise.market import Market
+from evenmatch.lab.advise.player_base import ANY, PlayerBase, Split, name_of
+from evenmatch.lab.advise.pool_theory import KnownClass
 from evenmatch.lab.advise.pools import Floats, Law, PatientPool, PoolModel, ScalingPool, Source
 
 SHIFT = 0.1

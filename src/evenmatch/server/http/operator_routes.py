@@ -11,7 +11,7 @@ from starlette.responses import Response
 from evenmatch.config.files import BYTES_MAX, read_document
 from evenmatch.errors import ConfigError
 from evenmatch.server.http.responses import InvalidRequest, header, json, read_body
-from evenmatch.server.http.routes import check_parameters, record_of, seconds_of
+from evenmatch.server.http.ticket_routes import check_parameters, record_of, seconds_of
 from evenmatch.server.runtime.services import Parts
 from evenmatch.wire.operate import DrainState, SetPolicy, SetShadow
 from evenmatch.wire.tickets import decode

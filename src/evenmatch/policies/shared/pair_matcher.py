@@ -17,7 +17,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, NoJobs
-from evenmatch.policies.shared.rated import RATING, rating_limits
+from evenmatch.policies.shared.rated_duels import RATING, rating_limits
 from evenmatch.policies.shared.timers import Timers
 from evenmatch.solvers.index.age_tree import NONE, AgeTree
 

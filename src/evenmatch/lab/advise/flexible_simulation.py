@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from evenmatch.lab.advise.answer import Advice
-from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of, role_set
-from evenmatch.lab.advise.flexible import SHIFT, Flexible
-from evenmatch.lab.advise.scenario import (
+from evenmatch.lab.advise.flexible_theory import SHIFT, Flexible
+from evenmatch.lab.advise.player_base import ANY, PlayerBase, Split, name_of, role_set
+from evenmatch.lab.advise.pool_scenario import (
     MATCHES,
     TAKES,
     TICKETS_MAX,
@@ -24,7 +24,7 @@ from evenmatch.lab.advise.scenario import (
     text,
     texts,
 )
-from evenmatch.lab.advise.simulated import Mapper, Simulated, simulated_pool
+from evenmatch.lab.advise.pool_simulation import Mapper, Simulated, simulated_pool
 from evenmatch.lab.advise.splits import shared_split
 from evenmatch.simulation.groups import FLEXIBLE
 

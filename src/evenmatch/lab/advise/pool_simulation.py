@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.advise.known import KnownClass, PoolEvidence, Statement
 from evenmatch.lab.advise.market import QUANTILES
+from evenmatch.lab.advise.pool_theory import KnownClass, PoolEvidence, Statement
 from evenmatch.lab.advise.pools import Floats, ScalingPool
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import mean_and_width

@@ -10,7 +10,7 @@ from evenmatch.errors import NotInMatch, UnknownPlayer
 from evenmatch.model.inputs import Close, Open, Outcome
 from evenmatch.server.auth.ownership import check_queue, principal_of
 from evenmatch.server.http.responses import Scope, encode, json, read_body, unknown_queue
-from evenmatch.server.http.routes import check_parameters
+from evenmatch.server.http.ticket_routes import check_parameters
 from evenmatch.server.runtime.services import Parts
 from evenmatch.wire.backfill import BackfillState, OpenForBackfill
 from evenmatch.wire.matches import ReportOutcome, match_state

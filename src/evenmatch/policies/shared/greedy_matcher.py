@@ -26,8 +26,8 @@ from evenmatch.policies.shared.group_search import (
 )
 from evenmatch.policies.shared.soonest_group import CONSIDERED_MAX, SoonestGroup
 from evenmatch.policies.shared.timers import Due, Timers
-from evenmatch.policies.shared.turns import Turns
 from evenmatch.policies.shared.waiting_table import CELLS_A_STEP, WaitingTable
+from evenmatch.policies.shared.work_slices import Turns
 
 SEATINGS_MAX = 64
 """Groups judged in one search for a set that rules allow."""

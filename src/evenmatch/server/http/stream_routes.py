@@ -11,7 +11,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.model.inputs import Update
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.creating import remember, renewable
+from evenmatch.server.auth.creation_rights import remember, renewable
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.http.responses import (
     Receive,
@@ -23,8 +23,8 @@ from evenmatch.server.http.responses import (
     read_body,
     send_body,
 )
-from evenmatch.server.http.routes import join_ticket, record_of, seconds_of
 from evenmatch.server.http.sse import cut_when_left, stream
+from evenmatch.server.http.ticket_routes import join_ticket, record_of, seconds_of
 from evenmatch.server.runtime.services import Parts
 from evenmatch.server.views.feed import events_of
 from evenmatch.server.views.followers import FINAL, Event, Follower, event_of, ticket_state

@@ -24,7 +24,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
-from evenmatch.policies.shared.clock import is_due
+from evenmatch.policies.shared.round_clock import is_due
 from evenmatch.policies.shared.search_job import SearchEffort, SearchJob, found_in, seed_of
 from evenmatch.policies.shared.search_pool import SearchPool
 from evenmatch.policies.shared.start_rule import StartRule, Tentative, start_of, tentative_of
@@ -72,7 +72,7 @@ class SearchingMatcher:
         halves: bool = False,
     ) -> None:
         # Loaded here: a policy can be chosen and explained without compiling kernels.
-        from evenmatch.policies.shared.batching import WaitingPlayers
+        from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 
         self.evaluations = 0
         self.rule = rule

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from evenmatch.cli.surprises import surprises
-from evenmatch.cli.timing import solving_warnings, timing_warnings
+from evenmatch.cli.policy_warnings import surprises
+from evenmatch.cli.timing_warnings import solving_warnings, timing_warnings
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.expansion import last_change
 from evenmatch.criteria.registry import KINDS, form_of, kind_of
 from evenmatch.criteria.sentences import number, seconds
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.explain.words import joined
+from evenmatch.explain.phrases import joined
 from evenmatch.model.queue import (
     Criterion,
     Format,

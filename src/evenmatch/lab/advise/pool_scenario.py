@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import NotSupported
-from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
+from evenmatch.lab.advise.player_base import ANY, PlayerBase, role_set
 from evenmatch.simulation.groups import FLEXIBLE
 
 MATCHES = 750

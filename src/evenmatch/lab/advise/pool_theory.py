@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from evenmatch.lab.advise.base import ANY, SLACK, PlayerBase, role_set
+from evenmatch.lab.advise.player_base import ANY, SLACK, PlayerBase, role_set
 from evenmatch.lab.advise.pools import Law, PatientPool, PoolModel, ScalingPool, Source
 
 GROUPS = ("parties", "roles", "sides")
