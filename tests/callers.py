@@ -15,12 +15,12 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerLimits, ServerSettings, Tokens
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.authenticate import Entrance, Gate
+from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.auth.keys import new_key, read_keys, write_keys
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 
 SECRET = b"a secret of a test, 32 bytes long"
 AUDIENCE = "a-game"
@@ -58,13 +58,13 @@ class Site:
         self.settings = ServerSettings(
             **{"tokens": tokens, "limits": limits or ServerLimits(), **settings}
         )
-        self.parts: Parts = assemble(ShardPlan(queues, settings=self.settings), MemoryJournal())
+        self.parts: Services = assemble(ShardPlan(queues, settings=self.settings), MemoryJournal())
         self.accounts = Accounts(self.settings, folder, tenant)
-        self.entrance = Entrance(
+        self.entrance = GameEntrance(
             self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all,
             turned_away=self.parts.metrics.turned_away,
         )  # fmt: skip
-        self.gate = Gate([self.entrance])
+        self.gate = Authenticator([self.entrance])
 
     async def call(self, method: str, path: str, body: Any = None, **more: Any) -> Reply:
         return await call(self.gate, method, path, body, **more)

@@ -90,12 +90,12 @@ async def _leave(folder: Path) -> dict[str, tuple[Path, Truth]]:
     live, revoked = _make_keys(data)
     games = Games((game(plan_of(data)),), snapshot_every=SNAPSHOT_EVERY)
     await games.start()
-    runtime, controls = games.parts[0].runtime, games.parts[0].controls
+    runtime, operator = games.services[0].runtime, games.services[0].operator
     # As old as if it had run for hours: then a wrong digit of its time is much.
     runtime.clock = Clock(BORN)
     await _play(runtime, 0, TICKETS // 2)
     shutil.copytree(data, folder / "earlier")
-    await controls.change(tomllib.loads(CHANGED), by="PUT /v1/config")
+    await operator.change(tomllib.loads(CHANGED), by="PUT /v1/config")
     await _play(runtime, TICKETS // 2, TICKETS)
     TimeNotes(runtime.plan.data, runtime.time_note).end()
     tables = runtime.engine.tables
@@ -151,7 +151,7 @@ async def _start(data: Path, truth: Truth) -> Outcome:
     games = Games((given,), snapshot_every=SNAPSHOT_EVERY)
     await games.start()
     try:
-        runtime = games.parts[0].runtime
+        runtime = games.services[0].runtime
         if wrong := _wrong_with(runtime, truth):
             return Outcome(wrong=wrong)
         ring, now = given.accounts.ring, time.time()

@@ -110,7 +110,7 @@ def served(directory: Path) -> Calls:
                 assert await _post(games.gate, f"{side}{pair}") == 201
         assert await _post(games.gate, "ada") == 201
         assert await _post(games.gate, "bob", calls) == 201
-        assert games.parts[0].runtime.engine.tables.counters.matches == WARM_PAIRS + 1
+        assert games.services[0].runtime.engine.tables.counters.matches == WARM_PAIRS + 1
         await games.stop()
 
     with calls.watching():

@@ -13,7 +13,7 @@ import msgspec
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.explain.explanations import Explainer
-from evenmatch.explain.snapshot import QueueSnapshot, Subject
+from evenmatch.explain.snapshot import ExplanationSubject, QueueSnapshot
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
@@ -21,7 +21,7 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.process_setup import calm_collector, share_interpreter
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from tests.bench.report import Row, Setting
 
 WAITING = 5_000
@@ -101,7 +101,7 @@ async def _loop(lines: int) -> list[Row]:
     queue = QUEUES[0]
     idle = "rounds:every=3600"
     plan = ShardPlan((Queue("duel", criteria=(RATING,), rules=(WIDENS,), policy=idle),))
-    parts: Parts = assemble(ShardPlan(plan.queues, settings=ServerSettings()), MemoryJournal())
+    parts: Services = assemble(ShardPlan(plan.queues, settings=ServerSettings()), MemoryJournal())
     await parts.runtime.start()
     for ticket in _tickets(queue, WAITING):
         parts.runtime.handle(
@@ -182,6 +182,6 @@ def _rest(scene: QueueSnapshot) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _subject(scene: QueueSnapshot, ticket: Ticket) -> Subject:
+def _subject(scene: QueueSnapshot, ticket: Ticket) -> ExplanationSubject:
     view = TicketView(ticket.id, "waiting", ticket.queues, ticket.enqueued_at, 1)
-    return Subject(view, scene.now, ticket.size, (scene,), None)
+    return ExplanationSubject(view, scene.now, ticket.size, (scene,), None)

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from evenmatch.model.queue import Queue
-from evenmatch.server.auth.authenticate import Entrance, Gate
+from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Receive, Scope, Send
@@ -55,7 +55,7 @@ async def measure(folder: Path) -> None:
     accounts = site.accounts
     for buckets in (accounts.service_buckets, accounts.player_buckets):
         buckets._each, buckets._whole = 1e-12, 1.0
-    gate = Gate([Entrance(accounts, nothing)])
+    gate = Authenticator([GameEntrance(accounts, nothing)])
 
     async def local(scope: Scope, receive: Receive, send: Send) -> None:
         scope["principal"] = LOCAL

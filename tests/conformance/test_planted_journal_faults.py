@@ -9,7 +9,7 @@ import pytest
 from evenmatch.engine.records import Record, decode
 from evenmatch.errors import JournalCorrupt
 from evenmatch.journals.base import Entry, StoredSnapshot
-from evenmatch.journals.head import Opener
+from evenmatch.journals.head import EntryReader
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.testing.journals import check_journal, damage_memory
 
@@ -103,7 +103,7 @@ class ForgetsTails(MemoryJournal):
 
     async def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
         rows = [row for row in self._shelf(shard).rows if row.sequence >= from_seq]
-        opener = Opener(shard, max(from_seq, 1), rows[-1].sequence if rows else 0)
+        opener = EntryReader(shard, max(from_seq, 1), rows[-1].sequence if rows else 0)
         for row in rows:
             yield opener.open(row.sequence, row.wall, row.crc, row.body)
 

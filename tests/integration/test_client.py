@@ -16,7 +16,7 @@ from evenmatch.model.ticket import Player, Rating
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.serve import listen
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.wire.live import StreamEvent, StreamProblem, UpdateTicket
 from evenmatch.wire.matches import ReportOutcome
 from evenmatch.wire.tickets import CreateTicket
@@ -27,7 +27,7 @@ CALM = Queue(name="calm", policy="periodic:rounds_of=1000")
 
 
 @asynccontextmanager
-async def served(*queues: Queue) -> AsyncIterator[tuple[Parts, AsyncClient]]:
+async def served(*queues: Queue) -> AsyncIterator[tuple[Services, AsyncClient]]:
     """Serve on a real socket in this very loop, so that a test can reach behind it."""
     parts = assemble(ShardPlan(queues, settings=ServerSettings()), MemoryJournal())
     await parts.runtime.start()

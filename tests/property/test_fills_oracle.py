@@ -16,8 +16,8 @@ from evenmatch.criteria.objective import weights_of
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.engine.backfill import search as fills
 from evenmatch.engine.backfill.candidates import Join, Opening, SearchResult, find_newcomers
-from evenmatch.engine.backfill.open_match_table import Screen
-from evenmatch.engine.backfill.search import Fills
+from evenmatch.engine.backfill.open_match_table import OpenMatchTable
+from evenmatch.engine.backfill.search import BackfillSearch
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import Refusal
@@ -65,19 +65,19 @@ QUEUES = (
 )
 
 
-class Plain(Fills):
+class Plain(BackfillSearch):
     """The search as simply as it can be said."""
 
     def _fill(self, pool: Pool, priority: Priority) -> None:
-        screen, now = self._screens.get(pool.name), self._scheduler.now
-        if pool.fault is not None or screen is None:
+        table, now = self._tables.get(pool.name), self._scheduler.now
+        if pool.fault is not None or table is None:
             return
-        for match_id in sorted(screen.of(priority)[0], key=self.turn_in(screen)):
+        for match_id in sorted(table.of(priority)[0], key=self.turn_in(table)):
             opening = self._still_open(pool, match_id)
             if opening is None:
                 continue
-            if screen.is_due[screen._rows[match_id]]:
-                screen.end_look(match_id)
+            if table.is_due[table._rows[match_id]]:
+                table.end_look(match_id)
                 some, soonest = list(pool.tickets.values()), now + fills.LOOK_AGAIN
             else:
                 arrived = [i for i in self._arrived.get(pool.name, ()) if i in pool.tickets]
@@ -86,18 +86,18 @@ class Plain(Fills):
             if search.joins:
                 self._join(pool, match_id, search.joins[-1])
             elif search.again_at < math.inf:
-                screen.look_soon(match_id, max(search.again_at, soonest))
+                table.look_soon(match_id, max(search.again_at, soonest))
 
-    def turn_in(self, screen: Screen) -> Callable[[str], float]:
+    def turn_in(self, table: OpenMatchTable) -> Callable[[str], float]:
         """Return what matches are sorted by: since when each that is due was owed a look."""
-        rows = screen._rows
-        return lambda name: screen.owed_since[rows[name]] if screen.is_due[rows[name]] else math.inf
+        rows = table._rows
+        return lambda name: table.owed_since[rows[name]] if table.is_due[rows[name]] else math.inf
 
     def _best_rival(
         self, pool: Pool, tickets: list[Ticket], worth: float
     ) -> tuple[str, Join] | None:
         best: tuple[str, Join] | None = None
-        for match_id in self._screens[pool.name].of("normal")[0]:
+        for match_id in self._tables[pool.name].of("normal")[0]:
             opening = self._still_open(pool, match_id)
             for join in self.plain(pool, opening, tickets).joins if opening is not None else ():
                 net = join.net(pool.queue.price)
@@ -131,7 +131,7 @@ class Twins:
         self.filled = 0
         self.fast = Engine(lambda each: parse_policy(each.policy))
         with monkeypatch.context() as patched:
-            patched.setattr("evenmatch.engine.backfill.requests.Fills", Plain)
+            patched.setattr("evenmatch.engine.backfill.requests.BackfillSearch", Plain)
             self.plain = Engine(lambda each: parse_policy(each.policy))
         filled = Queue(**{**_fields(self.queue), "backfill": "manual"})
         self.step(Configure(0.0, (filled,), seed=seed))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
-from evenmatch.journals.backup import Copied, Say, back_up, check_backup
+from evenmatch.journals.backup import BackupContents, Say, back_up, check_backup
 from evenmatch.server.runtime.process_setup import keep_files_private
 
 STEPS = 100
@@ -54,7 +54,7 @@ def backup(
     print(f"{out} holds {_contents(copied)}; every checksum was read.")
 
 
-def _contents(copied: Copied) -> str:
+def _contents(copied: BackupContents) -> str:
     shards = [f"{last:,} records of shard {shard}" for shard, last in copied.shards.items()]
     return f"{' and '.join(shards) or 'no records'} in {copied.bytes:,} bytes"
 

@@ -24,7 +24,7 @@ from evenmatch.config.files import (
     server_of,
 )
 from evenmatch.config.mistakes import mistakes_of
-from evenmatch.engine.configuration import Foreseen
+from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
@@ -164,7 +164,7 @@ def _foreseen(config: Path, data: Path) -> str:
 
     queues, settings, seed = load_server(config)
 
-    async def look() -> tuple[Foreseen, int]:
+    async def look() -> tuple[ConfigurationEffect, int]:
         journal = SqliteJournal.open(data, create=False)
         try:
             return await foresee_against(journal, ShardPlan(queues, seed, settings))

@@ -25,9 +25,9 @@ from evenmatch.lab.study.study import Task, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
     TARGET,
+    FirstArrivals,
     ParameterSweep,
     Point,
-    Short,
     at_factor,
     document_at,
     parse_sweep,
@@ -223,7 +223,7 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
         )
         return
     seconds = TARGETS_PLAYED * target
-    tasks = [Short(at_factor(scenario, factor), tickets, seconds) for factor in FACTORS]
+    tasks = [FirstArrivals(at_factor(scenario, factor), tickets, seconds) for factor in FACTORS]
     with progress("playing at half, one and two times the target", 3) as on_done:
         summaries = map_all(play_short, tasks, on_done)
     points = [Point("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]

@@ -12,7 +12,13 @@ import numpy as np
 
 from evenmatch.client.client import AsyncClient, ServerRefused, TicketStream
 from evenmatch.model.scenario import Answers
-from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, Will, wills_of
+from evenmatch.simulation.ready_check_behaviour import (
+    ACCEPT,
+    DECLINE,
+    SILENT,
+    PlayerAnswer,
+    answers_of,
+)
 from evenmatch.wire.live import StreamEvent, StreamProblem
 from evenmatch.wire.tickets import TicketState
 
@@ -143,21 +149,21 @@ class ConnectedPlayers:
         self._times_asked[ticket.id] += 1
         party = self._parties[ticket.id]
         asking = (party.place, self._times_asked[ticket.id])
-        wills = wills_of(self._given, SEEDS, asking, len(party.players))
-        said = {will.says for will in wills}
+        answers = answers_of(self._given, SEEDS, asking, len(party.players))
+        said = {answer.says for answer in answers}
         self._mind[ticket.id] = next(each for each in (DECLINE, SILENT, ACCEPT) if each in said)
-        for player, will in zip(party.players, wills, strict=True):
-            if will.says != SILENT:
-                task = asyncio.create_task(self._answer(ticket.id, match, player, will))
+        for player, answer in zip(party.players, answers, strict=True):
+            if answer.says != SILENT:
+                task = asyncio.create_task(self._answer(ticket.id, match, player, answer))
                 self._speaking.add(task)
                 task.add_done_callback(self._spoken)
 
-    async def _answer(self, ticket: str, match: str, player: str, will: Will) -> None:
-        if will.after:
-            await asyncio.sleep(will.after / self._speed)
+    async def _answer(self, ticket: str, match: str, player: str, answer: PlayerAnswer) -> None:
+        if answer.after:
+            await asyncio.sleep(answer.after / self._speed)
         began = time.monotonic()
         try:
-            if will.says == DECLINE:
+            if answer.says == DECLINE:
                 await self._client.decline(match, ticket, player)
             else:
                 await self._client.accept(match, ticket, player)

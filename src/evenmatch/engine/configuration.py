@@ -19,7 +19,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Memory
 
 
-class Foreseen(msgspec.Struct, frozen=True, gc=False):
+class ConfigurationEffect(msgspec.Struct, frozen=True, gc=False):
     """What a new configuration would do to the waiting tickets.
 
     Args:
@@ -109,7 +109,7 @@ def misfits(tables: Tables, pools: dict[str, Pool]) -> list[tuple[str, str]]:
     ]
 
 
-def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> Foreseen:
+def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> ConfigurationEffect:
     """Return what `step(given)` would do to the waiting tickets; nothing is changed.
 
     Args:
@@ -129,7 +129,7 @@ def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> 
     left = misfits(tables, pools)
     lost = Counter(ticket_id for ticket_id, _ in left)
     expire = sum(count == len(tables.waiting[at].queues) for at, count in lost.items())
-    return Foreseen(expire, len(lost) - expire, _overdue(given, tables, set(left)))
+    return ConfigurationEffect(expire, len(lost) - expire, _overdue(given, tables, set(left)))
 
 
 def _overdue(given: Configure, tables: Tables, left: set[tuple[str, str]]) -> int:

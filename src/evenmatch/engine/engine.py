@@ -16,14 +16,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from evenmatch.engine.admission.admission import Door, check_request, judge, judge_update
+from evenmatch.engine.admission.admission import (
+    AdmissionContext,
+    check_request,
+    judge,
+    judge_update,
+)
 from evenmatch.engine.admission.limits import ShardLimits
-from evenmatch.engine.backfill.requests import Backfill
+from evenmatch.engine.backfill.requests import BackfillRequests
 from evenmatch.engine.configuration import carried_over, changed_since, check_configuration, misfits
 from evenmatch.engine.matching.deadlines import Entry, fill_at_deadline
 from evenmatch.engine.matching.decision_check import playable
 from evenmatch.engine.matching.jobs import RunningJob
-from evenmatch.engine.matching.meeting_counts import Recounts
+from evenmatch.engine.matching.meeting_counts import MeetingCounts
 from evenmatch.engine.matching.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
@@ -92,13 +97,13 @@ class Engine:
         self.limits = limits or ShardLimits()
         self._scheduler = Scheduler(resolve, shard, watch)
         self._acceptance = Proposals(self._scheduler)
-        self._backfill = Backfill(self._scheduler)
+        self._backfill = BackfillRequests(self._scheduler)
         self.ladders = Ladders(self._scheduler, rate)
         self._outcomes = OutcomeReports(self._scheduler, rate)
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
-        self._recounts = Recounts(self._scheduler)
+        self._recounts = MeetingCounts(self._scheduler)
         self._changed: set[str] = set()  # queues, by records after the snapshot
         self._steps: dict[type, Callable[..., None]] = {
             Accept: self._acceptance.accept,
@@ -257,9 +262,11 @@ class Engine:
         check_request(given, scheduler.tables)
         entered: list[Ticket] = []
         known = self.ladders.known_of
-        door = Door(self.shard, scheduler.tables, scheduler.objectives, self.limits, known)
+        context = AdmissionContext(
+            self.shard, scheduler.tables, scheduler.objectives, self.limits, known
+        )
         for item in range(len(given.tickets)):
-            event = judge(given, item, door)
+            event = judge(given, item, context)
             scheduler.emit(event)
             if type(event) is Accepted:
                 entered.append(scheduler.tables.waiting[event.ticket].ticket)
@@ -273,8 +280,8 @@ class Engine:
         row = scheduler.tables.waiting.get(given.ticket)
         if row is None or row.match is not None:
             raise too_late(self.view(given.ticket))
-        door = Door(self.shard, scheduler.tables, scheduler.objectives, self.limits)
-        scheduler.emit(judge_update(given, row.ticket, door))
+        context = AdmissionContext(self.shard, scheduler.tables, scheduler.objectives, self.limits)
+        scheduler.emit(judge_update(given, row.ticket, context))
         for name in row.queues:
             scheduler.pools[name].leave(given.ticket, given.now)
         scheduler.enter(scheduler.tables.waiting[given.ticket].ticket, row.queues)
@@ -382,7 +389,7 @@ class Engine:
         return find_match(self.tables, self.shard, match_id)
 
     def roster(self, match_id: str) -> Roster:
-        """Return who plays in a running match that may be filled; see `Backfill.roster`."""
+        """Return who plays in a running match that may be filled; see `BackfillRequests.roster`."""
         return self._backfill.roster(match_id)
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import Recall, remove_last
+from evenmatch.engine.state.rosters import VoidableMatches, remove_last
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import (
     Accepted,
@@ -85,7 +85,7 @@ class Ledger:
         configured = list(queues)
         self._queues: dict[str, Sums] = {}
         self._known: dict[str, _Known] = {}
-        self._recall: Recall[_Counted] = Recall(configured)
+        self._recall: VoidableMatches[_Counted] = VoidableMatches(configured)
         self._first_queue = configured[0].name if configured else ""
         self._waits_most = waits_most
         for row in rows:

@@ -10,11 +10,11 @@ from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.kinds.latency import worst_of
 from evenmatch.criteria.registry import form_of, kind_of, number_gap_of
-from evenmatch.explain.pairwise import Obstacle, Sight, when_table
+from evenmatch.explain.pairwise import Obstacle, PairwiseView, when_table
 from evenmatch.explain.phrases import at_least, count, joined, limit_text, rule_name, seconds, sized
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.tolerances import limit_now
-from evenmatch.explain.waiting_table import Mask, TraitTable
+from evenmatch.explain.waiting_table import Mask, PairColumnTable
 from evenmatch.model.explanation import Prospect, Seats
 from evenmatch.model.queue import Queue, Rule
 
@@ -27,27 +27,27 @@ Gain = tuple[int, str]
 
 
 def changes_of(
-    scene: QueueSnapshot, crowd: TraitTable, sight: Sight, seats: Seats
+    snapshot: QueueSnapshot, table: PairColumnTable, pairwise: PairwiseView, seats: Seats
 ) -> tuple[str, ...]:
     """Return what would have to change, in clauses: one for each party, rule and shortage."""
     found = []
-    if scene.is_paused:
-        found.append(f"queue {scene.queue.name} would have to be resumed")
-    if scene.fault is not None:
-        found.append(f"queue {scene.queue.name} needs a policy that works: {scene.fault}")
-    found += of_pings(crowd, sight)
-    found += _of_seats(crowd, sight, seats)
+    if snapshot.is_paused:
+        found.append(f"queue {snapshot.queue.name} would have to be resumed")
+    if snapshot.fault is not None:
+        found.append(f"queue {snapshot.queue.name} needs a policy that works: {snapshot.fault}")
+    found += of_pings(table, pairwise)
+    found += _of_seats(table, pairwise, seats)
     gains: list[Gain] = []
-    by_one = sight.others & sight.fits & (sight.blockers() == 1)
-    for obstacle in sight.obstacles:
+    by_one = pairwise.others & pairwise.fits & (pairwise.blockers() == 1)
+    for obstacle in pairwise.obstacles:
         if obstacle is not None:
-            found += of_party(obstacle, crowd, sight)
-            gains += _of_rule(obstacle, by_one, crowd, sight)
+            found += of_party(obstacle, table, pairwise)
+            gains += _of_rule(obstacle, by_one, table, pairwise)
     gains.sort(key=lambda gain: -gain[0])
     return (*found, *[text for _, text in gains])
 
 
-def _of_seats(crowd: TraitTable, sight: Sight, seats: Seats) -> list[str]:
+def _of_seats(table: PairColumnTable, pairwise: PairwiseView, seats: Seats) -> list[str]:
     if seats.fills:
         return []
     roles, players = seats.roles_missing, seats.players_missing
@@ -60,16 +60,16 @@ def _of_seats(crowd: TraitTable, sight: Sight, seats: Seats) -> list[str]:
     elif players:
         more = count(players, "more player")
         found = [f"{more} who may play with this ticket now{at_least(roles)}"]
-    if seats.sizes_missing and not seats.roles_missing and not crowd.queue.format.solo_only:
-        size = crowd.tickets[sight.row].size
+    if seats.sizes_missing and not seats.roles_missing and not table.queue.format.solo_only:
+        size = table.tickets[pairwise.row].size
         found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")
     return found
 
 
-def of_pings(crowd: TraitTable, sight: Sight) -> list[str]:
+def of_pings(table: PairColumnTable, pairwise: PairwiseView) -> list[str]:
     """Return that a ticket's own latencies leave it no region, whoever else comes, if they do."""
-    ticket = crowd.tickets[sight.row]
-    for rule in crowd.queue.rules:
+    ticket = table.tickets[pairwise.row]
+    for rule in table.queue.rules:
         if form_of(rule) is not Form.PLACES or rule.pairs != "region":
             continue
         known = worst_of(ticket, rule.attribute)
@@ -90,12 +90,12 @@ def of_pings(crowd: TraitTable, sight: Sight) -> list[str]:
     return []
 
 
-def of_party(obstacle: Obstacle, crowd: TraitTable, sight: Sight) -> list[str]:
+def of_party(obstacle: Obstacle, table: PairColumnTable, pairwise: PairwiseView) -> list[str]:
     """Return that a party breaks a rule by itself for ever, if it does."""
-    rule, row = obstacle.rule, sight.row
+    rule, row = obstacle.rule, pairwise.row
     is_word = form_of(rule) is Form.WORD
     is_told = is_word or number_gap_of(rule) is NumberGap.WIDEST
-    if crowd.tickets[row].size == 1 or not is_told or obstacle.ready_at[row] < math.inf:
+    if table.tickets[row].size == 1 or not is_told or obstacle.ready_at[row] < math.inf:
         return []
     if is_word:
         return [f"the players of this party differ in {rule.attribute}, which has to be the same"]
@@ -103,12 +103,14 @@ def of_party(obstacle: Obstacle, crowd: TraitTable, sight: Sight) -> list[str]:
     return [f"the players of this party need {rule_name(rule)} of {need}, which it never reaches"]
 
 
-def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: TraitTable, sight: Sight) -> list[Gain]:
+def _of_rule(
+    obstacle: Obstacle, by_one: Mask, table: PairColumnTable, pairwise: PairwiseView
+) -> list[Gain]:
     """Return how many more a wider limit would let in, and the sentence that says so.
 
     Where both have to accept, those whom the ticket's own limit has reached wait for theirs.
     """
-    rule, own = obstacle.rule, crowd.tickets[sight.row]
+    rule, own = obstacle.rule, table.tickets[pairwise.row]
     blocked = obstacle.blocked & by_one & (obstacle.needs < math.inf)
     if kind_of(rule).is_kept:
         gain = int(np.count_nonzero(blocked))
@@ -122,17 +124,17 @@ def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: TraitTable, sight: Sight) 
     everybody = obstacle.needs[blocked]
     if rule.accept == "both" and rule.unit != "relative":
         waits = when_table(rule)(obstacle.needs)
-        reached = blocked & (own.enqueued_at + waits <= sight.now)
-        found += _of_theirs(obstacle, reached, sight.now)
+        reached = blocked & (own.enqueued_at + waits <= pairwise.now)
+        found += _of_theirs(obstacle, reached, pairwise.now)
         blocked &= ~reached
     needs = obstacle.needs[blocked]
     if len(needs):
-        short = crowd.queue.format.k - own.size - int(np.count_nonzero(sight.allowed))
+        short = table.queue.format.k - own.size - int(np.count_nonzero(pairwise.allowed))
         enough = min(len(needs), SOME, max(1, short, len(needs) // SHARE))
         wanted = nice_above(float(np.partition(needs, enough - 1)[enough - 1]), rule)
         gain = int(np.count_nonzero(everybody <= wanted))
-        times = (own.enqueued_at, sight.now)
-        found.append((gain, _wider(crowd.queue, rule, wanted, gain, times)))
+        times = (own.enqueued_at, pairwise.now)
+        found.append((gain, _wider(table.queue, rule, wanted, gain, times)))
     return found
 
 
@@ -197,38 +199,42 @@ def nice_above(need: float, rule: Rule) -> float:
 SOONER = "to play sooner it would take others who fit better, or limits that widen faster"
 
 
-def in_time(crowd: TraitTable, sight: Sight, later: Prospect, deadline: float) -> str:
+def in_time(
+    table: PairColumnTable, pairwise: PairwiseView, later: Prospect, deadline: float
+) -> str:
     """Return what the first match would take to be legal in time, as a clause.
 
     Args:
-        crowd: The table.
-        sight: How the ticket stands to all others.
+        table: The table.
+        pairwise: How the ticket stands to all others.
         later: The first match with it, legal after the deadline.
         deadline: When the ticket's wait is over.
 
     Complexity:
         O(tickets of the match) for each rule.
     """
-    own = crowd.tickets[sight.row].id
-    rows = np.array([crowd.row_of(each) for each in later.tickets if each != own], dtype=np.intp)
+    own = table.tickets[pairwise.row].id
+    rows = np.array([table.row_of(each) for each in later.tickets if each != own], dtype=np.intp)
     wanted = []
-    for obstacle in sight.obstacles:
+    for obstacle in pairwise.obstacles:
         if obstacle is not None:
             late = rows[obstacle.ready_at[rows] > deadline]
             if len(late):
                 worst = int(late[np.argmax(obstacle.needs[late])])
-                wanted.append(_wanted(obstacle, crowd, (sight.row, worst), deadline))
+                wanted.append(_wanted(obstacle, table, (pairwise.row, worst), deadline))
     # Where only two of the others are kept apart, nothing is known here of the rule that does it.
-    who = " with people" if crowd.queue.on_deadline == "bots" else ""
+    who = " with people" if table.queue.on_deadline == "bots" else ""
     return f"to play{who} in time it would take {joined(wanted)}" if wanted else SOONER
 
 
-def _wanted(obstacle: Obstacle, crowd: TraitTable, pair: tuple[int, int], deadline: float) -> str:
+def _wanted(
+    obstacle: Obstacle, table: PairColumnTable, pair: tuple[int, int], deadline: float
+) -> str:
     """Return what one rule would have to allow two tickets by a deadline."""
     rule = obstacle.rule
     if not kind_of(rule).is_measure:
         return f"a match without {rule_name(rule)}"
     need = limit_text(rule, nice_above(float(obstacle.needs[pair[1]]), rule))
-    limits = [limit_now(rule, deadline - crowd.tickets[row].enqueued_at) for row in pair]
+    limits = [limit_now(rule, deadline - table.tickets[row].enqueued_at) for row in pair]
     reached = limit_text(rule, min(limits) if rule.accept == "both" else max(limits))
     return f"{rule_name(rule)} of {need} by then instead of {reached}"

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from evenmatch.criteria.scales import Floats
-from evenmatch.explain.pairwise import Sight, Watcher
-from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, Rows, TraitTable
+from evenmatch.explain.pairwise import PairwiseComparer, PairwiseView
+from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, PairColumnTable, Rows
 from evenmatch.model.explanation import Prospect
 from evenmatch.solvers.fill import CompletionBudget, CompletionProblem, complete
 
@@ -30,28 +30,32 @@ class GroupSearchLimits(msgspec.Struct, frozen=True):
     steps: int = 2_000
 
 
-def best_group(watcher: Watcher, sight: Sight, effort: GroupSearchLimits) -> Prospect | None:
+def best_group(
+    comparer: PairwiseComparer, pairwise: PairwiseView, effort: GroupSearchLimits
+) -> Prospect | None:
     """Return a legal match of tickets as near as can be; None if a short search finds none."""
-    crowd = watcher.crowd
-    allowed = np.flatnonzero(sight.allowed)
-    rows = _shortlist(crowd, allowed, nearness(crowd, sight, allowed))
+    table = comparer.table
+    allowed = np.flatnonzero(pairwise.allowed)
+    rows = _shortlist(table, allowed, nearness(table, pairwise, allowed))
     budget = CompletionBudget(effort.seatings, effort.steps)
-    circle = _Circle(watcher, sight.row, rows, sight.now)
-    found = circle.search((sight.now, sight.now), budget)
-    if found is None and crowd.queue.format.is_variable:
-        found = _grown(crowd, [sight.row, *rows], sight.now)
+    circle = _Circle(comparer, pairwise.row, rows, pairwise.now)
+    found = circle.search((pairwise.now, pairwise.now), budget)
+    if found is None and table.queue.format.is_variable:
+        found = _grown(table, [pairwise.row, *rows], pairwise.now)
     return found
 
 
-def first_group(watcher: Watcher, sight: Sight, effort: GroupSearchLimits) -> Prospect | None:
+def first_group(
+    comparer: PairwiseComparer, pairwise: PairwiseView, effort: GroupSearchLimits
+) -> Prospect | None:
     """Return the first match to become legal that a short search finds.
 
     It may be legal now, if the search for the best one has missed it.
     """
-    may_ever = sight.others & sight.fits & (sight.ready_at < math.inf)
+    may_ever = pairwise.others & pairwise.fits & (pairwise.ready_at < math.inf)
     ever = np.flatnonzero(may_ever)
-    rows = _shortlist(watcher.crowd, ever, np.maximum(sight.ready_at, sight.now)[ever])
-    circle = _Circle(watcher, sight.row, rows, sight.now)
+    rows = _shortlist(comparer.table, ever, np.maximum(pairwise.ready_at, pairwise.now)[ever])
+    circle = _Circle(comparer, pairwise.row, rows, pairwise.now)
     budget = CompletionBudget(effort.seatings, effort.steps)
     best: Prospect | None = None
     until = math.inf
@@ -64,15 +68,15 @@ def first_group(watcher: Watcher, sight: Sight, effort: GroupSearchLimits) -> Pr
     return best
 
 
-def _shortlist(crowd: TraitTable, rows: Rows, keys: Floats) -> list[int]:
+def _shortlist(table: PairColumnTable, rows: Rows, keys: Floats) -> list[int]:
     """Return the candidates with the least keys, of every kind as many as a match can take."""
-    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows], keys))
+    order = np.lexsort((table.column(SEQUENCE)[rows], table.column(ENQUEUED)[rows], keys))
     ordered = rows[order]
     chosen = dict.fromkeys(ordered[:LOOK_AT].tolist())
-    numbers = crowd.column(KIND)[ordered]
-    k = crowd.queue.format.k
+    numbers = table.column(KIND)[ordered]
+    k = table.queue.format.k
     for number in np.unique(numbers).tolist():
-        most = max(1, k // crowd.kinds[int(number)][0])
+        most = max(1, k // table.kinds[int(number)][0])
         chosen.update(dict.fromkeys(ordered[numbers == number][:most].tolist()))
     return [int(row) for row in ordered if int(row) in chosen]
 
@@ -80,12 +84,14 @@ def _shortlist(crowd: TraitTable, rows: Rows, keys: Floats) -> list[int]:
 class _Circle:
     """A ticket and the candidates of a search, who are numbered in the order of preference."""
 
-    def __init__(self, watcher: Watcher, row: int, candidates: Sequence[int], now: float) -> None:
-        self._watcher = watcher.among([row, *candidates])
+    def __init__(
+        self, comparer: PairwiseComparer, row: int, candidates: Sequence[int], now: float
+    ) -> None:
+        self._comparer = comparer.among([row, *candidates])
         self._now = now
         self._ready_at: dict[int, list[float]] = {}
-        crowd = self._watcher.crowd
-        self._kinds = [crowd.kind(place) for place in range(len(crowd))]
+        table = self._comparer.table
+        self._kinds = [table.kind(place) for place in range(len(table))]
 
     def search(self, bounds: tuple[float, float], budget: CompletionBudget) -> Prospect | None:
         """Return a match with the ticket, preferring early candidates.
@@ -95,21 +101,21 @@ class _Circle:
             budget: What the search may spend.
         """
         until, at = bounds
-        crowd = self._watcher.crowd
+        table = self._comparer.table
         found: list[Prospect] = []
 
         def fits(one: int, two: int) -> bool:
             return self._of(one)[two] <= until
 
         def accepts(chosen: list[int]) -> bool:
-            prospect = prospect_of(crowd, chosen, at, is_exact=False)
+            prospect = prospect_of(table, chosen, at, is_exact=False)
             if prospect is None or prospect.at > until:
                 return False
             found.append(prospect)
             return True
 
         problem = CompletionProblem(
-            self._kinds, crowd.queue.format.k, crowd.may_fill, fits, accepts
+            self._kinds, table.queue.format.k, table.may_fill, fits, accepts
         )
         complete(problem, budget)
         return found[-1] if found else None
@@ -118,26 +124,26 @@ class _Circle:
         """Return from when on somebody may play with each."""
         known = self._ready_at.get(place)
         if known is None:
-            known = self._ready_at[place] = self._watcher.look(place, self._now).ready_at.tolist()
+            known = self._ready_at[place] = self._comparer.look(place, self._now).ready_at.tolist()
         return known
 
 
-def _grown(crowd: TraitTable, rows: Sequence[int], now: float) -> Prospect | None:
+def _grown(table: PairColumnTable, rows: Sequence[int], now: float) -> Prospect | None:
     """Return a legal match that is not full: tickets join as long as it stays legal."""
-    form, ready_at = crowd.queue.format, crowd.objective.rules.pair_ready_at
+    form, ready_at = table.queue.format, table.objective.rules.pair_ready_at
     chosen = [rows[0]]
-    players = crowd.tickets[rows[0]].size
+    players = table.tickets[rows[0]].size
     best: Prospect | None = None
     for row in rows[1:]:
-        ticket = crowd.tickets[row]
+        ticket = table.tickets[row]
         if players + ticket.size > form.k:
             continue
-        if any(ready_at(crowd.tickets[other], ticket) > now for other in chosen):
+        if any(ready_at(table.tickets[other], ticket) > now for other in chosen):
             continue
         chosen.append(row)
         players += ticket.size
         if players >= form.k_min:
-            prospect = prospect_of(crowd, chosen, now, is_exact=False)
+            prospect = prospect_of(table, chosen, now, is_exact=False)
             if prospect is None or prospect.at > now:
                 chosen.pop()
                 players -= ticket.size
@@ -154,49 +160,49 @@ TOLD_APART = 8
 """Candidates at most for whom that is done."""
 
 
-def best_duel(crowd: TraitTable, sight: Sight) -> Prospect | None:
+def best_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None:
     """Return the legal duel with the least cost of the criteria, then the longest waiting one."""
-    rows = np.flatnonzero(sight.allowed)
+    rows = np.flatnonzero(pairwise.allowed)
     if not len(rows):
         return None
-    costs = nearness(crowd, sight, rows)
-    is_exact = _sees_all(sight) and bool(np.isfinite(costs).all())
+    costs = nearness(table, pairwise, rows)
+    is_exact = _sees_all(pairwise) and bool(np.isfinite(costs).all())
     found = []
-    for row in _by_age(crowd, rows[costs <= costs.min() + CLOSE])[:TOLD_APART]:
-        prospect = prospect_of(crowd, (sight.row, row), sight.now, is_exact=is_exact)
+    for row in _by_age(table, rows[costs <= costs.min() + CLOSE])[:TOLD_APART]:
+        prospect = prospect_of(table, (pairwise.row, row), pairwise.now, is_exact=is_exact)
         assert prospect is not None, "two who fit make a duel"
         found.append(prospect)
     return min(found, key=lambda each: each.criteria_cost)
 
 
-def first_duel(crowd: TraitTable, sight: Sight) -> Prospect | None:
+def first_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None:
     """Return the duel that becomes legal first, of those that are not yet."""
-    is_ahead = sight.others & sight.fits & (sight.ready_at > sight.now)
-    ready_at = np.where(is_ahead, sight.ready_at, math.inf)
+    is_ahead = pairwise.others & pairwise.fits & (pairwise.ready_at > pairwise.now)
+    ready_at = np.where(is_ahead, pairwise.ready_at, math.inf)
     first = float(ready_at.min())
     if first == math.inf:
         return None
-    row = _by_age(crowd, np.flatnonzero(ready_at == first))[0]
-    return prospect_of(crowd, (sight.row, row), sight.now, is_exact=_sees_all(sight))
+    row = _by_age(table, np.flatnonzero(ready_at == first))[0]
+    return prospect_of(table, (pairwise.row, row), pairwise.now, is_exact=_sees_all(pairwise))
 
 
-def nearness(crowd: TraitTable, sight: Sight, rows: Rows) -> Floats:
+def nearness(table: PairColumnTable, pairwise: PairwiseView, rows: Rows) -> Floats:
     """Return what the criteria cost in a match of two with some; inf where that is not known."""
     total: Floats = np.zeros(len(rows))
-    for trait, weight in zip(crowd.criteria, crowd.objective.weights, strict=True):
-        total += weight * crowd.costs(trait, sight.row, rows)
+    for pair_column, weight in zip(table.criteria, table.objective.weights, strict=True):
+        total += weight * table.costs(pair_column, pairwise.row, rows)
     return total
 
 
-def _sees_all(sight: Sight) -> bool:
-    return int(np.count_nonzero(sight.others)) == len(sight.others) - 1
+def _sees_all(pairwise: PairwiseView) -> bool:
+    return int(np.count_nonzero(pairwise.others)) == len(pairwise.others) - 1
 
 
-def _by_age(crowd: TraitTable, rows: Rows) -> list[int]:
+def _by_age(table: PairColumnTable, rows: Rows) -> list[int]:
     """Return rows, longest waiting first."""
     if len(rows) == 1:
         return [int(rows[0])]
-    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows]))
+    order = np.lexsort((table.column(SEQUENCE)[rows], table.column(ENQUEUED)[rows]))
     return [int(row) for row in rows[order]]
 
 
@@ -204,18 +210,18 @@ def _by_age(crowd: TraitTable, rows: Rows) -> list[int]:
 
 
 def prospect_of(
-    crowd: TraitTable, rows: Iterable[int], now: float, *, is_exact: bool
+    table: PairColumnTable, rows: Iterable[int], now: float, *, is_exact: bool
 ) -> Prospect | None:
     """Return the match that tickets make, divided as the engine would; None if they make none.
 
     Args:
-        crowd: The table.
+        table: The table.
         rows: Places of the tickets.
         now: The instant; a division that is legal now is preferred, else the one that is first.
         is_exact: As the prospect says of itself.
     """
-    tickets = sorted((crowd.tickets[row] for row in rows), key=lambda ticket: ticket.age_key)
-    objective = crowd.objective
+    tickets = sorted((table.tickets[row] for row in rows), key=lambda ticket: ticket.age_key)
+    objective = table.objective
     seating = objective.seat(tickets, now=now)
     if seating is None or seating.ready_at == math.inf:
         return None

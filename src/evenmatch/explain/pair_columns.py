@@ -1,7 +1,7 @@
 """What rules and criteria compare of each waiting ticket, as columns: one ticket against all.
 
-A **trait** is a rule or a criterion of a queue. Its columns tell the gap of a ticket to every other
-in a few operations on arrays. Where players name each other (whom they met, whom they avoid, whose
+A **pair column** stands for a rule or a criterion of a queue: it tells the gap of a ticket to every
+other in a few operations on arrays. Where players name each other (whom they met or avoid, whose
 ping they know), the columns hold for all who do not, and the few who do are **exceptions** that the
 reference is asked about, pair by pair. So what comes out is `Comparison.pair_gap` in all cases; a
 property test holds the two together.
@@ -28,7 +28,7 @@ BITS_MAX = 52
 """Words that one column of sets tells apart: as many as no float mistakes for a NaN."""
 
 
-class Trait:
+class PairColumn:
     """A rule or a criterion that says nothing about two tickets of many: it blocks nobody alone.
 
     Args:
@@ -89,7 +89,7 @@ class Trait:
         return (), ()
 
 
-class Numbers(Trait):
+class Numbers(PairColumn):
     """Differences of numbers: the least and the greatest value of a party, and its mean."""
 
     def __init__(self, compared: Comparison) -> None:
@@ -133,7 +133,7 @@ class Numbers(Trait):
         return scale_gaps(given.scale, gaps)
 
 
-class Codes(Trait):
+class Codes(PairColumn):
     """Values that must be equal: a number for each, none for a party that differs in itself."""
 
     width = 1
@@ -181,7 +181,7 @@ class Codes(Trait):
         return (keys[0],) if all(key == keys[0] for key in keys) else None
 
 
-class Sets(Trait):
+class Sets(PairColumn):
     """Sets of words that must have one in common: a bit for each word that a whole party has."""
 
     width = 1
@@ -213,7 +213,7 @@ class Sets(Trait):
         return gaps
 
 
-class NamedPlayers(Trait):
+class NamedPlayers(PairColumn):
     """What players say of each other by name: whom they met, and whom they avoid."""
 
     is_pairwise = True
@@ -325,7 +325,7 @@ class HostColumns(NamedWords):
         return np.array(COSTS[::-1])[gaps.astype(np.intp)]
 
 
-class Unknown(Trait):
+class Unknown(PairColumn):
     """A kind that has no columns: each pair is compared by itself, and of many only some."""
 
     is_pairwise = True

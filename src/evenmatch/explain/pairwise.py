@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from evenmatch.criteria.expansion import inverse_table
 from evenmatch.criteria.rules import PERCENTILE_DIGITS
 from evenmatch.criteria.scales import Floats
-from evenmatch.explain.pair_columns import Trait
-from evenmatch.explain.waiting_table import ENQUEUED, KIND, Mask, TraitTable
+from evenmatch.explain.pair_columns import PairColumn
+from evenmatch.explain.waiting_table import ENQUEUED, KIND, Mask, PairColumnTable
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Player, Ticket
 
@@ -41,7 +41,7 @@ class Obstacle(msgspec.Struct, frozen=True, eq=False):
     blocked: Mask
 
 
-class Sight(msgspec.Struct, frozen=True, eq=False):
+class PairwiseView(msgspec.Struct, frozen=True, eq=False):
     """How one ticket stands to all others; every array has shape (tickets,).
 
     Args:
@@ -71,64 +71,64 @@ class Sight(msgspec.Struct, frozen=True, eq=False):
         return found
 
 
-class Watcher:
-    """Looks at a crowd through the eyes of one ticket after the other.
+class PairwiseComparer:
+    """Looks at a table through the eyes of one ticket after the other.
 
     Args:
-        crowd: The table.
+        table: The table.
     """
 
-    def __init__(self, crowd: TraitTable) -> None:
-        self.crowd = crowd
-        self._whens = [when_table(trait.given) for trait in crowd.rules]
-        form = crowd.queue.format
+    def __init__(self, table: PairColumnTable) -> None:
+        self.table = table
+        self._whens = [when_table(pair_column.given) for pair_column in table.rules]
+        form = table.queue.format
         self._is_duel = form.is_duel
         sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
         # Any number of each party that may come: whether two go together hangs on no one else.
         self._plenty = self._all_kinds(sizes)
         self._goes_with: dict[tuple[int, int], bool] = {}
 
-    def among(self, rows: Sequence[int]) -> Watcher:
-        """Return a watcher of some of the tickets, who are numbered in this order."""
+    def among(self, rows: Sequence[int]) -> PairwiseComparer:
+        """Return a comparer of some of the tickets, who are numbered in this order."""
         some = copy(self)
-        some.crowd = self.crowd.among(rows)
+        some.table = self.table.among(rows)
         return some
 
-    def look(self, row: int, now: float) -> Sight:
+    def look(self, row: int, now: float) -> PairwiseView:
         """Return how a ticket stands to all others.
 
         Complexity:
             O(tickets) for each rule, in whole arrays.
         """
-        crowd = self.crowd
-        others = np.ones(len(crowd), dtype=np.bool_)
+        table = self.table
+        others = np.ones(len(table), dtype=np.bool_)
         others[row] = False
-        born = crowd.column(ENQUEUED)
+        born = table.column(ENQUEUED)
         since = np.maximum(born, born[row])
         ready_at = since
         obstacles: list[Obstacle | None] = []
-        for trait, when in zip(crowd.rules, self._whens, strict=True):
-            if not trait.is_pairwise:
+        for pair_column, when in zip(table.rules, self._whens, strict=True):
+            if not pair_column.is_pairwise:
                 obstacles.append(None)
                 continue
-            gaps, left_out = crowd.gaps(trait, row)
+            gaps, left_out = table.gaps(pair_column, row)
             others[left_out] = False
-            obstacle = self._meet(trait, row, gaps, (when, since, now))
+            obstacle = self._meet(pair_column, row, gaps, (when, since, now))
             ready_at = np.maximum(ready_at, obstacle.ready_at)
             obstacles.append(obstacle)
         fits = self._fits(row)
         allowed = others & fits & (ready_at <= now)
-        return Sight(row, now, others, fits, tuple(obstacles), ready_at, allowed)
+        return PairwiseView(row, now, others, fits, tuple(obstacles), ready_at, allowed)
 
-    def accepting(self, sight: Sight) -> tuple[Mask, Mask]:
+    def accepting(self, pairwise: PairwiseView) -> tuple[Mask, Mask]:
         """Return whom a ticket's limits have reached, and whose limits have reached it.
 
         Where one accepts for all, both do as soon as the rule lets them play.
         """
-        mine, theirs = sight.others & sight.fits, sight.others & sight.fits
-        born, row = self.crowd.column(ENQUEUED), sight.row
-        for obstacle, trait, when in zip(
-            sight.obstacles, self.crowd.rules, self._whens, strict=True
+        mine, theirs = pairwise.others & pairwise.fits, pairwise.others & pairwise.fits
+        born, row = self.table.column(ENQUEUED), pairwise.row
+        for obstacle, pair_column, when in zip(
+            pairwise.obstacles, self.table.rules, self._whens, strict=True
         ):
             if obstacle is None:
                 continue
@@ -136,33 +136,33 @@ class Watcher:
                 mine &= ~obstacle.blocked
                 theirs &= ~obstacle.blocked
             elif obstacle.rule.unit == "relative":
-                gaps = self.crowd.gaps(trait, row)[0]
-                own = self.crowd.means(trait)
-                mine &= born[row] + when(_shares(gaps, own[row : row + 1])) <= sight.now
-                theirs &= born + when(_shares(gaps, own)) <= sight.now
+                gaps = self.table.gaps(pair_column, row)[0]
+                own = self.table.means(pair_column)
+                mine &= born[row] + when(_shares(gaps, own[row : row + 1])) <= pairwise.now
+                theirs &= born + when(_shares(gaps, own)) <= pairwise.now
             else:
                 waits = when(obstacle.needs)
-                mine &= born[row] + waits <= sight.now
-                theirs &= born + waits <= sight.now
+                mine &= born[row] + waits <= pairwise.now
+                theirs &= born + waits <= pairwise.now
         return mine, theirs
 
     def _meet(
-        self, trait: Trait, row: int, gaps: Floats, times: tuple[When, Floats, float]
+        self, pair_column: PairColumn, row: int, gaps: Floats, times: tuple[When, Floats, float]
     ) -> Obstacle:
         """Return the limits that pairs need, and when these are reached.
 
         Where one accepts for all, it may in a larger match be somebody else, so that only what no
         wait allows is kept apart.
         """
-        rule, (when, since, now) = trait.given, times
+        rule, (when, since, now) = pair_column.given, times
         assert isinstance(rule, Rule)
-        born = self.crowd.column(ENQUEUED)
+        born = self.table.column(ENQUEUED)
         if rule.unit != "relative" and rule.accept == "both":
             ready_at = since + when(gaps)
             return Obstacle(rule, gaps, ready_at, ready_at > now)
         mine = theirs = gaps
         if rule.unit == "relative":
-            own = self.crowd.means(trait)
+            own = self.table.means(pair_column)
             mine, theirs = _shares(gaps, own[row : row + 1]), _shares(gaps, own)
         pick = np.maximum if rule.accept == "both" else np.minimum
         needs = pick(mine, theirs)
@@ -174,12 +174,12 @@ class Watcher:
 
     def _fits(self, row: int) -> Mask:
         """Return who may be in one match with a ticket by size, side and roles."""
-        crowd, form = self.crowd, self.crowd.queue.format
-        kinds = crowd.column(KIND).astype(np.intp)
+        table, form = self.table, self.table.queue.format
+        kinds = table.column(KIND).astype(np.intp)
         if form.solo_only and not form.sides and not form.roles:
             return np.ones(len(kinds), dtype=np.bool_)
         own = int(kinds[row])
-        found = np.array([self._go_together(own, other) for other in range(len(crowd.kinds))])
+        found = np.array([self._go_together(own, other) for other in range(len(table.kinds))])
         return found[kinds]
 
     def _go_together(self, one: int, two: int) -> bool:
@@ -187,14 +187,14 @@ class Watcher:
         key = (min(one, two), max(one, two))
         known = self._goes_with.get(key)
         if known is None:
-            kinds = self.crowd.kinds
+            kinds = self.table.kinds
             chosen = {kinds[one]: 2} if one == two else {kinds[one]: 1, kinds[two]: 1}
-            known = self._goes_with[key] = self.crowd.may_fill(chosen, self._plenty)
+            known = self._goes_with[key] = self.table.may_fill(chosen, self._plenty)
         return known
 
     def _all_kinds(self, sizes: list[int]) -> dict[tuple[int, int], int]:
         """Return flexible parties of every size, of each as many as a match can take."""
-        form, kind_of = self.crowd.queue.format, self.crowd.labels.kind_of
+        form, kind_of = self.table.queue.format, self.table.labels.kind_of
         parties = [Ticket("", 0, 0.0, (Player(""),) * size, ()) for size in sizes]
         return {kind_of(party): form.k // party.size for party in parties}
 

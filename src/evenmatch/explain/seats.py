@@ -11,8 +11,8 @@ import numpy as np
 
 from evenmatch.criteria.seat_completion import Labels
 from evenmatch.criteria.team_packing import Kind
-from evenmatch.explain.pairwise import Sight
-from evenmatch.explain.waiting_table import TraitTable
+from evenmatch.explain.pairwise import PairwiseView
+from evenmatch.explain.waiting_table import PairColumnTable
 from evenmatch.model.explanation import Seats
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Player, Ticket
@@ -21,41 +21,41 @@ LAYOUTS_MAX = 64
 """Sizes of teams that are tried for a match that may start before it is full."""
 
 
-def seats_of(crowd: TraitTable, sight: Sight) -> Seats:
+def seats_of(table: PairColumnTable, pairwise: PairwiseView) -> Seats:
     """Return whether one ticket and its candidates can fill a match, and what is missing if not."""
-    misfits = int(np.count_nonzero(sight.others & ~sight.fits))
-    own = crowd.kind(sight.row)
-    allowed = crowd.counts(sight.allowed)
-    fills = _fills(crowd, own, allowed)
-    without_rules = fills or _fills(crowd, own, crowd.counts(sight.others & sight.fits))
+    misfits = int(np.count_nonzero(pairwise.others & ~pairwise.fits))
+    own = table.kind(pairwise.row)
+    allowed = table.counts(pairwise.allowed)
+    fills = _fills(table, own, allowed)
+    without_rules = fills or _fills(table, own, table.counts(pairwise.others & pairwise.fits))
     if fills:
         return Seats(misfits=misfits, fills=True, fills_without_rules=True)
-    short = _Shortage(crowd, own, allowed)
+    short = _Shortage(table, own, allowed)
     return Seats(
         misfits=misfits,
         fills=False,
         fills_without_rules=without_rules,
         players_missing=short.players,
         roles_missing=short.roles(),
-        sizes_missing=_sizes_missing(crowd, own, allowed),
+        sizes_missing=_sizes_missing(table, own, allowed),
     )
 
 
-def _fills(crowd: TraitTable, own: Kind, left: dict[Kind, int]) -> bool:
-    size, k = own[0], crowd.queue.format.k
+def _fills(table: PairColumnTable, own: Kind, left: dict[Kind, int]) -> bool:
+    size, k = own[0], table.queue.format.k
     if sum([each[0] * count for each, count in left.items()]) + size < k:
         return False
-    return crowd.may_fill({own: 1}, left)
+    return table.may_fill({own: 1}, left)
 
 
-def _sizes_missing(crowd: TraitTable, own: Kind, left: dict[Kind, int]) -> tuple[int, ...]:
+def _sizes_missing(table: PairColumnTable, own: Kind, left: dict[Kind, int]) -> tuple[int, ...]:
     """Return the sizes of parties each of which alone would complete a match."""
-    form = crowd.queue.format
+    form = table.queue.format
     found = []
     for size in range(1, max(form.players) + 1):
         if form.admits(size):
-            kind = _flexible(crowd.labels, size)
-            if _fills(crowd, own, {**left, kind: left.get(kind, 0) + 1}):
+            kind = _flexible(table.labels, size)
+            if _fills(table, own, {**left, kind: left.get(kind, 0) + 1}):
                 found.append(size)
     return tuple(found)
 
@@ -73,29 +73,29 @@ class _Shortage:
     that is missing at least.
 
     Args:
-        crowd: The queue.
+        table: The queue.
         own: The kind of the ticket that is asked about.
         left: Those who may play with it now, by kind.
     """
 
-    def __init__(self, crowd: TraitTable, own: Kind, left: dict[Kind, int]) -> None:
-        self._crowd, self._own, self._left = crowd, own, left
-        self._anybody = _flexible(crowd.labels, 1)
-        self._layouts = _smallest(crowd.queue.format)
-        most = crowd.queue.format.k - own[0]
+    def __init__(self, table: PairColumnTable, own: Kind, left: dict[Kind, int]) -> None:
+        self._table, self._own, self._left = table, own, left
+        self._anybody = _flexible(table.labels, 1)
+        self._layouts = _smallest(table.queue.format)
+        most = table.queue.format.k - own[0]
         # With one more player than suffice, a match can be filled too.
         self.players = bisect_left(range(max(1, most)), True, key=self._suffice)
 
     def roles(self) -> dict[str, int]:
         """Return of each role how many of the missing players have to play it at least."""
-        roles = self._crowd.queue.format.roles
+        roles = self._table.queue.format.roles
         found = {}
         for role, _ in roles:
             others = tuple([name for name, _ in roles if name != role])
             kind = self._anybody
             if others:
                 player = Player("", roles=others)
-                kind = self._crowd.labels.kind_of(Ticket("", 0, 0.0, (player,), ()))
+                kind = self._table.labels.kind_of(Ticket("", 0, 0.0, (player,), ()))
             enough = partial(self._suffice_with, kind) if others else self._suffice
             found[role] = bisect_left(range(self.players), True, key=enough)
         return {role: missing for role, missing in found.items() if missing}
@@ -111,7 +111,7 @@ class _Shortage:
         left = dict(self._left)
         for kind, count in more.items():
             left[kind] = left.get(kind, 0) + count
-        return any(self._crowd.may_fill({self._own: 1}, left, seats) for seats in self._layouts)
+        return any(self._table.may_fill({self._own: 1}, left, seats) for seats in self._layouts)
 
 
 def _smallest(form: Format) -> tuple[tuple[int, ...], ...]:

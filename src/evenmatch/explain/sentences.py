@@ -29,26 +29,28 @@ KEEPS_ALL = frozenset({"paused", "policy_failed"})
 """Codes of a queue in which nobody is matched."""
 
 
-def summary_of(part: QueuePart, scene: QueueSnapshot, ticket_id: str, instead: str) -> str:
+def summary_of(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead: str) -> str:
     """Return why a ticket waits in one queue.
 
     Args:
         part: All that is known, but for the summary.
-        scene: The queue.
+        snapshot: The queue.
         ticket_id: The ticket that was asked about.
         instead: What a match would take that comes too late or never; "" if nothing is known.
     """
-    own = scene.tickets[ticket_id]
+    own = snapshot.tickets[ticket_id]
     party = "" if own.size == 1 else f" as a party of {own.size}"
-    head = f"this ticket has waited {seconds(scene.now - own.enqueued_at)} in {part.queue}{party}"
+    head = (
+        f"this ticket has waited {seconds(snapshot.now - own.enqueued_at)} in {part.queue}{party}"
+    )
     if part.reason.code in KEEPS_ALL:
-        said = [f"{head}; {part.reason.text}", _end(part, scene, ticket_id)]
+        said = [f"{head}; {part.reason.text}", _end(part, snapshot, ticket_id)]
     elif part.reason.code in WITHIN_SIGHT:
         said = [f"{head}: {_legal(part, ticket_id)}, but {part.reason.text}"]
-        said += _until(part, scene, ticket_id)
+        said += _until(part, snapshot, ticket_id)
     else:
         said = [f"{head}: {_who_may(part)}"]
-        said += _first(part, scene, ticket_id, instead)
+        said += _first(part, snapshot, ticket_id, instead)
     return " ".join([sentence(each) for each in said if each])
 
 
@@ -96,29 +98,29 @@ def _with(others: list[str]) -> str:
     return f"with {others[0]}" if len(others) == 1 else f"with {len(others)} other tickets"
 
 
-def _until(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> list[str]:
+def _until(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> list[str]:
     """Return until when a legal match may stay unmade."""
     if part.reason.code == "policy":
-        return _by_policy(part, scene, ticket_id)
+        return _by_policy(part, snapshot, ticket_id)
     until = part.reason.until
     if part.reason.code == "delayed" or (until is not None and until <= _deadline(part)):
         return []
-    return [_end(part, scene, ticket_id)]
+    return [_end(part, snapshot, ticket_id)]
 
 
-def _by_policy(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> list[str]:
+def _by_policy(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> list[str]:
     """Return when a policy means to make a match, when it does at the latest, or that it decides.
 
     Where it says neither, it decides alone, and the ticket's end may come first.
     """
-    now = scene.now
-    start, latest = scene.starts.get(ticket_id, now), scene.served_at(ticket_id)
+    now = snapshot.now
+    start, latest = snapshot.starts.get(ticket_id, now), snapshot.served_at(ticket_id)
     is_bound = latest is not None and latest > now
     said = []
     if now < start and not (is_bound and latest is not None and start >= latest):
         said.append(f"the policy means to start a match with this ticket in {seconds(start - now)}")
-    elif now < scene.wake_at < (latest or math.inf):
-        pause = scene.wake_at - now
+    elif now < snapshot.wake_at < (latest or math.inf):
+        pause = snapshot.wake_at - now
         again = "looks again now" if pause < SOON else f"looks again within {seconds(pause)}"
         whose = "the policy" if is_bound else "only the policy decides when; it"
         said.append(f"{whose} {again}")
@@ -128,19 +130,19 @@ def _by_policy(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> list[st
         left = seconds(latest - now)
         who = "it" if said else "the policy"
         return [*said, f"in {left} at the latest {who} matches this ticket, if the rules allow it"]
-    if scene.wake_at == part.deadline_at and part.at_deadline == "expire":
+    if snapshot.wake_at == part.deadline_at and part.at_deadline == "expire":
         return [*said, "this ticket expires then, if it is still not matched"]
-    return [*said, _end(part, scene, ticket_id)]
+    return [*said, _end(part, snapshot, ticket_id)]
 
 
-def _first(part: QueuePart, scene: QueueSnapshot, ticket_id: str, instead: str) -> list[str]:
+def _first(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead: str) -> list[str]:
     """Return the first match that limits will allow, or what comes before it."""
-    end = _end(part, scene, ticket_id)
+    end = _end(part, snapshot, ticket_id)
     later = part.later
     if part.reason.code != "not_yet" or later is None:
         return [instead or _never(part), end]
     others = [each for each in later.tickets if each != ticket_id]
-    left = seconds(later.at - scene.now)
+    left = seconds(later.at - snapshot.now)
     if later.at <= _deadline(part) or part.at_deadline == "keep":
         return [f"the limits allow the first match, {_with(others)}, in {left}"]
     return [f"{end}, before the limits allow the first match ({_with(others)}, in {left})", instead]
@@ -166,18 +168,18 @@ def _deadline(part: QueuePart) -> float:
     return math.inf if part.deadline_at is None else part.deadline_at
 
 
-def _end(part: QueuePart, scene: QueueSnapshot, ticket_id: str) -> str:
+def _end(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> str:
     """Return what becomes of a ticket at its deadline; "" if it has none."""
     if part.deadline_at is None:
         return ""
-    left = part.deadline_at - scene.now
+    left = part.deadline_at - snapshot.now
     if part.at_deadline == "keep":
         if left <= 0.0:
             return f"its longest wait ended {seconds(-left)} ago; it goes on waiting"
         return f"its longest wait ends in {seconds(left)}; it goes on waiting after that"
     if part.at_deadline == "bots" and part.reason.code not in KEEPS_ALL:
         return f"in {seconds(left)} this ticket plays with computer players"
-    what = "leaves this queue" if ticket_id in scene.elsewhere else "expires"
+    what = "leaves this queue" if ticket_id in snapshot.elsewhere else "expires"
     return f"this ticket {what} in {seconds(left)}"
 
 

@@ -62,17 +62,17 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
         return None if at == math.inf else at
 
 
-class Subject(msgspec.Struct, frozen=True):
+class ExplanationSubject(msgspec.Struct, frozen=True):
     """A ticket to be explained: the queues that it waits in, or the proposal that it is in."""
 
     view: TicketView
     now: float
     size: int | None
-    scenes: tuple[QueueSnapshot, ...]
+    snapshots: tuple[QueueSnapshot, ...]
     check: Check | None
 
 
-def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
+def subject_of(engine: Engine, ticket_id: str, now: float) -> ExplanationSubject:
     """Return what explains a ticket.
 
     Args:
@@ -90,16 +90,16 @@ def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
     view = engine.view(ticket_id)
     row = engine.tables.waiting.get(ticket_id)
     if row is None:
-        return Subject(view, now, None, (), None)
+        return ExplanationSubject(view, now, None, (), None)
     if row.match is not None:
         proposal = engine.tables.proposals[row.match]
         check = check_of(engine.tables, ticket_id, proposal)
-        return Subject(view, now, row.ticket.size, (), check)
-    scenes = tuple([scene_of(engine, name, now) for name in row.queues])
-    return Subject(view, now, row.ticket.size, scenes, None)
+        return ExplanationSubject(view, now, row.ticket.size, (), check)
+    snapshots = tuple([snapshot_of(engine, name, now) for name in row.queues])
+    return ExplanationSubject(view, now, row.ticket.size, snapshots, None)
 
 
-def scene_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
+def snapshot_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
     """Return one queue as it is now."""
     pool: Pool = engine.pools[queue]
     waiting = engine.tables.waiting

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from itertools import pairwise
 
 import numpy as np
 
 from evenmatch.criteria.expansion import curve_points, limit_at, round_up
-from evenmatch.explain.pairwise import Obstacle, Sight
-from evenmatch.explain.waiting_table import Mask, TraitTable
+from evenmatch.explain.pairwise import Obstacle, PairwiseView
+from evenmatch.explain.waiting_table import Mask, PairColumnTable
 from evenmatch.model.explanation import Tolerance
 from evenmatch.model.queue import Expansion, Rule
 
 
-def tolerances(crowd: TraitTable, sight: Sight) -> tuple[Tolerance, ...]:
+def tolerances(table: PairColumnTable, pairwise: PairwiseView) -> tuple[Tolerance, ...]:
     """Return what each rule of the queue accepts, and whom it blocks."""
-    born = crowd.tickets[sight.row].enqueued_at
-    alone = sight.others & sight.fits & (sight.blockers() == 1)
+    born = table.tickets[pairwise.row].enqueued_at
+    alone = pairwise.others & pairwise.fits & (pairwise.blockers() == 1)
     return tuple(
         [
-            _tolerance(rule, (obstacle, alone), sight, born)
-            for rule, obstacle in zip(crowd.queue.rules, sight.obstacles, strict=True)
+            _tolerance(rule, (obstacle, alone), pairwise, born)
+            for rule, obstacle in zip(table.queue.rules, pairwise.obstacles, strict=True)
         ]
     )
 
@@ -72,22 +72,22 @@ def _next_slope(rule: Rule, expand: Expansion, waited: float) -> tuple[float, fl
     """Return from when on a limit grows that grows by a rate or along a curve."""
     if not expand.curve:
         return waited, None
-    for (start, low), (end, high) in pairwise(curve_points(rule.limit, expand)):
+    for (start, low), (end, high) in itertools.pairwise(curve_points(rule.limit, expand)):
         if high > low and end > waited:
             return max(waited, round_up(start)), None
     return None
 
 
 def _tolerance(
-    rule: Rule, met: tuple[Obstacle | None, Mask], sight: Sight, born: float
+    rule: Rule, met: tuple[Obstacle | None, Mask], pairwise: PairwiseView, born: float
 ) -> Tolerance:
     """Return what one rule accepts, given whom it blocks and whom one rule alone does."""
     obstacle, by_one = met
-    waited = sight.now - born
+    waited = pairwise.now - born
     change = next_change(rule, waited)
     blocks = alone = forever = 0
     if obstacle is not None:
-        blocked = obstacle.blocked & sight.others
+        blocked = obstacle.blocked & pairwise.others
         blocks = int(np.count_nonzero(blocked))
         alone = int(np.count_nonzero(blocked & by_one))
         forever = int(np.count_nonzero(blocked & (obstacle.ready_at == math.inf)))

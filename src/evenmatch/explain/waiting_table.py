@@ -23,9 +23,9 @@ from evenmatch.explain.pair_columns import (
     LatencyColumns,
     NamedPlayers,
     Numbers,
+    PairColumn,
     Sets,
     Shared,
-    Trait,
     Unknown,
 )
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -38,7 +38,7 @@ EXCEPTIONS_MAX = 400
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-TRAITS: dict[Form, type[Trait]] = {
+PAIR_COLUMNS: dict[Form, type[PairColumn]] = {
     Form.NUMBERS: Numbers,
     Form.WORD: Codes,
     Form.SETS: Sets,
@@ -46,20 +46,20 @@ TRAITS: dict[Form, type[Trait]] = {
     Form.SHARED: Shared,
     Form.NETWORK: HostColumns,
     Form.PLACES: LatencyColumns,
-    Form.PARTIES: Trait,
-    Form.SEATS: Trait,
-    Form.ROLES: Trait,
+    Form.PARTIES: PairColumn,
+    Form.SEATS: PairColumn,
+    Form.ROLES: PairColumn,
 }
 """Forms that have columns, or say nothing about two of many; all others are `Unknown`."""
 
 
-def trait_of(given: Criterion | Rule, queue: Queue) -> Trait:
+def pair_column_of(given: Criterion | Rule, queue: Queue) -> PairColumn:
     """Return a rule or a criterion as columns."""
     compared = comparison_of(given, queue)
-    return TRAITS.get(compared.form, Unknown)(compared)
+    return PAIR_COLUMNS.get(compared.form, Unknown)(compared)
 
 
-class TraitTable:
+class PairColumnTable:
     """A table with a column for each waiting ticket; whoever leaves makes room for the last one.
 
     Args:
@@ -70,9 +70,9 @@ class TraitTable:
     def __init__(self, queue: Queue, objective: Objective) -> None:
         self.queue = queue
         self.objective = objective
-        self.rules = [trait_of(rule, queue) for rule in queue.rules]
-        self.criteria = [trait_of(criterion, queue) for criterion in queue.criteria]
-        self._traits = [*self.rules, *self.criteria]
+        self.rules = [pair_column_of(rule, queue) for rule in queue.rules]
+        self.criteria = [pair_column_of(criterion, queue) for criterion in queue.criteria]
+        self._pair_columns = [*self.rules, *self.criteria]
         self.labels = Labels(queue)
         self.tickets: list[Ticket] = []
         self.kinds: list[Kind] = []
@@ -80,19 +80,23 @@ class TraitTable:
         self._known: dict[str, Ticket] = {}
         self._row: dict[str, int] = {}
         self._ticket_of: dict[str, str] = {}
-        # Traits with the same gaps share the columns of the first of them.
+        # Rules and criteria with the same gaps share the columns of the first of them.
         self._first = [
-            next(one for one in self._traits if one is each or (each.key and one.key == each.key))
-            for each in self._traits
+            next(
+                one
+                for one in self._pair_columns
+                if one is each or (each.key and one.key == each.key)
+            )
+            for each in self._pair_columns
         ]
-        self._slices: list[tuple[Trait, slice]] = []
+        self._slices: list[tuple[PairColumn, slice]] = []
         start = FIXED
-        for trait in dict.fromkeys(self._first):
-            self._slices.append((trait, slice(start, start + trait.width)))
-            start += trait.width
+        for pair_column in dict.fromkeys(self._first):
+            self._slices.append((pair_column, slice(start, start + pair_column.width)))
+            start += pair_column.width
         self._table: Floats = np.zeros((start, 64))
-        # Gaps of one ticket that more than one trait asks for, before exceptions.
-        self._shared: dict[Trait, Floats] = {}
+        # Gaps of one ticket that more than one pair_column asks for, before exceptions.
+        self._shared: dict[PairColumn, Floats] = {}
         self._shared_row = -1
 
     def __len__(self) -> int:
@@ -113,14 +117,14 @@ class TraitTable:
             return
         for ticket_id in filterfalse(known.__contains__, present):
             self._enter(present[ticket_id])
-        for trait, place in self._slices:
-            if isinstance(trait, LatencyColumns) and trait.grown:
-                for ticket_id in trait.grown:
-                    row = trait.row(self._known[ticket_id])
+        for pair_column, place in self._slices:
+            if isinstance(pair_column, LatencyColumns) and pair_column.grown:
+                for ticket_id in pair_column.grown:
+                    row = pair_column.row(self._known[ticket_id])
                     self._table[place, self._row[ticket_id]] = row
-                trait.grown.clear()
+                pair_column.grown.clear()
 
-    def among(self, rows: Sequence[int]) -> TraitTable:
+    def among(self, rows: Sequence[int]) -> PairColumnTable:
         """Return a table of some of the tickets, in this order, that is not kept up to date."""
         some = copy(self)
         some.tickets = [self.tickets[row] for row in rows]
@@ -138,9 +142,9 @@ class TraitTable:
         found: Floats = self._table[which, : len(self.tickets)]
         return found
 
-    def means(self, trait: Trait) -> Floats:
+    def means(self, pair_column: PairColumn) -> Floats:
         """Return the size of each party's mean value, of a rule whose unit is `relative`."""
-        found: Floats = self._cut(trait, 0)[1][-1]
+        found: Floats = self._cut(pair_column, 0)[1][-1]
         return found
 
     def may_fill(
@@ -171,67 +175,71 @@ class TraitTable:
         """Return the kind of a ticket."""
         return self.kinds[int(self._table[KIND, row])]
 
-    def gaps(self, trait: Trait, row: int) -> tuple[Floats, list[int]]:
+    def gaps(self, pair_column: PairColumn, row: int) -> tuple[Floats, list[int]]:
         """Return the gaps of one ticket to all, and the rows that could not be compared."""
-        gaps = self._gaps(trait, row)
-        rows, left_out = self._exceptions(trait, row)
+        gaps = self._gaps(pair_column, row)
+        rows, left_out = self._exceptions(pair_column, row)
         one = self.tickets[row]
         if rows:
             gaps = gaps.copy()
         for other in rows:
-            gaps[other] = trait.compared.pair_gap(one, self.tickets[other])
+            gaps[other] = pair_column.compared.pair_gap(one, self.tickets[other])
         return gaps, left_out
 
-    def costs(self, trait: Trait, row: int, rows: Rows) -> Floats:
+    def costs(self, pair_column: PairColumn, row: int, rows: Rows) -> Floats:
         """Return what a criterion costs in a duel with some; inf where that is not known.
 
         Where two tickets are not a match, it says how near they are.
 
         Args:
-            trait: The criterion.
+            pair_column: The criterion.
             row: The ticket's place.
             rows: The others' places, ascending.
         """
-        if trait.key is not None:
-            costs = trait.costs_of(self._gaps(trait, row)[rows])
+        if pair_column.key is not None:
+            costs = pair_column.costs_of(self._gaps(pair_column, row)[rows])
         else:
-            own, table = self._cut(trait, row)
-            costs = trait.costs(own, table[:, rows])
-        named, left_out = self._exceptions(trait, row) if self.queue.format.is_duel else ([], [])
+            own, table = self._cut(pair_column, row)
+            costs = pair_column.costs(own, table[:, rows])
+        named, left_out = (
+            self._exceptions(pair_column, row) if self.queue.format.is_duel else ([], [])
+        )
         if named or left_out:
             places = {other: place for place, other in enumerate(rows.tolist())}
             one = self.tickets[row]
             for other in named:
                 if other in places:
-                    costs[places[other]] = trait.compared.cost_of_duel(one, self.tickets[other])
+                    costs[places[other]] = pair_column.compared.cost_of_duel(
+                        one, self.tickets[other]
+                    )
             costs[[places[other] for other in left_out if other in places]] = math.inf
         return costs
 
-    def _gaps(self, trait: Trait, row: int) -> Floats:
-        """Return gaps by columns alone, worked out once for all traits that share them."""
-        trait = self._first[self._traits.index(trait)]
+    def _gaps(self, pair_column: PairColumn, row: int) -> Floats:
+        """Return gaps by columns alone, worked out once for all pair_columns that share them."""
+        pair_column = self._first[self._pair_columns.index(pair_column)]
         if self._shared_row != row:
             self._shared_row = row
             self._shared.clear()
-        known = self._shared.get(trait)
+        known = self._shared.get(pair_column)
         if known is None:
-            known = self._shared[trait] = trait.gaps(*self._cut(trait, row))
+            known = self._shared[pair_column] = pair_column.gaps(*self._cut(pair_column, row))
         return known
 
-    def _cut(self, trait: Trait, row: int) -> tuple[Floats, Floats]:
-        place = next(cut for each, cut in self._slices if each is trait)
+    def _cut(self, pair_column: PairColumn, row: int) -> tuple[Floats, Floats]:
+        place = next(cut for each, cut in self._slices if each is pair_column)
         table = self._table[place, : len(self.tickets)]
         return np.ascontiguousarray(table[:, row]), table
 
-    def _exceptions(self, trait: Trait, row: int) -> tuple[list[int], list[int]]:
+    def _exceptions(self, pair_column: PairColumn, row: int) -> tuple[list[int], list[int]]:
         """Return the rows to be compared by themselves, and those that are too many for that."""
-        if not trait.is_known:
+        if not pair_column.is_known:
             oldest = np.lexsort((self.column(SEQUENCE), self.column(ENQUEUED))).tolist()
             rows = [other for other in oldest if other != row]
-        elif isinstance(trait, NamedPlayers):
-            trait = self._first[self._traits.index(trait)]
-            assert isinstance(trait, NamedPlayers)
-            players, tickets = trait.named(self.tickets[row])
+        elif isinstance(pair_column, NamedPlayers):
+            pair_column = self._first[self._pair_columns.index(pair_column)]
+            assert isinstance(pair_column, NamedPlayers)
+            players, tickets = pair_column.named(self.tickets[row])
             found = dict.fromkeys(tickets)
             for word in players:
                 if (ticket_id := self._ticket_of.get(word)) is not None:
@@ -255,8 +263,8 @@ class TraitTable:
             self._ticket_of[player.id] = ticket.id
         self.tickets.append(ticket)
         values: list[float] = [ticket.enqueued_at, float(ticket.sequence), float(number)]
-        for trait, _ in self._slices:
-            values += trait.values(ticket)
+        for pair_column, _ in self._slices:
+            values += pair_column.values(ticket)
         self._table[:, row] = values
 
     def _leave(self, ticket_id: str) -> None:
@@ -264,8 +272,8 @@ class TraitTable:
         for player in ticket.players:
             if self._ticket_of.get(player.id) == ticket_id:
                 del self._ticket_of[player.id]
-        for trait, _ in self._slices:
-            trait.forget(ticket)
+        for pair_column, _ in self._slices:
+            pair_column.forget(ticket)
         last = self.tickets.pop()
         if row < len(self.tickets):
             self.tickets[row] = last

@@ -39,7 +39,7 @@ Say = Callable[[str, int, int], None]
 """Told what goes on, how much of it is done, and how much there is."""
 
 
-class Copied(msgspec.Struct, frozen=True):
+class BackupContents(msgspec.Struct, frozen=True):
     """What a backup holds.
 
     Args:
@@ -60,7 +60,7 @@ class Copied(msgspec.Struct, frozen=True):
     keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
 
 
-def back_up(data: Path, out: Path, say: Say) -> Copied:
+def back_up(data: Path, out: Path, say: Say) -> BackupContents:
     """Copy the journal of a data directory into a new directory.
 
     Args:
@@ -92,7 +92,7 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
         if (data / KEYS_NAME).exists():
             keyed = True
         size, digest = part.stat().st_size, _digest(part, say)
-        copied = Copied(FILE_NAME, size, digest, shards, beside, keyed)
+        copied = BackupContents(FILE_NAME, size, digest, shards, beside, keyed)
         part.rename(out / FILE_NAME)
         _write(out / MANIFEST, _written(copied))
     except BaseException:
@@ -109,13 +109,13 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
 def had_keys(folder: Path) -> bool:
     """Return whether a folder is a backup of a server that had keys."""
     try:
-        copied = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Copied)
+        copied = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=BackupContents)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return False
     return copied.keyed is True
 
 
-def check_backup(out: Path, say: Say) -> Copied:
+def check_backup(out: Path, say: Say) -> BackupContents:
     """Check that a backup is byte for byte what was written.
 
     Raises:
@@ -125,7 +125,7 @@ def check_backup(out: Path, say: Say) -> Copied:
     manifest, path = out / MANIFEST, out / FILE_NAME
     try:
         body = manifest.read_bytes()
-        copied = msgspec.json.decode(body, type=Copied)
+        copied = msgspec.json.decode(body, type=BackupContents)
         size = path.stat().st_size
     except FileNotFoundError as error:
         raise ConfigError(f"there is no backup at {out}: {error.filename} is missing") from None
@@ -226,7 +226,7 @@ def _digest(path: Path, say: Say) -> str:
     return found.hexdigest()
 
 
-def _written(copied: Copied) -> bytes:
+def _written(copied: BackupContents) -> bytes:
     """Return the manifest as it is written: any other spelling is damage."""
     return msgspec.json.format(msgspec.json.encode(copied), indent=1) + b"\n"
 

@@ -23,7 +23,7 @@ TTL_MAX = 1e9
 _position = struct.Struct("<qd")
 
 
-class Head(msgspec.Struct, frozen=True, gc=False):
+class JournalHead(msgspec.Struct, frozen=True, gc=False):
     """Where the journal of a shard ends, and who may write on.
 
     Args:
@@ -41,7 +41,9 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     last_wall: float = 0.0
 
 
-def granted(head: Head | None, shard: str, *, owner: str, ttl: float, now: float) -> Head:
+def granted(
+    head: JournalHead | None, shard: str, *, owner: str, ttl: float, now: float
+) -> JournalHead:
     """Return the head with `owner` as the owner until `now + ttl`.
 
     Args:
@@ -57,7 +59,7 @@ def granted(head: Head | None, shard: str, *, owner: str, ttl: float, now: float
     if not 0 < ttl <= TTL_MAX:
         raise ConfigError(f"ttl must be > 0 s and at most {TTL_MAX:.0e} s, got {ttl}")
     if head is None:
-        return Head(owner, 1, now + ttl)
+        return JournalHead(owner, 1, now + ttl)
     if head.owner == owner:
         return msgspec.structs.replace(head, expires=now + ttl)
     if now < head.expires:
@@ -70,13 +72,13 @@ def granted(head: Head | None, shard: str, *, owner: str, ttl: float, now: float
 
 
 def check_append(
-    head: Head | None,
+    head: JournalHead | None,
     shard: str,
     *,
     holder: tuple[str, int],
     first_seq: int,
     records: Sequence[Record],
-) -> Head:
+) -> JournalHead:
     """Return the head if `holder`, an owner and its epoch, may append these records to it.
 
     Raises:
@@ -105,7 +107,7 @@ def check_append(
     return head
 
 
-def check_snapshot(head: Head | None, shard: str, seq: int) -> None:
+def check_snapshot(head: JournalHead | None, shard: str, seq: int) -> None:
     """Refuse a snapshot of records that are not stored.
 
     Raises:
@@ -159,7 +161,7 @@ def sealer(shard: str) -> Callable[[int, float, bytes], int]:
     return seal
 
 
-class Opener:
+class EntryReader:
     """Turns stored rows of a shard back into entries, or says what is wrong with them."""
 
     def __init__(self, shard: str, expected: int, last_seq: int) -> None:

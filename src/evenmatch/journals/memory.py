@@ -11,8 +11,8 @@ from evenmatch.engine.records import Record, encode
 from evenmatch.errors import JournalCorrupt, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment, StoredSnapshot
 from evenmatch.journals.head import (
-    Head,
-    Opener,
+    EntryReader,
+    JournalHead,
     check_append,
     check_snapshot,
     first_to_read,
@@ -32,10 +32,10 @@ class StoredRow(msgspec.Struct, frozen=True, gc=False):
     body: bytes
 
 
-class Shelf(msgspec.Struct):
+class StoredShard(msgspec.Struct):
     """All that is stored of one shard; `dropped` is the last sequence that no longer is."""
 
-    head: Head | None = None
+    head: JournalHead | None = None
     dropped: int = 0
     rows: list[StoredRow] = msgspec.field(default_factory=list)
     snapshots: list[StoredRow] = msgspec.field(default_factory=list)
@@ -66,7 +66,7 @@ class MemoryJournal:
 
     def __init__(self, *, wall: Callable[[], float] = time.time) -> None:
         self.wall = wall
-        self.shelves: dict[str, Shelf] = {}
+        self.shelves: dict[str, StoredShard] = {}
         self._closed = False
 
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
@@ -104,7 +104,7 @@ class MemoryJournal:
                 f"the records of shard {shard!r} up to {shelf.dropped} are no longer in memory, "
                 f"because two snapshots cover them: read from {shelf.dropped + 1} on, got {first}"
             )
-        opener = Opener(shard, first, last_seq)
+        opener = EntryReader(shard, first, last_seq)
         found = first - 1
         for row in list(shelf.rows):
             if first <= row.sequence <= last_seq:
@@ -124,7 +124,7 @@ class MemoryJournal:
         if len(shelf.snapshots) == 2:
             self._drop(shelf, shelf.snapshots[0].sequence)
 
-    def _drop(self, shelf: Shelf, until: int) -> None:
+    def _drop(self, shelf: StoredShard, until: int) -> None:
         """Forget the records up to `until`; nobody who starts at a snapshot reads them again."""
         if until > shelf.dropped:
             # A new list: whoever reads goes on with the old one.
@@ -165,7 +165,7 @@ class MemoryJournal:
         other.shelves = self.shelves
         return other
 
-    def _shelf(self, shard: str) -> Shelf:
+    def _shelf(self, shard: str) -> StoredShard:
         if self._closed:
             raise JournalUnavailable("the journal was closed: open it again")
-        return self.shelves.setdefault(shard, Shelf())
+        return self.shelves.setdefault(shard, StoredShard())

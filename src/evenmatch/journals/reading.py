@@ -12,7 +12,7 @@ import msgspec
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
-from evenmatch.journals.head import Opener, is_intact, missing, sealer
+from evenmatch.journals.head import EntryReader, is_intact, missing, sealer
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import advised, examine
 
@@ -63,7 +63,7 @@ def kept_records(connection: sqlite3.Connection, shard: str, last: int) -> Itera
     first = first_of(connection, shard)
     if first is None:
         return
-    opener = Opener(shard, first, last)
+    opener = EntryReader(shard, first, last)
     rows = connection.execute(
         "SELECT seq, wall, crc, body FROM records WHERE shard = ? AND seq <= ? ORDER BY seq",
         (shard, last),
@@ -83,7 +83,7 @@ def entries(connection: sqlite3.Connection, shard: str, first: int, last: int) -
         JournalCorrupt: A checksum fails, or a record is missing.
         JournalUnavailable: The server has deleted old records meanwhile, these among them.
     """
-    opener = Opener(shard, first, last)
+    opener = EntryReader(shard, first, last)
     while first <= last:
         rows = connection.execute(
             "SELECT seq, wall, crc, body FROM records WHERE shard = ? AND seq BETWEEN ? AND ?"

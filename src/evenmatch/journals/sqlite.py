@@ -34,8 +34,8 @@ from evenmatch.engine.records import Record, encode
 from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment, StoredSnapshot
 from evenmatch.journals.head import (
-    Head,
-    Opener,
+    EntryReader,
+    JournalHead,
     check_append,
     check_snapshot,
     first_to_read,
@@ -45,9 +45,9 @@ from evenmatch.journals.head import (
     sealer,
 )
 from evenmatch.journals.sqlite_file import (
-    Ends,
-    InPlace,
-    Lane,
+    ConnectionThread,
+    FileIdentity,
+    ShardEnds,
     connect,
     ends_path,
     examine,
@@ -110,15 +110,15 @@ class SqliteJournal:
             raise JournalUnavailable(f"there is no journal at {self.path}: check the path")
         examine(self.path)
         connection = partial(connect, self.path, busy_timeout=busy_timeout, bytes_max=bytes_max)
-        self._writer = Lane("journal-writer", self.path, connection)
+        self._writer = ConnectionThread("journal-writer", self.path, connection)
         try:
-            self._reader = Lane("journal-reader", self.path, connection)
+            self._reader = ConnectionThread("journal-reader", self.path, connection)
         except JournalError:
             self._writer.close()
             raise
         witness = ends_path(self.path)
-        self._ends = Ends(witness, load_ends(witness))
-        self._in_place = InPlace(self.path)
+        self._ends = ShardEnds(witness, load_ends(witness))
+        self._in_place = FileIdentity(self.path)
         self._in_place.check()
 
     @classmethod
@@ -253,7 +253,7 @@ def _put(connection: sqlite3.Connection, *, table: str, row: tuple[str, int, flo
     )
 
 
-def _head(connection: sqlite3.Connection, shard: str) -> Head | None:
+def _head(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
     """Return the head of a shard, None if it never had an owner."""
     row = connection.execute(
         "SELECT owner, epoch, expires, last_seq, last_wall, crc FROM heads WHERE shard = ?",
@@ -263,14 +263,14 @@ def _head(connection: sqlite3.Connection, shard: str) -> Head | None:
         if _last_row(connection, shard) == 0:
             return None
     elif _seal_head(shard, row[:5]) == row[5]:
-        return Head(*row[:5])
+        return JournalHead(*row[:5])
     raise JournalCorrupt(
         f"the head of shard {shard!r} is lost or damaged: keep the file for inspection and "
         "restore a copy"
     )
 
 
-def _put_head(connection: sqlite3.Connection, shard: str, head: Head) -> None:
+def _put_head(connection: sqlite3.Connection, shard: str, head: JournalHead) -> None:
     values = msgspec.structs.astuple(head)
     connection.execute(
         "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -309,7 +309,7 @@ def _slice(connection: sqlite3.Connection, shard: str, first: int, last_seq: int
         (shard, first, last_seq, SLICE_ROWS),
     )
     entries: list[Entry] = []
-    opener, size = Opener(shard, first, last_seq), 0
+    opener, size = EntryReader(shard, first, last_seq), 0
     try:
         for sequence, wall, crc, body in cursor:
             entries.append(opener.open(sequence, wall, crc, body))

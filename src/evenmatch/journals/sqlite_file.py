@@ -82,7 +82,7 @@ _OTHER = (JournalUnavailable, "cannot be used")
 _T = TypeVar("_T")
 
 
-class Lane:
+class ConnectionThread:
     """A connection and the only thread that ever touches it."""
 
     def __init__(self, name: str, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
@@ -346,7 +346,7 @@ def _state(path: Path) -> tuple[tuple[int, int], tuple[int, int] | None]:
 # An unreadable witness counts as none.
 
 
-class Ends:
+class ShardEnds:
     """Notes the ends of shards in a file; one thread calls it.
 
     Args:
@@ -407,7 +407,7 @@ PARTS = ("", "-wal", "-shm")
 """Ends of the names of the files that belong together while a journal is open."""
 
 
-class InPlace:
+class FileIdentity:
     """Remembers which files a journal's names stood for; one thread calls it.
 
     Args:

@@ -20,7 +20,7 @@ from evenmatch.policies.shared.prospects import Prospects
 from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.search_job import effort_of, prospects_in
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
-from evenmatch.policies.shared.start_rule import Tentative
+from evenmatch.policies.shared.start_rule import TentativeMatch
 
 EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")
@@ -164,7 +164,7 @@ class _ByPace:
         self._prospects.left(ticket.sequence)
         self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
-    def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
+    def played(self, match: TentativeMatch, tickets: Sequence[Ticket], now: float) -> None:
         for ticket in tickets:
             self._prospects.left(ticket.sequence)
         self.pace.played(match.merit, match.players, now - match.newest + match.mean, now)
@@ -177,7 +177,7 @@ class _ByPace:
 
     def found(
         self,
-        matches: Sequence[Tentative],
+        matches: Sequence[TentativeMatch],
         alone: Sequence[Ticket],
         data: Mapping[str, Any],
         now: float,
@@ -207,14 +207,14 @@ class _ByPace:
         # By what the power of a usual quality changes with it.
         return POWER * (self.pace.quality or 1.0) ** (POWER - 1) * quality
 
-    def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
+    def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
         if match.quality >= 1.0 - SHORTFALL:
             return -math.inf
         missing = self.pace.needed(match.merit) - match.scatter
         wait = math.copysign(math.sqrt(abs(missing)), missing) if missing > -math.inf else missing
         return match.newest + round_up(wait - match.mean) if wait > -math.inf else -math.inf
 
-    def value(self, match: Tentative, now: float) -> float:
+    def value(self, match: TentativeMatch, now: float) -> float:
         wait = now - match.newest + match.mean
         return match.merit + self.pace.relief(math.sqrt(wait * wait + match.scatter))
 

@@ -18,7 +18,7 @@ from evenmatch.policies.rolling import SEATS_MAX
 from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.search_job import effort_of
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
-from evenmatch.policies.shared.start_rule import Tentative
+from evenmatch.policies.shared.start_rule import TentativeMatch
 
 QUALITIES = Bounds(0.0, 1.0, "between 0 and 1")
 FALLS = Bounds(0.0, 1.0, "between 0 and 1 a second")
@@ -132,7 +132,7 @@ class _ByRequirement:
     def confirmed(self, seconds: float) -> None:
         del seconds
 
-    def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
+    def played(self, match: TentativeMatch, tickets: Sequence[Ticket], now: float) -> None:
         for ticket in tickets:
             self.left(ticket, now)
 
@@ -140,14 +140,14 @@ class _ByRequirement:
         """Nothing changes but the waits."""
 
     def found(
-        self, matches: Sequence[Tentative], alone: Sequence[Ticket], data: Memory, now: float
+        self, matches: Sequence[TentativeMatch], alone: Sequence[Ticket], data: Memory, now: float
     ) -> None:
         """Nothing is learnt from a search."""
 
     def worth(self, ticket: Ticket, now: float) -> float:
         return self._falls[ticket.sequence] * (now - ticket.enqueued_at)
 
-    def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
+    def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
         falls = [self._falls[t.sequence] * t.size / match.players for t in tickets]
         waits = [match.newest - t.enqueued_at for t in tickets]
         fallen = math.fsum(fall * wait for fall, wait in zip(falls, waits, strict=True))
@@ -156,7 +156,7 @@ class _ByRequirement:
             return -math.inf if missing <= 0.0 else math.inf
         return match.newest + round_up(missing / total)
 
-    def value(self, match: Tentative, now: float) -> float:
+    def value(self, match: TentativeMatch, now: float) -> float:
         """The match that has been good enough for longest comes first."""
         return now - (match.start_at or 0.0)
 

@@ -21,16 +21,16 @@ Answer = Accept | Decline
 ACCEPT, DECLINE, SILENT = "accept", "decline", "silent"
 
 
-class Will(NamedTuple):
+class PlayerAnswer(NamedTuple):
     """What a player says when asked, and after how many seconds."""
 
     says: str
     after: float
 
 
-def wills_of(
+def answers_of(
     given: Answers, seeds: np.random.SeedSequence, asking: tuple[int, int], players: int
-) -> list[Will]:
+) -> list[PlayerAnswer]:
     """Return how each player of a ticket answers a ready-check.
 
     Args:
@@ -43,7 +43,7 @@ def wills_of(
     key = (*seeds.spawn_key, *b"answers", *asking)
     stream = np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=key))
     drawn: list[list[float]] = stream.random((players, 2)).tolist()
-    return [Will(_says(given, lot), after * 2.0 * given.seconds) for lot, after in drawn]
+    return [PlayerAnswer(_says(given, lot), after * 2.0 * given.seconds) for lot, after in drawn]
 
 
 def _says(given: Answers, lot: float) -> str:
@@ -97,14 +97,14 @@ class AnswerStream:
         for ticket_id in tickets:
             asked = self._asked[ticket_id] = self._asked.get(ticket_id, 0) + 1
             players = self._players_of(ticket_id)
-            wills = wills_of(
+            answers = answers_of(
                 self._given, self._seeds, (self._place_of(ticket_id), asked), len(players)
             )
-            for player, will in zip(players, wills, strict=True):
-                if will.says == SILENT:
+            for player, answer in zip(players, answers, strict=True):
+                if answer.says == SILENT:
                     continue
-                at = now + will.after
-                kind = Decline if will.says == DECLINE else Accept
+                at = now + answer.after
+                kind = Decline if answer.says == DECLINE else Accept
                 self._count += 1
-                answer = kind(at, match_id, ticket_id, (player,))
-                heapq.heappush(self._due, (at, self._count, answer))
+                given = kind(at, match_id, ticket_id, (player,))
+                heapq.heappush(self._due, (at, self._count, given))

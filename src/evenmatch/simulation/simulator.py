@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from evenmatch.criteria.expansion import round_up
-from evenmatch.engine.admission.admission import Door, judge
+from evenmatch.engine.admission.admission import AdmissionContext, judge
 from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
@@ -132,7 +132,7 @@ class Simulator:
             PolicyError: A policy broke its contract.
         """
         horizons = {name: pool.horizon for name, pool in self.engine.pools.items()}
-        coming = Foresight(arrivals, horizons, next(iter(horizons)))
+        coming = AnnouncedArrivals(arrivals, horizons, next(iter(horizons)))
         until = math.inf if self._until is None else self._until
         engine, rest = self.engine, Termination(self.engine) if self._until is None else None
         while True:
@@ -183,8 +183,8 @@ class Simulator:
         engine = self.engine
         objectives = {name: pool.objective for name, pool in engine.pools.items()}
         known = engine.ladders.known_of
-        door = Door(engine.shard, engine.tables, objectives, LIMITS, known)
-        event = judge(Enqueue(arrival.at, (arrival.ticket,)), 0, door)
+        context = AdmissionContext(engine.shard, engine.tables, objectives, LIMITS, known)
+        event = judge(Enqueue(arrival.at, (arrival.ticket,)), 0, context)
         if isinstance(event, Refused):
             raise self._error(arrival, event.message, _subject(event))
 
@@ -389,7 +389,7 @@ AHEAD_MAX = 100_000
 """Arrivals read ahead; those beyond are announced later than their horizon says."""
 
 
-class Foresight:
+class AnnouncedArrivals:
     """The arrivals in order, and beside them their announcements.
 
     Args:

@@ -58,7 +58,9 @@ async def check_journal(
     """
     for promise, check in PROMISES.items():
         journal = await _made(make())
-        bench = Bench(promise, journal, reopen=_awaited(reopen), harm=_awaited(damage), wait=wait)
+        bench = JournalUnderTest(
+            promise, journal, reopen=_awaited(reopen), harm=_awaited(damage), wait=wait
+        )
         try:
             await check(bench)
         except JournalError as error:
@@ -115,7 +117,7 @@ async def _made(value: Made[_T]) -> _T:
 
 # The promises of the journal port, each a function that tries to break it.
 #
-# `evenmatch.testing.journals` runs them; what they share is in `Bench`.
+# `evenmatch.testing.journals` runs them; what they share is in `JournalUnderTest`.
 
 Damage = Literal["flip", "tear", "drop", "swap", "cut", "snapshot"]
 """What can happen to stored bytes: one bit of record n changes; the body of record n keeps its
@@ -158,7 +160,7 @@ def _match(ticket: str, now: float) -> Match:
     return Match("m", "duel", now, (ticket,), ((ticket,),), (("Zoë",),), bots=1, cost=1 / 3)
 
 
-class Bench:
+class JournalUnderTest:
     """A journal under test, the promise that is at stake, and the steps that checks share."""
 
     def __init__(
@@ -232,7 +234,7 @@ class Bench:
         self.expect(False, f"{what}, and records {got} were read without JournalCorrupt")
 
 
-_Check: TypeAlias = Callable[[Bench], Awaitable[None]]
+_Check: TypeAlias = Callable[[JournalUnderTest], Awaitable[None]]
 PROMISES: dict[str, _Check] = {}
 """Sentence -> the function that tries to break it, in the order in which they are tried."""
 
@@ -246,7 +248,7 @@ def _promise(sentence: str) -> Callable[[_Check], _Check]:
 
 
 @_promise("appended records are read back equal and in order, also after reopening")
-async def _reads_back(bench: Bench) -> None:
+async def _reads_back(bench: JournalUnderTest) -> None:
     await bench.own()
     records = sample_records(1, 7)
     for first, last in ((1, 1), (2, 6), (7, 7)):
@@ -266,7 +268,7 @@ async def _reads_back(bench: Bench) -> None:
 
 
 @_promise("a new shard is empty")
-async def _starts_empty(bench: Bench) -> None:
+async def _starts_empty(bench: JournalUnderTest) -> None:
     await bench.expect_stored([])
     end = await bench.journal.last(bench.shard)
     bench.expect(end == (0, 0.0), f"last() must be (0, 0.0), got {end}")
@@ -275,7 +277,7 @@ async def _starts_empty(bench: Bench) -> None:
 
 
 @_promise("shards do not see each other's records")
-async def _separates_shards(bench: Bench) -> None:
+async def _separates_shards(bench: JournalUnderTest) -> None:
     await bench.own()
     other = await bench.journal.lease("main-2", "two", HOUR)
     await bench.append(1, sample_records(1, 3))
@@ -287,7 +289,7 @@ async def _separates_shards(bench: Bench) -> None:
 
 
 @_promise("a record is stored as it was when it was appended")
-async def _stores_bytes(bench: Bench) -> None:
+async def _stores_bytes(bench: JournalUnderTest) -> None:
     await bench.own()
     facts: dict[str, object] = {"party": 1.0}
     ticket = NewTicket((Player("a"),), (), facts)  # type: ignore[arg-type]
@@ -299,7 +301,7 @@ async def _stores_bytes(bench: Bench) -> None:
 
 
 @_promise("an append is atomic")
-async def _is_atomic(bench: Bench) -> None:
+async def _is_atomic(bench: JournalUnderTest) -> None:
     await bench.own()
     whole = sample_records(1, 50)
     broken = Record(51, Advance(object()), ())  # type: ignore[arg-type]
@@ -321,7 +323,7 @@ async def _is_atomic(bench: Bench) -> None:
 
 
 @_promise("an append by anyone but the present owner is refused with StaleOwner")
-async def _fences_owners(bench: Bench) -> None:
+async def _fences_owners(bench: JournalUnderTest) -> None:
     records, append = sample_records(1, 1), bench.journal.append
     await bench.expect_refused(StaleOwner, append(bench.shard, "one", 1, 1, records))
     await bench.own()
@@ -330,7 +332,7 @@ async def _fences_owners(bench: Bench) -> None:
 
 
 @_promise("an append in an epoch that is over, or not yet begun, is refused with StaleOwner")
-async def _fences_epochs(bench: Bench) -> None:
+async def _fences_epochs(bench: JournalUnderTest) -> None:
     old = await bench.journal.lease(bench.shard, "one", SHORT_TTL)
     await bench.wait(2 * SHORT_TTL)
     await bench.journal.lease(bench.shard, "two", SHORT_TTL)
@@ -344,7 +346,7 @@ async def _fences_epochs(bench: Bench) -> None:
 
 
 @_promise("a batch that leaves a gap or overlaps is refused with SequenceGap")
-async def _refuses_gaps(bench: Bench) -> None:
+async def _refuses_gaps(bench: JournalUnderTest) -> None:
     await bench.own()
     await bench.expect_refused(SequenceGap, bench.append(2, sample_records(2, 1)))
     await bench.append(1, sample_records(1, 3))
@@ -356,7 +358,7 @@ async def _refuses_gaps(bench: Bench) -> None:
 
 
 @_promise("a batch that is not numbered consecutively is refused with SequenceGap")
-async def _refuses_disorder(bench: Bench) -> None:
+async def _refuses_disorder(bench: JournalUnderTest) -> None:
     await bench.own()
     a, b, c = sample_records(1, 3)
     for batch in ([a, c, b], [c, b, a], [a, a], [a, c], [b, c]):
@@ -365,7 +367,7 @@ async def _refuses_disorder(bench: Bench) -> None:
 
 
 @_promise("of two appends that race for a sequence, exactly one is stored")
-async def _serialises(bench: Bench) -> None:
+async def _serialises(bench: JournalUnderTest) -> None:
     await bench.own()
     batches = [sample_records(1, 2), sample_records(1, 3)]
     results = await asyncio.gather(
@@ -377,7 +379,7 @@ async def _serialises(bench: Bench) -> None:
 
 
 @_promise("a damaged, torn, lost or misplaced record is detected, never returned")
-async def _detects_damage(bench: Bench) -> None:
+async def _detects_damage(bench: JournalUnderTest) -> None:
     if bench.harm is None:
         return
     harms: dict[Damage, str] = {
@@ -401,7 +403,7 @@ async def _detects_damage(bench: Bench) -> None:
 
 
 @_promise("reading beyond the end is detected as a lost tail")
-async def _knows_its_end(bench: Bench) -> None:
+async def _knows_its_end(bench: JournalUnderTest) -> None:
     await bench.own()
     await bench.append(1, sample_records(1, 3))
     try:
@@ -412,7 +414,7 @@ async def _knows_its_end(bench: Bench) -> None:
 
 
 @_promise("the newest intact snapshot is returned")
-async def _keeps_snapshots(bench: Bench) -> None:
+async def _keeps_snapshots(bench: JournalUnderTest) -> None:
     await bench.own()
     await bench.append(1, sample_records(1, 6))
     states = {2: b"old", 4: bytes(range(256)) * 300, 6: b"new \x00\xff"}
@@ -428,7 +430,7 @@ async def _keeps_snapshots(bench: Bench) -> None:
     await _expect_snapshot(bench, 6, b"again")
 
 
-async def _expect_snapshot(bench: Bench, seq: int, state: bytes) -> None:
+async def _expect_snapshot(bench: JournalUnderTest, seq: int, state: bytes) -> None:
     found = await bench.journal.latest_snapshot(bench.shard)
     got = None if found is None else found.sequence
     bench.expect(got == seq, f"expected the snapshot after record {seq}, got {got}")
@@ -436,7 +438,7 @@ async def _expect_snapshot(bench: Bench, seq: int, state: bytes) -> None:
 
 
 @_promise("a snapshot of records that are not stored is refused with SequenceGap")
-async def _refuses_snapshots(bench: Bench) -> None:
+async def _refuses_snapshots(bench: JournalUnderTest) -> None:
     await bench.own()
     await bench.append(1, sample_records(1, 2))
     await bench.expect_refused(SequenceGap, bench.journal.snapshot(bench.shard, 3, b"ahead"))
@@ -445,7 +447,7 @@ async def _refuses_snapshots(bench: Bench) -> None:
 
 
 @_promise("segments are kept in order")
-async def _keeps_segments(bench: Bench) -> None:
+async def _keeps_segments(bench: JournalUnderTest) -> None:
     await bench.own()
     kept = [Segment(first, 1, "0.1", {"duel": f"greedy-{first}"}, 0.5) for first in (1, 4, 11)]
     for segment in kept:
@@ -456,7 +458,7 @@ async def _keeps_segments(bench: Bench) -> None:
 
 
 @_promise("a lease is renewed by its owner and refused to others until its time is over")
-async def _leases(bench: Bench) -> None:
+async def _leases(bench: JournalUnderTest) -> None:
     lease, shard = bench.journal.lease, bench.shard
     first = await lease(shard, "one", SHORT_TTL)
     renewed = await lease(shard, "one", HOUR)
@@ -475,7 +477,7 @@ async def _leases(bench: Bench) -> None:
 
 
 @_promise("after a takeover the journal goes on where it ended")
-async def _takes_over(bench: Bench) -> None:
+async def _takes_over(bench: JournalUnderTest) -> None:
     epoch = await bench.journal.lease(bench.shard, "two", SHORT_TTL)
     await bench.journal.append(bench.shard, "two", epoch, 1, sample_records(1, 2))
     await bench.wait(2 * SHORT_TTL)

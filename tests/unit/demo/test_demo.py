@@ -27,7 +27,7 @@ from evenmatch.demo.world import SETTINGS, Guest, busiest, ticket_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Answers
 from evenmatch.model.ticket import Player, Rating
-from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, Will
+from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, PlayerAnswer
 from evenmatch.wire.live import StreamEvent
 from evenmatch.wire.matches import FeedMatch
 from evenmatch.wire.tickets import ItemCreated, TicketState
@@ -160,7 +160,7 @@ def test_every_player_of_a_party_answers_and_all_must_have_accepted() -> None:
 
 
 def test_party_with_one_who_declines_has_declined(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = [Will(SILENT, 0.0), Will(DECLINE, 0.0), Will(ACCEPT, 0.0)]
+    said = [PlayerAnswer(SILENT, 0.0), PlayerAnswer(DECLINE, 0.0), PlayerAnswer(ACCEPT, 0.0)]
     monkeypatch.setattr("evenmatch.demo.players.wills_of", lambda *_: said)
     ended = TicketState("t1", "cancelled", 4.0, "declined", "m1")
     crowd = crowd_that_heard(PROPOSED, ended, mind=ACCEPT, party=("ada", "bob", "cyd"))

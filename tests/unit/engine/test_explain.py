@@ -10,9 +10,9 @@ from evenmatch.criteria.base import Form
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import UnknownTicket
-from evenmatch.explain import waiting_table as crowd
+from evenmatch.explain import waiting_table
 from evenmatch.explain.explanations import Explainer, explain
-from evenmatch.explain.snapshot import QueueSnapshot, scene_of
+from evenmatch.explain.snapshot import QueueSnapshot, snapshot_of
 from evenmatch.model.explanation import Explanation, QueuePart
 from evenmatch.model.inputs import (
     Accept,
@@ -262,7 +262,7 @@ def test_a_policy_that_fails_or_computes_is_told_so() -> None:
     part = told(engine, one, 1.0)
     assert part.reason.code == "policy_failed"
     assert part.changes[0].startswith("queue main needs a policy that works: policy greedy")
-    scene = msgspec.structs.replace(scene_of(engine, "main", 200.0), fault=None, is_solving=True)
+    scene = msgspec.structs.replace(snapshot_of(engine, "main", 200.0), fault=None, is_solving=True)
     near = {each: scene.tickets[each] for each in scene.tickets}
     near["s0-2"] = msgspec.structs.replace(near["s0-2"], players=near[one].players)
     part = Explainer().part(msgspec.structs.replace(scene, tickets=near), one)
@@ -371,7 +371,7 @@ def test_a_table_kept_up_to_date_says_what_a_new_one_says(seed: int) -> None:
         scene = scene_with(queue, tickets, now)
         for ticket_id in tickets:
             assert explainer.part(scene, ticket_id) == Explainer().part(scene, ticket_id)
-        explainer._watchers["main"].crowd._check()
+        explainer._comparers["main"].table._check()
 
 
 def scene_with(queue: Queue, tickets: dict, now: float) -> QueueSnapshot:  # type: ignore[type-arg]
@@ -387,8 +387,8 @@ OBJECTIVES: dict[tuple[Rule, ...], Objective] = {}
 def test_what_cannot_be_compared_in_time_is_said_to_be_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delitem(crowd.TRAITS, Form.WORD)
-    monkeypatch.setattr(crowd, "EXCEPTIONS_MAX", 3)
+    monkeypatch.delitem(waiting_table.PAIR_COLUMNS, Form.WORD)
+    monkeypatch.setattr(waiting_table, "EXCEPTIONS_MAX", 3)
     engine = engine_of(Queue(rules=(Rule("same", "mode"), rule(limit=1, unit="relative"))))
     names = [new_ticket(f"p{n}", 1500, mode=f"m{n}") for n in range(9)]
     one, *_ = enter(engine, 0.0, *names)

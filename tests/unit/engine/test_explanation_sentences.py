@@ -9,7 +9,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
 from evenmatch.explain import explanations as parts
 from evenmatch.explain.explanations import Explainer, explain
-from evenmatch.explain.snapshot import scene_of
+from evenmatch.explain.snapshot import snapshot_of
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
@@ -280,7 +280,7 @@ def test_lines_below_the_top_say_that_no_match_was_looked_for(
     queue = Queue("pairs", Format((2, 2)), (NEAR,), policy="rounds:every=3600")
     engine = engine_of(queue)
     hand_in(engine, Enqueue(0.0, tuple(new_ticket(f"p{n}", 1500) for n in range(6))))
-    first, second, *_ = Explainer().longest(scene_of(engine, "pairs", 1.0), 6)
+    first, second, *_ = Explainer().longest(snapshot_of(engine, "pairs", 1.0), 6)
     assert (first.code, second.code) == ("round", "not_searched")
     assert second.summary == (
         "This ticket has waited 1 s in pairs: all 5 other tickets may play with it now. "

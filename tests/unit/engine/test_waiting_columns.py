@@ -17,7 +17,7 @@ from evenmatch.engine.matching.waiting_columns import (
     TicketColumns,
     WaitingColumns,
 )
-from evenmatch.engine.ready_check.replacements import Stayers
+from evenmatch.engine.ready_check.replacements import StayingTickets
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
@@ -139,7 +139,7 @@ def test_kinds_that_are_numbered_anew_leave_no_old_number(monkeypatch: pytest.Mo
 def test_those_who_stay_are_asked_anew_when_kinds_are_numbered_anew() -> None:
     pool = Pool(QUEUE, parse_policy("greedy"), seed=1)
     chance = random.Random(4)
-    stayers = Stayers(pool, [new(chance, 1)])
+    stayers = StayingTickets(pool, [new(chance, 1)])
     assert stayers.hold_for(pool)
     pool.columns.seats = pool.columns._new_seats()
     assert not stayers.hold_for(pool)

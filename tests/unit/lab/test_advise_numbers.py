@@ -8,7 +8,7 @@ from scipy.integrate import quad
 
 from evenmatch import PlayerBase, Split, advise
 from evenmatch.lab.advise import pool_scenario
-from evenmatch.lab.advise.flexible_theory import InAll, least_with_patience
+from evenmatch.lab.advise.flexible_theory import PooledWait, least_with_patience
 from evenmatch.lab.advise.pool_theory import known_of
 from evenmatch.lab.advise.pools import PatientPool
 from evenmatch.theory import k_player as theory
@@ -113,7 +113,7 @@ def test_in_one_pool_the_flexible_player_is_like_all_others() -> None:
     for k, rate in ((2, 0.1), (4, 0.02), (10, 0.5), (10, 30.0)):
         pool = PatientPool(k, 60.0)
         waits = pool.waits(rate)
-        expected = InAll(waits.mean, waits.matched)
+        expected = PooledWait(waits.mean, waits.matched)
         assert least_with_patience(pool, np.array([rate])) == pytest.approx(expected, rel=1e-8)
 
 

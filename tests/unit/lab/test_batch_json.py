@@ -9,7 +9,7 @@ import pytest
 import evenmatch
 from evenmatch.criteria.objective import Objective
 from evenmatch.errors import ConfigError
-from evenmatch.lab.solve.arrays import Given
+from evenmatch.lab.solve.arrays import FileBatch
 from evenmatch.lab.solve.arrays import batch_of as batch_of_arrays
 from evenmatch.lab.solve.json_batch import batch_of_tickets, read_tickets
 from evenmatch.lab.solve.solution import cost_of
@@ -39,7 +39,7 @@ def test_shipped_batch_is_what_the_world_gives() -> None:
     )
 
 
-def seated(given: Given, teams: list[list[int]]) -> list[list[Ticket]]:
+def seated(given: FileBatch, teams: list[list[int]]) -> list[list[Ticket]]:
     assert given.people is not None
     return [given.people._tickets(team) for team in teams]
 

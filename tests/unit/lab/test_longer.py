@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.config.files import parse_scenario
-from evenmatch.lab.study.sweep import Short, at_factor, play_short, target_in
+from evenmatch.lab.study.sweep import FirstArrivals, at_factor, play_short, target_in
 from evenmatch.model.scenario import Scenario
 
 TEXT = """
@@ -54,15 +54,15 @@ def test_only_queues_with_a_target_change() -> None:
 
 def test_a_short_run_may_last_for_a_time() -> None:
     # They come every two seconds: at 0, 2, .. 30.
-    assert play_short(Short(world("greedy"), 10, seconds=30.0))["tickets"] == 15
-    assert play_short(Short(world("greedy"), 10, seconds=1e9))["tickets"] == 40
+    assert play_short(FirstArrivals(world("greedy"), 10, seconds=30.0))["tickets"] == 15
+    assert play_short(FirstArrivals(world("greedy"), 10, seconds=1e9))["tickets"] == 40
 
 
 @pytest.mark.parametrize("until", [None, 13.0])
 def test_a_short_run_ends_with_its_last_arrival(until: float | None) -> None:
     text = TEXT.format(policy="greedy")
     whole = parse_scenario(text if until is None else f"until = {until}\n{text}")
-    figures = play_short(Short(whole, 10))
+    figures = play_short(FirstArrivals(whole, 10))
     # They come every two seconds, the first of them at once; four of them are a match.
     assert figures["tickets"] == (10 if until is None else 7)
     assert figures["matches"] == (2 if until is None else 1)

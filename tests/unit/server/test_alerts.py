@@ -28,7 +28,7 @@ from evenmatch.server.http.responses import Message
 from evenmatch.server.http.table import openapi_document
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import new_ticket
 from tests.unit.server.promql import Scrape, fires, names_in, scrape
@@ -65,7 +65,7 @@ class World:
 
     def __init__(self, plan: ShardPlan) -> None:
         self.journal = Journal()
-        self.parts: Parts = assemble(plan, self.journal)
+        self.parts: Services = assemble(plan, self.journal)
         self.runtime = self.parts.runtime
 
     def scrape(self) -> Scrape:

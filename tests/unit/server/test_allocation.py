@@ -23,7 +23,7 @@ from evenmatch.model.scenario import Allocation, ServerSettings
 from evenmatch.server.allocation import allocations
 from evenmatch.server.allocation.hooks import Hook, NoServer, signature
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from tests.unit.server.test_app import call, pair, play
 from tests.waiting import GIVE_UP
 
@@ -154,12 +154,12 @@ async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def state_of(parts: Parts, ticket: int) -> dict[str, Any]:
+async def state_of(parts: Services, ticket: int) -> dict[str, Any]:
     found: dict[str, Any] = (await call(parts, "GET", f"/v1/tickets/s0-{ticket}"))[1]
     return found
 
 
-async def until_state(parts: Parts, wanted: str, ticket: int = 1) -> dict[str, Any]:
+async def until_state(parts: Services, wanted: str, ticket: int = 1) -> dict[str, Any]:
     async def is_so() -> bool:
         return bool((await state_of(parts, ticket))["state"] == wanted)
 
@@ -167,7 +167,7 @@ async def until_state(parts: Parts, wanted: str, ticket: int = 1) -> dict[str, A
     return await state_of(parts, ticket)
 
 
-async def dead(parts: Parts) -> list[dict[str, Any]]:
+async def dead(parts: Services) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await call(parts, "GET", "/v1/allocations"))[1]
     return found
 

@@ -19,7 +19,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.app import AllowedHosts, App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.followers import Follower
 
 DUEL = Queue(name="duel", policy="greedy")
@@ -33,21 +33,21 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def started(*queues: Queue, journal: MemoryJournal | None = None) -> Parts:
+async def started(*queues: Queue, journal: MemoryJournal | None = None) -> Services:
     parts = assemble(ShardPlan(queues, settings=ServerSettings()), journal or MemoryJournal())
     await parts.runtime.start()
     return parts
 
 
 async def call(
-    parts: Parts, method: str, path: str, body: bytes = b"", key: str = "", query: str = ""
+    parts: Services, method: str, path: str, body: bytes = b"", key: str = "", query: str = ""
 ) -> tuple[int, Any]:
     status, _, content = await exchange(parts, method, path, body, key, query)
     return status, content
 
 
 async def exchange(
-    parts: Parts, method: str, path: str, body: bytes = b"", key: str = "", query: str = "",
+    parts: Services, method: str, path: str, body: bytes = b"", key: str = "", query: str = "",
     leaves: asyncio.Event | None = None,
 ) -> tuple[int, dict[str, str], Any]:  # fmt: skip
     """Return the status, the headers and the content of an answer, whose client may leave."""
@@ -74,7 +74,7 @@ async def exchange(
     return sent[0]["status"], told, msgspec.json.decode(whole)
 
 
-async def pair(parts: Parts, queue: str, *players: str) -> None:
+async def pair(parts: Services, queue: str, *players: str) -> None:
     new = tuple(NewTicket((Player(player),), (queue,)) for player in players)
     await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
 

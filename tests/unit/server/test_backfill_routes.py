@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from evenmatch.model.inputs import Void
 from evenmatch.model.queue import Queue
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from tests.unit.server.test_app import call, pair, play, started
 
 DUEL = Queue(name="duel", policy="greedy", backfill="manual")
@@ -12,7 +12,7 @@ OPEN, CLOSE = "/v1/matches/s0-m1/open", "/v1/matches/s0-m1/close"
 LEFT = b'{"roster_version": 0, "left": ["b"]}'
 
 
-async def running(queue: Queue = DUEL) -> Parts:
+async def running(queue: Queue = DUEL) -> Services:
     parts = await started(queue)
     await pair(parts, "duel", "a", "b")
     return parts

@@ -25,7 +25,7 @@ from evenmatch.server.operations.versions import changeable
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ConfigFrom, ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.switchback import as_played
 
 CONFIG = """
@@ -70,14 +70,14 @@ def plan_of(text: str, folder: Path | None = None, config_from: ConfigFrom = "au
     )
 
 
-async def started(plan: ShardPlan, journal: MemoryJournal | None = None) -> Parts:
+async def started(plan: ShardPlan, journal: MemoryJournal | None = None) -> Services:
     parts = assemble(plan, journal or MemoryJournal())
     await parts.runtime.start()
     return parts
 
 
 async def call(
-    parts: Parts,
+    parts: Services,
     method: str,
     path: str,
     body: str | bytes = b"",
@@ -104,14 +104,14 @@ async def call(
     return sent[0]["status"], msgspec.json.decode(whole)
 
 
-async def wait_in(parts: Parts, queue: str, *players: str) -> str:
+async def wait_in(parts: Services, queue: str, *players: str) -> str:
     new = NewTicket(tuple(Player(player, Rating(1500.0)) for player in players), (queue,))
     (view,) = await parts.runtime.ask(Enqueue(parts.runtime.now(), (new,)))
     found: str = view.id
     return found
 
 
-def policies(parts: Parts) -> list[str]:
+def policies(parts: Services) -> list[str]:
     return [queue.policy for queue in parts.runtime.engine.tables.queues.values()]
 
 
@@ -380,11 +380,11 @@ def test_file_that_is_read_again_counts_though_its_settings_wait_for_a_restart(
         assert file is not None
         for settings in ("\n[server]\nkeep_days = 4\n", ""):
             file.write_text(WIDER + settings)
-            await parts.controls.reload()
+            await parts.operator.reload()
             assert policies(parts)[0] == "window:limit=300"
         assert lines.getvalue().count('"at_restart": ["server.keep_days"]') == 2
         file.write_text(CONFIG + "\n[server]\nkeep_days = 0\n")
-        await parts.controls.reload()
+        await parts.operator.reload()
         assert policies(parts)[0] == "window:limit=300"
         told = lines.getvalue().splitlines()[-1]
         assert "server.keep_days must be" in told
@@ -653,7 +653,7 @@ def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: 
         block = next(b for b in range(1, 9) if arm_at(b * 5.0 + 1) != arm_at(at))
         # The last record before the end: it is of another block, and nobody has taken turns.
         parts.runtime.clock = Clock(block * 5.0 + 1)
-        await parts.controls.pause("duel", True)
+        await parts.operator.pause("duel", True)
         await parts.runtime.stop()
         for _ in range(2):
             journal = journal.reopen()
@@ -700,10 +700,10 @@ def test_file_that_is_read_again_counts_and_a_bad_one_changes_nothing(tmp_path: 
         await call(parts, "PUT", "/v1/config", WIDER)
         for bad in (BROKEN, CONFIG.partition("\n\n")[0], CONFIG + "[server]\nkeep_days = 0"):
             plan.file.write_text(bad)
-            await parts.controls.reload()
+            await parts.operator.reload()
             assert policies(parts) == ["window:limit=300", "greedy"]
         plan.file.write_text(SOLO)
-        await parts.controls.reload()
+        await parts.operator.reload()
         assert policies(parts) == ["window:limit=100", "greedy"]
         _, present = await call(parts, "GET", "/v1/config")
         assert (present["version"], present["source"]) == (3, "file")

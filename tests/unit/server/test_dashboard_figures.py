@@ -211,9 +211,11 @@ def test_heat_shows_regions_and_skills() -> None:
     for number in range(40):
         world.enqueue(1.0, rated(f"p{number}", 1000 + 25 * number, "eu" if number % 2 else "us"))
     world.enqueue(1.0, NewTicket((Player("x"),), attributes={"latency": {"asia": 20.0}}))
-    heat = world.figures.queues["duel"].crowd.heat()
+    heat = world.figures.queues["duel"].waiting.heat()
     assert heat.regions == ("asia", "eu", "us") or heat.regions == ("eu", "us")
-    assert sum(map(sum, heat.counts)) + sum(heat.unknown) == len(world.figures.queues["duel"].crowd)
+    assert sum(map(sum, heat.counts)) + sum(heat.unknown) == len(
+        world.figures.queues["duel"].waiting
+    )
     assert len(heat.edges) >= 3
 
 
@@ -297,7 +299,7 @@ def test_a_new_configuration_keeps_those_who_wait() -> None:
     world.give(Configure(2.0, (QUICK,), version=2, pause=("duel",)))
     assert world.figures.paused == {"duel"}
     assert world.figures.version == 2
-    assert len(world.figures.queues["duel"].crowd) == 2
+    assert len(world.figures.queues["duel"].waiting) == 2
 
 
 def test_a_restart_shows_those_who_wait() -> None:
@@ -305,7 +307,7 @@ def test_a_restart_shows_those_who_wait() -> None:
     world.enqueue(1.0, rated("a", 1500), rated("b", 1600))
     again = Figures(1.0)
     again.reset(world.engine)
-    assert len(again.queues["duel"].crowd) == 2
+    assert len(again.queues["duel"].waiting) == 2
 
 
 def test_proposals_are_counted_by_what_became_of_them() -> None:
@@ -349,11 +351,11 @@ def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:
         Advance(30.0),
     ):
         world.give(given)
-        shown = {name: len(each.crowd) for name, each in world.figures.queues.items()}
+        shown = {name: len(each.waiting) for name, each in world.figures.queues.items()}
         assert shown == statistics.waiting_by_queue()
         again = Figures(1.0)
         again.reset(world.engine)
-        assert {name: len(each.crowd) for name, each in again.queues.items()} == shown
+        assert {name: len(each.waiting) for name, each in again.queues.items()} == shown
         seen.append(tuple(shown.values()))
     assert seen[:3] == [(1, 1), (1, 0), (1, 0)]
     # All of them waited there: one declined, the others did not answer.
@@ -369,7 +371,7 @@ def test_tickets_of_an_old_match_and_of_its_fills_wait_again_when_it_is_called_o
     world.figures.made.pop("s0-m1")
     assert set(world.figures.made) == {"s0-m2"}
     world.give(Void(4.0, "s0-m1", "no server"))
-    present = {ticket.id: ticket for ticket in world.figures.queues["duel"].crowd.tickets()}
+    present = {ticket.id: ticket for ticket in world.figures.queues["duel"].waiting.tickets()}
     assert present.keys() == world.engine.tables.waiting.keys() >= {"s0-1", "s0-3"}
     assert present["s0-1"].enqueued_at == 1.0
     assert not world.figures.made
@@ -437,7 +439,7 @@ def test_a_refreshed_ticket_moves_to_its_new_place() -> None:
     world = World(msgspec.structs.replace(SLOW, attributes=("region",)))
     world.enqueue(1.0, rated("a", 1500, "eu"))
     world.give(Update(2.0, "s0-1", {"region": "us"}))
-    assert world.figures.queues["duel"].crowd.heat().regions == ("us",)
+    assert world.figures.queues["duel"].waiting.heat().regions == ("us",)
 
 
 def test_memory_of_matches_is_bounded() -> None:

@@ -21,7 +21,7 @@ from evenmatch.server.http.app import App
 from evenmatch.server.http.pages import files_of
 from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.followers import Follower
 from evenmatch.testing import builders
 from tests.waiting import GIVE_UP, until
@@ -36,7 +36,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "EVERY", 0.02)
 
 
-def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
+def play(scene: Callable[[Services], Awaitable[None]]) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(20.0):
             parts = assemble(ShardPlan((DUEL, SLOW), settings=ServerSettings()), MemoryJournal())
@@ -47,13 +47,13 @@ def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def enqueue(parts: Parts, *names: str, queue: str = "duel") -> None:
+async def enqueue(parts: Services, *names: str, queue: str = "duel") -> None:
     new = tuple(builders.new_ticket(name, 1500, queues=(queue,)) for name in names)
     await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
 
 
 async def get(
-    parts: Parts, path: str, query: str = "", header: tuple[bytes, bytes] | None = None
+    parts: Services, path: str, query: str = "", header: tuple[bytes, bytes] | None = None
 ) -> tuple[int, dict[str, str], bytes]:
     sent: list[Message] = []
 
@@ -72,14 +72,14 @@ async def get(
     return sent[0]["status"], headers, b"".join(each.get("body", b"") for each in sent[1:])
 
 
-async def first_events(parts: Parts, queue: str) -> dict[str, Any]:
+async def first_events(parts: Services, queue: str) -> dict[str, Any]:
     return {
         each.name: msgspec.json.decode(each.body) async for each in parts.live.first(View(queue))
     }
 
 
 def test_who_may_see_some_queues_is_shown_these_and_the_first_of_them() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         own = frozenset({"slow"})
         assert parts.live.chosen(None) == View("duel")
         view = parts.live.chosen(None, own)
@@ -94,7 +94,7 @@ def test_who_may_see_some_queues_is_shown_these_and_the_first_of_them() -> None:
 
 
 def test_a_new_page_gets_the_hour_and_the_present() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         await enqueue(parts, "a", "b", "c")
         told = await first_events(parts, "duel")
         assert list(told) == ["queues", "hour", "matches", "tick"]
@@ -109,7 +109,7 @@ def test_a_new_page_gets_the_hour_and_the_present() -> None:
 
 
 def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         pages = [Follower(), Follower()]
         for page in pages:
             parts.live.join(View("duel"), page)
@@ -123,7 +123,7 @@ def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
 
 
 def test_nothing_runs_while_nobody_looks() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         page, before = Follower(), len(asyncio.all_tasks())
         parts.live.join(View("duel"), page)
         assert await page.next(GIVE_UP) is not None
@@ -138,7 +138,7 @@ def test_nothing_runs_while_nobody_looks() -> None:
 
 
 def test_pages_of_different_queues_hear_of_their_own() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         await enqueue(parts, "a", "b", "c", queue="slow")
         duel, slow = Follower(), Follower()
         parts.live.join(View("duel"), duel)
@@ -157,7 +157,7 @@ def test_pages_of_different_queues_hear_of_their_own() -> None:
 
 
 def test_the_stream_begins_with_its_queue_and_an_unknown_one_is_refused() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         parts.followers.close()
         status, headers, body = await get(parts, "/v1/dashboard/events", "queue=slow")
         assert (status, headers["content-type"]) == (200, "text/event-stream")
@@ -172,7 +172,7 @@ def test_the_stream_begins_with_its_queue_and_an_unknown_one_is_refused() -> Non
 
 
 def test_a_match_tells_how_it_came_about() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         await enqueue(parts, "a", "b")
         status, _, body = await get(parts, "/v1/dashboard/matches/s0-m1")
         assert status == 200
@@ -193,7 +193,7 @@ def test_a_match_tells_how_it_came_about() -> None:
 def test_a_match_that_was_proposed_before_a_criterion_came_is_shown_without_its_factors(
     added: Criterion,
 ) -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         checked = msgspec.structs.replace(DUEL, accept=ReadyCheck(seconds=60.0))
         runtime = parts.runtime
         await runtime.ask(Configure(runtime.now(), (checked, SLOW), version=2))
@@ -212,7 +212,7 @@ def test_a_match_that_was_proposed_before_a_criterion_came_is_shown_without_its_
 
 
 def test_an_hour_of_a_busy_queue_is_small() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         await enqueue(parts, *(f"p{number}" for number in range(200)), queue="slow")
         history = parts.live._figures.queues["slow"].history
         for tick in range(4_000):
@@ -228,7 +228,7 @@ def test_an_hour_of_a_busy_queue_is_small() -> None:
 
 
 def test_files_are_asked_for_anew_and_sent_once() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         status, headers, body = await get(parts, "/dashboard/main.js")
         assert (status, headers["x-content-type-options"]) == (200, "nosniff")
         assert headers["content-type"].startswith("text/javascript")

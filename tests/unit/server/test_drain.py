@@ -11,10 +11,10 @@ from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 
 
-def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
+def play(scene: Callable[[Services], Awaitable[None]]) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(20.0):
             parts = assemble(ShardPlan((Queue(name="duel", policy="greedy"),)), MemoryJournal())
@@ -25,7 +25,7 @@ def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def enqueue(parts: Parts, player: str) -> str:
+async def enqueue(parts: Services, player: str) -> str:
     new = (NewTicket((Player(player),)),)
     (view,) = await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
     found: str = view.id
@@ -33,7 +33,7 @@ async def enqueue(parts: Parts, player: str) -> str:
 
 
 def test_it_is_over_when_the_last_ticket_ends() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         ticket = await enqueue(parts, "ada")
         parts.drain.begin(1_000.0)
         with pytest.raises(Draining):
@@ -49,7 +49,7 @@ def test_it_is_over_when_the_last_ticket_ends() -> None:
 def test_repeated_request_is_answered_as_before() -> None:
     new = (NewTicket((Player("ada"),)),)
 
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         now = parts.runtime.now
         (made,) = await parts.runtime.ask(Enqueue(now(), new, "key", "digest"))
         parts.drain.begin(1_000.0)
@@ -64,7 +64,7 @@ def test_repeated_request_is_answered_as_before() -> None:
 
 
 def test_it_is_over_at_its_limit_whoever_still_waits() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         await enqueue(parts, "ada")
         parts.drain.begin(1_000.0)
         parts.drain.begin(0.05)
@@ -75,7 +75,7 @@ def test_it_is_over_at_its_limit_whoever_still_waits() -> None:
 
 
 def test_it_can_be_taken_back_until_it_is_over() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         await enqueue(parts, "ada")
         parts.drain.begin(1_000.0)
         parts.drain.end()

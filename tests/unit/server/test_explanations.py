@@ -13,7 +13,7 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Expansion, Queue, ReadyCheck, Rule
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.http.ticket_routes import WAITING_MOST
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.server.views import explanations
 from tests.unit.server.test_app import call, play, started
 
@@ -21,7 +21,7 @@ WIDENS = Rule("spread", "rating", 100.0, expand=Expansion(rate=1.0, max=400.0))
 DUEL = Queue("duel", rules=(WIDENS,), policy="greedy")
 
 
-async def enter(parts: Parts, *ratings: float) -> list[str]:
+async def enter(parts: Services, *ratings: float) -> list[str]:
     first = parts.runtime.engine.tables.counters.accepted
     new = tuple(
         NewTicket((Player(f"p{first + at}", Rating(rating)),)) for at, rating in enumerate(ratings)
@@ -30,13 +30,13 @@ async def enter(parts: Parts, *ratings: float) -> list[str]:
     return [each.id for each in results]
 
 
-async def explained(parts: Parts, ticket: str) -> Explanation:
+async def explained(parts: Services, ticket: str) -> Explanation:
     status, body = await call(parts, "GET", f"/v1/tickets/{ticket}/explain")
     assert status == 200, body
     return msgspec.convert(body, Explanation)
 
 
-async def longest(parts: Parts, query: str = "") -> LongestWaiting:
+async def longest(parts: Services, query: str = "") -> LongestWaiting:
     status, body = await call(parts, "GET", "/v1/queues/duel/waiting", query=query)
     assert status == 200, body
     return msgspec.convert(body, LongestWaiting)

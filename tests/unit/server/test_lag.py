@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.lag import INTERVAL, READ_MOST, Lag, RecentDurations
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 
 CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=10.0, cooldowns=()))
 WATCHED = Queue(
@@ -26,7 +26,7 @@ WATCHED = Queue(
 class World:
     """A server whose loop is away when a test says so; the probe never runs by itself."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Services) -> None:
         self.parts = parts
         self.runtime = parts.runtime
         self._now = 0.0

@@ -15,7 +15,7 @@ from evenmatch.server.auth.principal import Principal
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 
 DUEL = Queue(name="duel", rating="glicko2", exclusive_match=True)
 CALM = Queue(name="calm", group="other")
@@ -29,7 +29,7 @@ def player(name: str) -> Principal:
 class Scene:
     """A server on a journal in memory."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Services) -> None:
         self.parts = parts
 
     async def call(

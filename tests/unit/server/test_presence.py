@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views import heartbeats as presence_module
 from evenmatch.server.views.followers import Follower
 from tests.unit.server.test_app import call, exchange, play
@@ -32,7 +32,7 @@ DUEL = Queue(name="duel", policy="greedy", silent_after=30.0)
 class House:
     """A server whose time passes when it is told to, and that looks who is silent then."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Services) -> None:
         self.parts = parts
         self._now = 0.0
         parts.runtime.clock = Clock(parts.runtime.now(), monotonic=lambda: self._now)

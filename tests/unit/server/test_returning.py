@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.followers import Follower
 from tests.unit.server.test_app import call
 from tests.waiting import turns
@@ -32,7 +32,7 @@ class House:
         self._journal = MemoryJournal()
         self._now = 0.0
         self._settings = msgspec.structs.replace(ServerSettings(), clock_speed=speed)
-        self.parts: Parts
+        self.parts: Services
 
     async def start(self, away: float = 0.0) -> None:
         """Start, with the pause of a server that was away for so long."""

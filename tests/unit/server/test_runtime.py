@@ -25,7 +25,7 @@ from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from tests.waiting import turns, until
 
 DUEL = Queue(name="duel", policy="greedy")
@@ -294,7 +294,7 @@ def test_deadline_is_met_without_any_request() -> None:
 
 def test_error_of_a_query_reaches_its_caller() -> None:
     async def scene() -> None:
-        parts: Parts = assemble(PLAN, MemoryJournal())
+        parts: Services = assemble(PLAN, MemoryJournal())
         await parts.runtime.start()
         with pytest.raises(UnknownTicket):
             await parts.runtime.look(lambda engine: engine.view("nobody"))

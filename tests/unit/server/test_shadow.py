@@ -19,7 +19,7 @@ from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.base import NOTHING, Decision
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views import shadow as shadows_module
 from evenmatch.server.views.shadow import Shadow, figures_of
 from evenmatch.wire.operate import WorldFigures
@@ -203,13 +203,13 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def started(queue: Queue) -> Parts:
+async def started(queue: Queue) -> Services:
     parts = assemble(ShardPlan((queue,)), MemoryJournal())
     await parts.runtime.start()
     return parts
 
 
-async def enqueue(parts: Parts, player: str, rating: float) -> None:
+async def enqueue(parts: Services, player: str, rating: float) -> None:
     await parts.runtime.ask(Enqueue(parts.runtime.now(), (new(player, rating),)))
 
 
@@ -219,7 +219,7 @@ def test_shadow_of_a_server_begins_when_it_is_set_and_leaves_the_live_matcher_al
         await enqueue(parts, "ada", 1500.0)
         pool = parts.runtime.engine.pools["duel"]
         assert parts.shadows.of("duel") is None
-        await parts.controls.set_shadow("duel", "window:limit=50", by="test")
+        await parts.operator.set_shadow("duel", "window:limit=50", by="test")
         await enqueue(parts, "bob", 1540.0)
 
         def matched() -> bool:
@@ -227,7 +227,7 @@ def test_shadow_of_a_server_begins_when_it_is_set_and_leaves_the_live_matcher_al
             return stats is not None and stats.shadow is not None and stats.shadow.matches == 1
 
         await until(matched)
-        await parts.controls.set_shadow("duel", None, by="test")
+        await parts.operator.set_shadow("duel", None, by="test")
         assert parts.shadows.of("duel") is None
         assert parts.runtime.engine.pools["duel"] is pool
         await parts.runtime.stop()
@@ -236,7 +236,7 @@ def test_shadow_of_a_server_begins_when_it_is_set_and_leaves_the_live_matcher_al
 
 
 def test_shadow_that_fails_is_dropped_and_the_live_matches_are_the_same() -> None:
-    async def matches_with(shadow: str | None) -> tuple[Parts, list[Match]]:
+    async def matches_with(shadow: str | None) -> tuple[Services, list[Match]]:
         parts = await started(msgspec.structs.replace(DUEL, shadow=shadow))
         for number in range(20):
             await parts.runtime.ask(Enqueue(1.0 + number, (new(f"p{number}", 1500.0 + number),)))

@@ -12,7 +12,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http import sockets
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from tests.unit.server.test_app import DUEL, call, pair, play, started
 from tests.waiting import turns, until
 
@@ -20,7 +20,7 @@ from tests.waiting import turns, until
 class Socket:
     """A client of the stream; `said` is what the server sent, as JSON."""
 
-    def __init__(self, parts: Parts, path: str = "/v1/stream", **headers: str) -> None:
+    def __init__(self, parts: Services, path: str = "/v1/stream", **headers: str) -> None:
         self._given: asyncio.Queue[Message] = asyncio.Queue()
         self.sent: list[Message] = []
         self.breaks: Exception | None = None
@@ -61,7 +61,7 @@ class Socket:
             await self._heard.wait()
 
 
-async def waiting(parts: Parts, *players: str, queue: str = "duel") -> list[str]:
+async def waiting(parts: Services, *players: str, queue: str = "duel") -> list[str]:
     new = tuple(NewTicket((Player(player),), (queue,)) for player in players)
     views = await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
     return [view.id for view in views]

@@ -65,13 +65,13 @@ def test_turn_of_a_server_is_one_record_and_a_restart_knows_whose_turn_it_is() -
         runtime = parts.runtime
         await runtime.start()
         sequence, version = runtime.engine.tables.sequence, runtime.engine.tables.version
-        await parts.controls.take_turns()
+        await parts.operator.take_turns()
         assert runtime.engine.tables.sequence == sequence, "it is the same block"
         # Time goes on to the first block that another policy has.
         first = arm_of(TURNS, 0, "duel")
         block = next(b for b in range(1, 9) if arm_of(TURNS, b, "duel") != first)
         runtime.clock._start += block * 100.0
-        watch = asyncio.create_task(parts.controls.watch_turns())
+        watch = asyncio.create_task(parts.operator.watch_turns())
         while runtime.engine.tables.sequence == sequence:
             await asyncio.sleep(0.01)
         watch.cancel()
@@ -85,7 +85,7 @@ def test_turn_of_a_server_is_one_record_and_a_restart_knows_whose_turn_it_is() -
         assert tables.queues["duel"].policy == TURNS.policies[1 - first]
         assert tables.sequence == sequence + 1
         with pytest.raises(ConfigError, match="take turns"):
-            await parts.controls.set_policy("duel", "greedy", by="test")
+            await parts.operator.set_policy("duel", "greedy", by="test")
         await parts.runtime.stop()
 
     asyncio.run(asyncio.wait_for(scene(), 20.0))

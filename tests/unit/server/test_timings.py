@@ -13,7 +13,7 @@ from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, JobResult
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.timings import AGAIN_AND_AGAIN, RECENT_SECONDS, Timings, queue_of
 from tests.unit.server.promql import scrape
 from tests.unit.server.test_app import call
@@ -84,7 +84,7 @@ def serve(scene: Any, *queues: Queue) -> None:
 
 
 def test_slow_policy_is_named_where_operators_look_and_the_server_is_ready() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         timings = parts.runtime.timings = Timings()
         for _ in range(AGAIN_AND_AGAIN - 1):
             timings.decision(DUEL, 0.212)
@@ -108,7 +108,7 @@ def test_slow_policy_is_named_where_operators_look_and_the_server_is_ready() -> 
 
 
 def test_policy_that_took_the_place_of_a_slow_one_is_not_slow() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         for _ in range(AGAIN_AND_AGAIN):
             parts.runtime.timings.decision(DUEL, 1.0)
         assert len(parts.runtime.timings.slow(parts.runtime.engine)) == 1
@@ -120,7 +120,7 @@ def test_policy_that_took_the_place_of_a_slow_one_is_not_slow() -> None:
 
 
 def test_slow_decisions_are_forgotten() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         clock = Stopwatch()
         timings = Timings(clock=clock)
         for _ in range(AGAIN_AND_AGAIN):
@@ -134,7 +134,7 @@ def test_slow_decisions_are_forgotten() -> None:
 
 
 def test_inputs_and_decisions_are_measured_by_kind_and_queue() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         runtime = parts.runtime
         for name in ("a", "b"):
             await runtime.ask(Enqueue(runtime.now(), (NewTicket((Player(name),), ("team",)),)))
@@ -149,7 +149,7 @@ def test_inputs_and_decisions_are_measured_by_kind_and_queue() -> None:
 
 
 def test_queue_of_an_input_is_one_that_there_is() -> None:
-    async def scene(parts: Parts) -> None:
+    async def scene(parts: Services) -> None:
         tables = parts.runtime.engine.tables
         ask = parts.runtime.ask
         await ask(Enqueue(parts.runtime.now(), (NewTicket((Player("a"),)),)))

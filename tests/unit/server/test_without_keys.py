@@ -43,7 +43,7 @@ def add_while_running(folder: Path, *, fails: int = 0) -> None:
 
     async def scene() -> None:
         games = Games([game(ShardPlan((QUEUE,), data=folder))], snapshot_every=100)
-        (parts,) = games.parts
+        (parts,) = games.services
         await games.start()
         add_key(folder)
         begin, left = parts.runtime.journal.begin, fails
@@ -107,7 +107,7 @@ def test_shard_is_rebuilt_after_its_first_key(tmp_path: Path) -> None:
     async def scene() -> None:
         games = Games([game(ShardPlan((QUEUE,), data=tmp_path))], snapshot_every=100)
         await games.start()
-        runtime = games.parts[0].runtime
+        runtime = games.services[0].runtime
         add_key(tmp_path)
         games.gate.look()
         await noted(runtime)

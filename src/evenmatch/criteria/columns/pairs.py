@@ -37,7 +37,7 @@ class PairTable:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._told = [_Told(each, rules) for each in rules.known if is_told(each, rules)]
+        self._told = [_RuleColumns(each, rules) for each in rules.known if is_told(each, rules)]
         told = [each for each in rules.known if is_told(each, rules) or says_nothing(each, rules)]
         self._untold = [each for each in rules.known if each not in told]
         # Sides bind two tickets only in a duel.
@@ -85,7 +85,7 @@ class PairTable:
         return at
 
 
-class _Told:
+class _RuleColumns:
     """One rule on columns."""
 
     def __init__(self, limit: RuleLimit, rules: Rules) -> None:

@@ -31,7 +31,7 @@ class RegionTable:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = [each for each in rules.known if _is_told(each, rules)]
-        self._limits = [_Told(each) for each in self._rules]
+        self._limits = [_RegionColumns(each) for each in self._rules]
         self._places: dict[tuple[str, str], int] = {}
         self._is_full = False
 
@@ -99,7 +99,7 @@ class RegionTable:
         return at
 
 
-class _Told:
+class _RegionColumns:
     """One rule on latencies."""
 
     def __init__(self, limit: RuleLimit) -> None:

@@ -34,7 +34,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import LATENCY, NewTicket, Rating, Ticket
 
 
-class Door(msgspec.Struct, frozen=True, gc=False):
+class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
     """What it takes to judge who may enter: the engine as it is now.
 
     `known` tells the ratings of a ticket's players who come without one.
@@ -63,14 +63,14 @@ def check_request(given: Enqueue, tables: Tables) -> None:
         raise ConfigError("the engine has no queues yet: hand in Configure first")
 
 
-def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refused:
+def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Existing | Refused:
     """Return what becomes of one item of a request."""
-    new, tables = given.tickets[item], door.tables
-    ratings = {} if door.known is None else door.known(new)
+    new, tables = given.tickets[item], context.tables
+    ratings = {} if context.known is None else context.known(new)
     if ratings:
         new = with_ratings(new, ratings)
     try:
-        admit(new, tables, door.objectives, door.limits, strict=given.strict)
+        admit(new, tables, context.objectives, context.limits, strict=given.strict)
         if tables.penalties:
             _check_cooldown(new, tables, given.now)
     except (AlreadyWaiting, Overloaded) as refusal:
@@ -79,21 +79,21 @@ def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refuse
     except Refusal as refusal:
         return refused(item, refusal)
     number = tables.counters.accepted + 1
-    ticket_id = new.id if new.id is not None else f"{door.shard}-{number}"
+    ticket_id = new.id if new.id is not None else f"{context.shard}-{number}"
     if new.id is None and tables.knows(ticket_id):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
-    return Accepted(item, ticket_id, number, places_of(new, tables, door.objectives), ratings)
+    return Accepted(item, ticket_id, number, places_of(new, tables, context.objectives), ratings)
 
 
-def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
+def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
     """Return what an update makes of a waiting ticket.
 
     Raises:
         InvalidTicket: A value is out of range or missing, or a player is not in the ticket, or is
             named twice.
     """
-    tables, limits = door.tables, door.limits
+    tables, limits = context.tables, context.limits
     queues = tables.waiting[ticket.id].queues
     new = replace(renewed(ticket, given), queues=queues)
     if len({player.id for player in given.players}) != len(given.players):
@@ -101,10 +101,10 @@ def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
     _check_players(new, limits)
     if new.attributes:
         check_values(new.attributes, limits, "/attributes")
-    _check_wanted(new, queues, door.objectives)
+    _check_wanted(new, queues, context.objectives)
     if given.strict:
-        _check_known(new, queues, tables, door.objectives)
-    return Updated(ticket.id, places_of(new, tables, door.objectives))
+        _check_known(new, queues, tables, context.objectives)
+    return Updated(ticket.id, places_of(new, tables, context.objectives))
 
 
 def admit(

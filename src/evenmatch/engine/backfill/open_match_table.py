@@ -41,7 +41,7 @@ FEW = 16
 """Rows that there is room for at first; the room doubles when it is full."""
 
 
-class Screen:
+class OpenMatchTable:
     """Open matches as rows: who plays in them, and when each looks at all who wait.
 
     Args:

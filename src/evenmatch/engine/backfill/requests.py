@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenmatch.engine.backfill.candidates import can_compare
-from evenmatch.engine.backfill.search import Fills
+from evenmatch.engine.backfill.search import BackfillSearch
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.rosters import MINUTE, OPENS_PER_MINUTE
@@ -49,12 +49,12 @@ Without it two players alone in a queue would ask for one server after the other
 """
 
 
-class Backfill:
+class BackfillRequests:
     """The running matches of a scheduler: opening, closing, calling off."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._fills = Fills(scheduler)
+        self._fills = BackfillSearch(scheduler)
         self._leases = Deadlines(self._is_lease)
         scheduler.timers.append(self._leases)
         scheduler.fills = self._fills

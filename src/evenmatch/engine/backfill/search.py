@@ -2,7 +2,7 @@
 
 A search looks at tickets that have just entered, at those of a new match that is about to be made,
 and, when time alone may have changed something, at all who wait. Who might join which match is told
-for all of them in one pass (`screen`), and only who is left is looked at closely. What one input
+for all of them in one pass (`table`), and only who is left is looked at closely. What one input
 may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
 leaves out look at all who wait a little later, those first that have been left out longest.
 
@@ -35,7 +35,7 @@ from evenmatch.engine.backfill.candidates import (
     opening_of,
     seat_newcomers,
 )
-from evenmatch.engine.backfill.open_match_table import Screen
+from evenmatch.engine.backfill.open_match_table import OpenMatchTable
 from evenmatch.engine.matching.decision_check import off_side
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Scheduler
@@ -56,13 +56,13 @@ nobody in them plays yet, while a running match is played on with free seats.
 """
 
 
-class Fills:
+class BackfillSearch:
     """The open matches of a scheduler, and the search for newcomers."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._screens: dict[str, Screen] = {}
-        self.pending = self._screens
+        self._tables: dict[str, OpenMatchTable] = {}
+        self.pending = self._tables
         # Each once, although whoever is given back by a new match enters again.
         self._arrived: dict[str, dict[str, None]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
@@ -76,24 +76,24 @@ class Fills:
     def open(self, match_id: str, queue: str) -> None:
         """Let a match take part from now on; all who wait are looked at soon."""
         pool = self._scheduler.pools[queue]
-        screen = self._screens.get(queue)
-        if screen is None or screen.pool is not pool:
-            known = screen.ids if screen is not None else []
-            screen = self._screens[queue] = Screen(pool)
+        table = self._tables.get(queue)
+        if table is None or table.pool is not pool:
+            known = table.ids if table is not None else []
+            table = self._tables[queue] = OpenMatchTable(pool)
             for name in known:
-                self._put(screen, name)
+                self._put(table, name)
         self._openings.pop(match_id, None)
-        self._put(screen, match_id)
+        self._put(table, match_id)
 
     def close(self, match_id: str, queue: str) -> None:
         """Let a match take part no longer."""
         self._openings.pop(match_id, None)
-        screen = self._screens.get(queue)
-        if screen is None:
+        table = self._tables.get(queue)
+        if table is None:
             return
-        screen.drop(match_id)
-        if not screen.ids:
-            del self._screens[queue]
+        table.drop(match_id)
+        if not table.ids:
+            del self._tables[queue]
             self._arrived.pop(queue, None)
 
     def over(self, match_id: str) -> None:
@@ -104,26 +104,26 @@ class Fills:
 
     def count(self, queue: str) -> int:
         """Return how many matches of a queue are open."""
-        screen = self._screens.get(queue)
-        return 0 if screen is None else len(screen.ids)
+        table = self._tables.get(queue)
+        return 0 if table is None else len(table.ids)
 
     def next(self) -> float:
         """Return the next instant at which a match looks at all who wait."""
-        return min([screen.next_look() for screen in self._screens.values()], default=math.inf)
+        return min([table.next_look() for table in self._tables.values()], default=math.inf)
 
     def fire(self, now: float) -> None:
         """Let the matches whose time it is look at all who wait."""
-        for queue, screen in self._screens.items():
-            if screen.take_due(now, LOOKS_MOST) and queue in self._scheduler.pools:
+        for queue, table in self._tables.items():
+            if table.take_due(now, LOOKS_MOST) and queue in self._scheduler.pools:
                 self._scheduler.dirty[queue] = None
 
-    def _put(self, screen: Screen, match_id: str) -> None:
+    def _put(self, table: OpenMatchTable, match_id: str) -> None:
         roster = self._scheduler.tables.rosters.get(match_id)
         if roster is None or roster.open is None:
             return
-        opening = self._opening(screen.pool, match_id, roster)
-        screen.put(match_id, opening, roster.open.priority)
-        screen.look_soon(match_id, self._scheduler.now)
+        opening = self._opening(table.pool, match_id, roster)
+        table.put(match_id, opening, roster.open.priority)
+        table.look_soon(match_id, self._scheduler.now)
 
     def _opening(self, pool: Pool, match_id: str, roster: Roster) -> Opening | None:
         known = self._openings.get(match_id)
@@ -135,12 +135,12 @@ class Fills:
 
     def entered(self, ticket_id: str, queue: str) -> None:
         """Note who has entered a queue."""
-        if queue in self._screens:
+        if queue in self._tables:
             self._arrived.setdefault(queue, {})[ticket_id] = None
 
     def before(self, pool: Pool) -> None:
         """Fill the matches that come before new ones."""
-        if pool.name in self._screens:
+        if pool.name in self._tables:
             self._fill(pool, "high")
 
     def rival(self, pool: Pool, tickets: list[Ticket], seating: Seating) -> bool:
@@ -154,7 +154,7 @@ class Fills:
         Returns:
             Whether the tickets are taken care of; if so, the new match is not made.
         """
-        if pool.name not in self._screens:
+        if pool.name not in self._tables:
             return False
         now, price = self._scheduler.now, pool.queue.price
         players = sum([ticket.size for ticket in tickets])
@@ -179,14 +179,14 @@ class Fills:
 
     def after(self, pool: Pool, *, fired: bool) -> None:
         """Fill matches with those whom the policy has left waiting."""
-        if pool.name not in self._screens:
+        if pool.name not in self._tables:
             return
         self._fill(pool, "normal")
         if fired or pool.wake_at == math.inf:
             self._fill(pool, "low")
-        if (screen := self._screens.get(pool.name)) is None:
+        if (table := self._tables.get(pool.name)) is None:
             return
-        screen.put_off(self._scheduler.now + LOOK_AGAIN)
+        table.put_off(self._scheduler.now + LOOK_AGAIN)
         arrived = self._arrived.get(pool.name, {})
         self._arrived[pool.name] = dict.fromkeys(each for each in arrived if pool.is_kept(each))
 
@@ -196,12 +196,12 @@ class Fills:
         self, pool: Pool, tickets: list[Ticket], worth: float
     ) -> tuple[str, Join] | None:
         """Return who of a new match are worth more to a running one, and to which."""
-        screen, now, price = self._screens[pool.name], self._scheduler.now, pool.queue.price
-        ids, rows = screen.of("normal")
+        table, now, price = self._tables[pool.name], self._scheduler.now, pool.queue.price
+        ids, rows = table.of("normal")
         if not ids:
             return None
-        ready = screen.ready_at(tickets, rows)
-        bounds = np.where(ready <= now, screen.net_least(tickets, rows, now), math.inf).min(axis=0)
+        ready = table.ready_at(tickets, rows)
+        bounds = np.where(ready <= now, table.net_least(tickets, rows, now), math.inf).min(axis=0)
         best: tuple[float, int, Join] | None = None
         # Those come first that might be worth most, so that the search may end early.
         for place in np.argsort(bounds, kind="stable").tolist():
@@ -211,7 +211,7 @@ class Fills:
             opening = self._still_open(pool, ids[place])
             if opening is None:
                 continue
-            search = screen.search(opening, tickets, ready[:, place], now)
+            search = table.search(opening, tickets, ready[:, place], now)
             self._spend(pool.name, search)
             for join in search.joins:
                 net = join.net(price)
@@ -229,28 +229,28 @@ class Fills:
             pool.fail("the search for newcomers", error)
 
     def _fill_all(self, pool: Pool, priority: Priority) -> None:
-        screen = self._screens.get(pool.name)
-        if pool.fault is not None or screen is None:
+        table = self._tables.get(pool.name)
+        if pool.fault is not None or table is None:
             return
-        ids, rows = screen.of(priority)
+        ids, rows = table.of(priority)
         arrived = self._arrived.get(pool.name, ())
         newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)]
-        is_due = screen.is_due[rows]
+        is_due = table.is_due[rows]
         if not (newcomers and ids) and not is_due.any():
             return
         first_at, ready = np.full(len(ids), math.inf), np.empty((0, len(ids)))
         if newcomers:
-            ready = screen.ready_at(newcomers, rows)
+            ready = table.ready_at(newcomers, rows)
             first_at = ready.min(axis=0)
         now = self._scheduler.now
         # Whoever was left out longest comes first, or the budget would always end before him.
-        turns = np.argsort(np.where(is_due, screen.owed_since[rows], math.inf), kind="stable")
+        turns = np.argsort(np.where(is_due, table.owed_since[rows], math.inf), kind="stable")
         for turn in np.flatnonzero((is_due | (first_at <= now))[turns]).tolist():
             place = turns[turn]
             if is_due[place]:
-                joined = self._look(screen, ids[place])
+                joined = self._look(table, ids[place])
             elif first_at[place] <= now:
-                joined = self._let_in(screen, ids[place], newcomers, ready[:, place])
+                joined = self._let_in(table, ids[place], newcomers, ready[:, place])
                 # The close look has said when the others are ready.
                 first_at[place] = math.inf
             else:
@@ -261,8 +261,8 @@ class Fills:
                 ready[np.array(gone)[:, None], later] = math.inf
                 first_at[later] = ready[:, later].min(axis=0)
         first_at[is_due] = math.inf
-        for place in np.flatnonzero(first_at < screen.look_at[rows]).tolist():
-            self._hope(screen, ids[place], newcomers, ready[:, place])
+        for place in np.flatnonzero(first_at < table.look_at[rows]).tolist():
+            self._hope(table, ids[place], newcomers, ready[:, place])
 
     def _still_open(self, pool: Pool, match_id: str) -> Opening | None:
         """Return the free seats of a match; None, and it is closed, if it is over meanwhile."""
@@ -272,49 +272,49 @@ class Fills:
         self.close(match_id, pool.name)
         return None
 
-    def _in_turn(self, screen: Screen, match_id: str) -> Opening | None:
+    def _in_turn(self, table: OpenMatchTable, match_id: str) -> Opening | None:
         """Return the free seats of a match; None if it is over, or has to wait for its turn."""
-        opening = self._still_open(screen.pool, match_id)
-        if opening is not None and self._is_spent(screen.pool.name):
-            screen.skip(match_id, self._scheduler.now)
+        opening = self._still_open(table.pool, match_id)
+        if opening is not None and self._is_spent(table.pool.name):
+            table.skip(match_id, self._scheduler.now)
             return None
         return opening
 
-    def _look(self, screen: Screen, match_id: str) -> bool:
+    def _look(self, table: OpenMatchTable, match_id: str) -> bool:
         """Let a match look at all who wait; return whether somebody joined it."""
-        opening = self._in_turn(screen, match_id)
+        opening = self._in_turn(table, match_id)
         if opening is None:
             return False
         now = self._scheduler.now
-        screen.end_look(match_id)
-        ready, next_at = screen.look(match_id, opening, now)
-        search = seat_newcomers(screen.pool, opening, ready, now, math.inf)
-        screen.hope(match_id, search.again_at)
+        table.end_look(match_id)
+        ready, next_at = table.look(match_id, opening, now)
+        search = seat_newcomers(table.pool, opening, ready, now, math.inf)
+        table.hope(match_id, search.again_at)
         search.again_at = min(search.again_at, next_at)
-        return self._conclude(screen, match_id, search, now + LOOK_AGAIN)
+        return self._conclude(table, match_id, search, now + LOOK_AGAIN)
 
     def _let_in(
-        self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats
+        self, table: OpenMatchTable, match_id: str, newcomers: list[Ticket], ready: Floats
     ) -> bool:
         """Let a match look at newcomers; return whether one of them joined it."""
-        opening = self._in_turn(screen, match_id)
+        opening = self._in_turn(table, match_id)
         if opening is None:
             return False
         now = self._scheduler.now
-        search = screen.search(opening, newcomers, ready, now)
-        return self._conclude(screen, match_id, search, now)
+        search = table.search(opening, newcomers, ready, now)
+        return self._conclude(table, match_id, search, now)
 
     def _conclude(
-        self, screen: Screen, match_id: str, search: SearchResult, soonest: float
+        self, table: OpenMatchTable, match_id: str, search: SearchResult, soonest: float
     ) -> bool:
-        self._spend(screen.pool.name, search)
+        self._spend(table.pool.name, search)
         if search.joins:
-            self._join(screen.pool, match_id, search.joins[-1])
+            self._join(table.pool, match_id, search.joins[-1])
             return True
         if search.again_at <= self._scheduler.now:
-            screen.skip(match_id, self._scheduler.now)
+            table.skip(match_id, self._scheduler.now)
         elif search.again_at < math.inf:
-            screen.look_soon(match_id, max(search.again_at, soonest))
+            table.look_soon(match_id, max(search.again_at, soonest))
         return False
 
     def _is_spent(self, queue: str) -> bool:
@@ -324,16 +324,18 @@ class Fills:
         evaluated = self._scheduler.evaluated
         evaluated[queue] = evaluated.get(queue, 0) + search.evaluations
 
-    def _hope(self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats) -> None:
+    def _hope(
+        self, table: OpenMatchTable, match_id: str, newcomers: list[Ticket], ready: Floats
+    ) -> None:
         """Let a match look again when the first of some newcomers is ready."""
-        opening = self._still_open(screen.pool, match_id) if match_id in screen else None
+        opening = self._still_open(table.pool, match_id) if match_id in table else None
         if opening is None:
             return
-        at = screen.look_at_of(match_id)
+        at = table.look_at_of(match_id)
         for ticket, early in zip(newcomers, ready.tolist(), strict=True):
             if early < at:
-                at = min(at, screen.exactly(opening, ticket, early))
-        screen.look_soon(match_id, at)
+                at = min(at, table.exactly(opening, ticket, early))
+        table.look_soon(match_id, at)
 
     def _join(
         self, pool: Pool, match_id: str, join: Join, *, decided: Collection[str] = ()

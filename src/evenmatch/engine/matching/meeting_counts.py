@@ -17,7 +17,7 @@ from evenmatch.model.events import Accepted, Event, Updated, Voided
 from evenmatch.model.queue import Queue
 
 
-class Recounts:
+class MeetingCounts:
     """The next instant for each waiting ticket that carries counts; dead entries are skipped.
 
     Args:

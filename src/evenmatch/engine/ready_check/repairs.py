@@ -21,7 +21,7 @@ from evenmatch.engine.ready_check.replacements import (
     GO_ON,
     LOOK_AGAIN,
     Found,
-    Stayers,
+    StayingTickets,
     Vacancy,
     find_replacements,
     helps_at,
@@ -64,7 +64,7 @@ class Repairs:
         # When the next look at all who wait is due, had they all kept `LOOK_GAP` apart.
         self._turn_at = -math.inf
         # Those who stay in each, as columns.
-        self._stayers: dict[str, tuple[tuple[Ticket, ...], Stayers]] = {}
+        self._stayers: dict[str, tuple[tuple[Ticket, ...], StayingTickets]] = {}
         # Who left last, so that those like them are looked at first.
         self._left: dict[str, tuple[Ticket, ...]] = {}
         # How many offers were made: whose turn comes next follows from it.
@@ -307,7 +307,7 @@ class Repairs:
             if known is not None and known[0] == seated and known[1].hold_for(pool):
                 stayers = known[1]
             else:
-                stayers = Stayers(pool, seated)
+                stayers = StayingTickets(pool, seated)
                 self._stayers[proposal.match.id] = seated, stayers
         return Vacancy(
             seated,

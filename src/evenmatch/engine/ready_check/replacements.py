@@ -44,7 +44,7 @@ Found = tuple[list[Ticket], Seating]
 """All tickets of the match by age, and their division."""
 
 
-class Stayers:
+class StayingTickets:
     """Those who stay in a match, as columns: made once for all looks of a repair.
 
     Args:
@@ -90,7 +90,7 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
     """
 
     seated: tuple[Ticket, ...]
-    stayers: Stayers | None
+    stayers: StayingTickets | None
     left: tuple[Ticket, ...]
     free: int
     bots: int = 0
@@ -98,7 +98,7 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
     quality: float | None = None
 
 
-class Sought(msgspec.Struct):
+class ReplacementResult(msgspec.Struct):
     """What a search came to.
 
     Args:
@@ -120,7 +120,7 @@ def find_replacements(
     now: float,
     barred: Collection[str] = (),
     seen: frozenset[str] = frozenset(),
-) -> Sought:
+) -> ReplacementResult:
     """Return the cheapest match found that fills the seats, is legal now and good enough.
 
     Where several seats are free each candidate is joined by who fits next, and nobody else is tried
@@ -132,7 +132,7 @@ def find_replacements(
         among: Waiting tickets, longest waiting first; those whom the pool keeps are passed over.
         now: The present instant.
         barred: Ids of tickets that may not join.
-        seen: Those whom the looks before this one have seen, by `Sought.seen`.
+        seen: Those whom the looks before this one have seen, by `ReplacementResult.seen`.
 
     Complexity:
         O(n criteria + n log n) in columns for n tickets, then `ASKED_MOST` questions to the rules
@@ -143,7 +143,7 @@ def find_replacements(
     order = possible[_by_likeness(pool, vacancy, among, possible)]
     ready = order[early[order] <= now].tolist()
     left = list(islice(_unseen(among.tickets, ready, seen), ASKED_MOST + 1))
-    sought = Sought()
+    sought = ReplacementResult()
     fitting: list[Ticket] = []
     # One seat is taken by one candidate; where more are free, others have to join them.
     most = SEATINGS_MOST if vacancy.free == 1 else FITTING_MOST
@@ -221,7 +221,7 @@ def _ask(
 
 
 def _evaluate(
-    pool: Pool, vacancy: Vacancy, fitting: list[Ticket], now: float, sought: Sought
+    pool: Pool, vacancy: Vacancy, fitting: list[Ticket], now: float, sought: ReplacementResult
 ) -> int:
     """Look for the cheapest match with each candidate; return how many have had their turn.
 
@@ -320,7 +320,7 @@ def _may_join(pool: Pool, others: Sequence[Ticket], ticket: Ticket, now: float) 
 
 
 def _filled(
-    pool: Pool, free: int, candidates: Sequence[Ticket], now: float, sought: Sought
+    pool: Pool, free: int, candidates: Sequence[Ticket], now: float, sought: ReplacementResult
 ) -> list[Ticket] | None:
     """Return tickets that take exactly the free seats: the first candidate, then who fits next.
 

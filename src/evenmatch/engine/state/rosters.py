@@ -219,7 +219,7 @@ KEPT_MOST = 10_000
 """Matches that are kept; beyond that the oldest counts for good."""
 
 
-class Recall(Generic[Counted]):
+class VoidableMatches(Generic[Counted]):
     """The last matches of queues whose matches may be called off, and what was counted of each."""
 
     def __init__(self, queues: Iterable[Queue] = ()) -> None:

@@ -127,14 +127,14 @@ def _of_split(
     return found
 
 
-class InAll(NamedTuple):
+class PooledWait(NamedTuple):
     """Who waits in several pools at once: his mean wait if he is matched, and that chance."""
 
     mean: float
     matched: float
 
 
-def _in_all(pool: PoolModel, rates: Floats, classes: Sequence[KnownClass]) -> InAll | None:
+def _in_all(pool: PoolModel, rates: Floats, classes: Sequence[KnownClass]) -> PooledWait | None:
     """Return the wait of a player in pools of these rates at once; None if it is not known."""
     if isinstance(pool, PatientPool):
         found = None if pool.matched_max < 1.0 else least_with_patience(pool, rates)
@@ -142,10 +142,10 @@ def _in_all(pool: PoolModel, rates: Floats, classes: Sequence[KnownClass]) -> In
     if not isinstance(pool, ScalingPool):
         return None
     if not classes:
-        return InAll(mean_of_least(pool, rates), 1.0)
+        return PooledWait(mean_of_least(pool, rates), 1.0)
     total = math.fsum(each.share for each in classes)
     means = [each.share * mean_of_least(each.law, rates) for each in classes if each.share]
-    return InAll(math.fsum(means) / total, 1.0)
+    return PooledWait(math.fsum(means) / total, 1.0)
 
 
 def mean_of_least(law: Law, rates: Floats) -> float:
@@ -160,7 +160,7 @@ def mean_of_least(law: Law, rates: Floats) -> float:
     return float(np.concatenate(survival) @ weights)
 
 
-def least_with_patience(pool: PatientPool, rates: Floats) -> InAll:
+def least_with_patience(pool: PatientPool, rates: Floats) -> PooledWait:
     """Return the same where players give up, and he does too.
 
     He is matched where the least of the waits that he would have if he were patient comes before
@@ -184,7 +184,7 @@ def least_with_patience(pool: PatientPool, rates: Floats) -> InAll:
     spent = np.concatenate(waits) / pool.patience
     staying = np.concatenate(parts) * np.exp(-spent)
     matched = 1.0 - float(staying @ weights) / pool.patience
-    return InAll(float((staying * (1.0 - spent)) @ weights) / matched, matched)
+    return PooledWait(float((staying * (1.0 - spent)) @ weights) / matched, matched)
 
 
 def _panels(end: float) -> tuple[list[Floats], Floats]:

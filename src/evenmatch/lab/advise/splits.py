@@ -21,7 +21,7 @@ SHARED_MAX = 6
 
 
 @dataclass(frozen=True)
-class Need:
+class PlayersNeeded:
     """What a game needs so that no pool waits longer than a target, and what it has otherwise.
 
     Args:
@@ -57,8 +57,8 @@ class SplitEffect:
 
     name: str
     options: int
-    without: Need
-    dropped: tuple[tuple[str, Need], ...]
+    without: PlayersNeeded
+    dropped: tuple[tuple[str, PlayersNeeded], ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures by name."""
@@ -102,7 +102,7 @@ def split_effects(market: Market, goal: Goal) -> list[SplitEffect]:
     return sorted(effects, key=lambda effect: -effect.without.saves_players)
 
 
-def _need(market: Market, goal: Goal) -> Need:
+def _need(market: Market, goal: Goal) -> PlayersNeeded:
     rate = market.rate_for_all(goal.wait, goal.percentile)
     needed = market.players_at(rate)
     saves = 0.0 if goal.needed == needed else goal.needed - needed
@@ -110,7 +110,7 @@ def _need(market: Market, goal: Goal) -> Need:
     wait = (
         None if now is None else market.pool.waits(market.smallest * now).quantile(goal.percentile)
     )
-    return Need(needed, saves, wait)
+    return PlayersNeeded(needed, saves, wait)
 
 
 def _droppable(split: Split) -> Sequence[str]:

@@ -40,7 +40,7 @@ SEPARATORS = str.maketrans("|+", "__")
 Row = dict[str, Any]
 
 
-class Arrived(msgspec.Struct):
+class ExportedTicket(msgspec.Struct):
     """A ticket that was accepted, and when it left by itself, if it did."""
 
     id: str
@@ -55,7 +55,7 @@ class Trace(msgspec.Struct):
     Matches that were called off are not among them.
     """
 
-    arrived: dict[str, Arrived] = {}
+    arrived: dict[str, ExportedTicket] = {}
     matches: dict[str, Match] = {}
     queues: tuple[Queue, ...] = ()
 
@@ -98,7 +98,7 @@ def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
     for event in events:
         if isinstance(event, Accepted) and isinstance(given, Enqueue):
             new = with_ratings(given.tickets[event.item], event.ratings)
-            trace.arrived[event.ticket] = Arrived(event.ticket, given.now, new)
+            trace.arrived[event.ticket] = ExportedTicket(event.ticket, given.now, new)
         elif isinstance(event, Cancelled):
             ticket = trace.arrived.get(event.ticket)
             if ticket is not None:
@@ -116,7 +116,7 @@ def anonymised(trace: Trace) -> Trace:
     disguise = Disguise(trace.queues, people)
     rounding = Rounding([each.ticket for each in trace.arrived.values()])
     hidden = [
-        Arrived(
+        ExportedTicket(
             disguise.hide(each.id),
             each.at,
             disguise.ticket(rounding.ticket(each.ticket)),
@@ -152,7 +152,7 @@ def columns_of(trace: Trace) -> dict[str, list[Any]]:
     return {name: [row.get(name, empty.get(name, "")) for row in rows] for name in columns}
 
 
-def _row(arrived: Arrived) -> Row:
+def _row(arrived: ExportedTicket) -> Row:
     ticket = arrived.ticket
     row: Row = {
         "ticket": _word(arrived.id),

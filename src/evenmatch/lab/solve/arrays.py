@@ -69,7 +69,7 @@ ALIASES = {
 """What the blog calls the six factors."""
 
 
-class Given(NamedTuple):
+class FileBatch(NamedTuple):
     """A batch from a file.
 
     Args:

@@ -20,7 +20,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.lab.solve.arrays import (
     ALIASES,
     PLAYERS_MAX,
-    Given,
+    FileBatch,
     PlayerIdentities,
     check_square,
     checked_pings,
@@ -44,7 +44,7 @@ QUEUE = "batch"
 BYTES_MAX = 300_000_000
 
 
-def read_tickets(path: Path) -> Given:
+def read_tickets(path: Path) -> FileBatch:
     """Return the batch of a JSON file, see `batch_of_tickets`.
 
     Raises:
@@ -56,7 +56,7 @@ def read_tickets(path: Path) -> Given:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
+def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch:
     """Return the batch of tickets and how they are judged.
 
     Args:
@@ -86,7 +86,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
         roster.enter(ticket)
     batch = roster.batch(tickets, 0.0)
     columns = tuple(c.attribute for c in queue.criteria if c.kind in NUMERIC)
-    return Given(
+    return FileBatch(
         _with_tables(batch, tables),
         columns,
         _names(queue),
@@ -275,7 +275,7 @@ def _with_tables(batch: Batch, tables: Mapping[str, NDArray[Any]]) -> Batch:
 # Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged.
 
 
-def read_batch(path: Path) -> Given:
+def read_batch(path: Path) -> FileBatch:
     """Return the batch in a file.
 
     Raises:
@@ -287,4 +287,4 @@ def read_batch(path: Path) -> Given:
         raise ConfigError(f"{path} {'is no file' if path.exists() else 'does not exist'}")
     if path.suffix == ".json":
         return read_tickets(path)
-    return Given(read_arrays(path), ("skill",), ALIASES)
+    return FileBatch(read_arrays(path), ("skill",), ALIASES)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.solve.arrays import Given
+from evenmatch.lab.solve.arrays import FileBatch
 from evenmatch.lab.solve.factors import BatchFactor, factors_of
 from evenmatch.lab.solve.search import (
     Method,
@@ -79,7 +79,7 @@ class Solution:
         explanation: What each factor does; empty unless it was asked for.
     """
 
-    given: Given
+    given: FileBatch
     settings: Settings
     plan: Plan
     factors: tuple[BatchFactor, ...]
@@ -193,7 +193,7 @@ def _silent(bound: float, share: float) -> None:
 
 
 def solved(
-    given: Given,
+    given: FileBatch,
     settings: Settings,
     on_part: Callable[[], None] = lambda: None,
     on_proof: OnProof = _silent,
@@ -280,7 +280,7 @@ def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> 
     return plan, Bound(POINTS * proof.bound, is_optimal)
 
 
-def _kept(given: Given, plan: Plan) -> tuple[Plan, str]:
+def _kept(given: FileBatch, plan: Plan) -> tuple[Plan, str]:
     """Return the matches that break no rule, and a rule that others break."""
     kept, objection = plan.legal.copy(), ""
     if given.people is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.solve.arrays import Given
+from evenmatch.lab.solve.arrays import FileBatch
 from evenmatch.lab.solve.factors import BatchFactor, figures_of, without
 from evenmatch.lab.solve.json_batch import batch_of_tickets, read_batch
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective
@@ -132,7 +132,7 @@ def _check_range(what: str, value: int, low: int, high: int) -> None:
         raise ConfigError(f"{what} must be a whole number from {low:,} to {high:,}, got {value}")
 
 
-def _given(batch: str | Path | Mapping[str, Any]) -> Given:
+def _given(batch: str | Path | Mapping[str, Any]) -> FileBatch:
     if isinstance(batch, str | Path):
         return read_batch(Path(batch))
     if isinstance(batch, Mapping):

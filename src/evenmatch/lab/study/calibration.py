@@ -58,7 +58,7 @@ class Calibration(msgspec.Struct, frozen=True):
     width: float
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _ToldEstimate(msgspec.Struct, frozen=True):
     at: float
     place: int
     delay: float
@@ -80,7 +80,7 @@ class ForecastHistory(History):
         super().__init__(queues[0].name)
         self.forecast = WaitForecast(half_life)
         self.forecast.configure(queues)
-        self.told: list[_Told] = []
+        self.told: list[_ToldEstimate] = []
         self._delays = tuple(delays)
         self._due: list[tuple[float, int, float]] = []
 
@@ -113,7 +113,7 @@ class ForecastHistory(History):
             if self.states[place] == WAITING:
                 estimate = self.forecast.estimate(self.ids[place], at)
                 if estimate is not None:
-                    self.told.append(_Told(at, place, delay, estimate))
+                    self.told.append(_ToldEstimate(at, place, delay, estimate))
 
 
 def calibrate(

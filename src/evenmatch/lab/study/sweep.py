@@ -264,7 +264,7 @@ def _at_factor(queue: Queue, policy: Policy, factor: float) -> Queue:
     return msgspec.structs.replace(queue, target_wait=factor * target)
 
 
-class Short(msgspec.Struct, frozen=True):
+class FirstArrivals(msgspec.Struct, frozen=True):
     """The first arrivals of a scenario, small enough to send to another process.
 
     Args:
@@ -278,7 +278,7 @@ class Short(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-def play_short(task: Short) -> Summary:
+def play_short(task: FirstArrivals) -> Summary:
     """Return the figures of the first arrivals of a scenario, until the last of them came.
 
     What those who were left over waited after that would say nothing of a queue that goes on.

@@ -54,7 +54,7 @@ GAPS = {NumberGap.WIDEST: SPREAD, NumberGap.PAIRS: PAIR_GAP, NumberGap.TEAMS: ME
 Given = Criterion | Rule
 
 
-class Sayings(NamedTuple):
+class PlayerFacts(NamedTuple):
     """What some players say, copied: of the objects in it none ever changes.
 
     Args:
@@ -137,9 +137,9 @@ class PairFacts:
             for places in self._places:
                 places.write(ticket, player, row)
 
-    def of(self, rows: Ints) -> Sayings:
+    def of(self, rows: Ints) -> PlayerFacts:
         """Return what the players of some rows say: O(rows)."""
-        return Sayings(
+        return PlayerFacts(
             [each[rows] for each in self._word],
             [each[rows] for each in self._tongue],
             [each[rows] for each in self._memory],
@@ -148,7 +148,7 @@ class PairFacts:
             [places.of(rows) for places in self._places],
         )
 
-    def facts(self, facts: Facts, said: Sayings, people: BatchPlayers) -> Facts:
+    def facts(self, facts: Facts, said: PlayerFacts, people: BatchPlayers) -> Facts:
         """Return the facts of some players; this reads nothing that changes, in any thread."""
         if self._words:
             facts = facts._replace(
@@ -228,7 +228,7 @@ class PairFacts:
         row = np.array([[kind, weight, float(column), CAPPED, worst, best, 0.0]])
         self.terms = np.vstack([self.terms, row])
 
-    def _with_pings(self, facts: Facts, said: Sayings, people: BatchPlayers) -> Facts:
+    def _with_pings(self, facts: Facts, said: PlayerFacts, people: BatchPlayers) -> Facts:
         if not self._places:
             return facts
         players = len(people.ids)
@@ -251,7 +251,7 @@ class PairFacts:
             )
         return facts
 
-    def _with_network(self, facts: Facts, said: Sayings, people: BatchPlayers) -> Facts:
+    def _with_network(self, facts: Facts, said: PlayerFacts, people: BatchPlayers) -> Facts:
         if not self._connects:
             return facts
         tables = [

@@ -27,7 +27,7 @@ from evenmatch.policies.shared.group_search import (
 from evenmatch.policies.shared.soonest_group import CONSIDERED_MAX, SoonestGroup
 from evenmatch.policies.shared.timers import Due, Timers
 from evenmatch.policies.shared.waiting_table import CELLS_A_STEP, WaitingTable
-from evenmatch.policies.shared.work_slices import Turns
+from evenmatch.policies.shared.work_slices import WorkSlices
 
 SEATINGS_MAX = 64
 """Groups judged in one search for a set that rules allow."""
@@ -58,7 +58,7 @@ class GreedyMatcher(NoJobs):
         self._k = form.k
         self._closed = frozenset(form.sides).difference(form.insisted)
         self._seats = seats_of(queue, self._closed)
-        self._alike = Alike(queue) if closes else None
+        self._alike = TicketKinds(queue) if closes else None
         self._has_rules = bool(queue.rules)
         # Whether seats may be told wrongly, so that a group needs a division before it will do.
         self._is_divided = bool(form.roles) and not (
@@ -67,7 +67,7 @@ class GreedyMatcher(NoJobs):
         self._is_judged = self._has_rules or self._is_divided
         most = evaluations_max - evaluations_max // STEP_SHARE
         # So a search that has a call to itself ends with it.
-        self._turns = Turns(most, most - most // 4, SEATINGS_MAX)
+        self._turns = WorkSlices(most, most - most // 4, SEATINGS_MAX)
         judging = (JUDGED_BY_TEAM * form.k if rules.depend_on_teams else JUDGED) * form.k
         judging, joint = min(judging, evaluations_max // STEP_SHARE), JointTable(rules)
         self._search = search = GroupSearch(rules, joint, self.judge, judging)
@@ -477,7 +477,7 @@ class GreedyMatcher(NoJobs):
         self._turns.spend(1 + self._table.steps - before)
 
 
-class Alike:
+class TicketKinds:
     """Which of the waiting tickets are of one kind, whatever sides are closed.
 
     So where a side closes or opens, one of each kind says which kind all like it are of now.

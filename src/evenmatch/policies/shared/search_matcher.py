@@ -27,7 +27,7 @@ from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
 from evenmatch.policies.shared.round_clock import is_due
 from evenmatch.policies.shared.search_job import SearchEffort, SearchJob, found_in, seed_of
 from evenmatch.policies.shared.search_pool import SearchPool
-from evenmatch.policies.shared.start_rule import StartRule, Tentative, start_of, tentative_of
+from evenmatch.policies.shared.start_rule import StartRule, TentativeMatch, start_of, tentative_of
 
 STARTS_MAX = 1
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
@@ -84,8 +84,8 @@ class SearchingMatcher:
         self._roster = WaitingPlayers(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
         self._widens = any(each.expand is not None for each in queue.rules)
-        self._matches: list[Tentative] = [
-            msgspec.convert(each, Tentative) for each in memory.get("matches", ())
+        self._matches: list[TentativeMatch] = [
+            msgspec.convert(each, TentativeMatch) for each in memory.get("matches", ())
         ]
         self._number: int = memory.get("number", 0)
         self._running: dict[int, Ticket] | None = None
@@ -322,7 +322,7 @@ class SearchingMatcher:
         self._go_on_at = now + TICK if fired else now
         return groups
 
-    def _refuse(self, match: Tentative, now: float) -> None:
+    def _refuse(self, match: TentativeMatch, now: float) -> None:
         """Drop a match that searches think legal and the rules do not.
 
         The next search leaves its newest ticket out, else it would find the same again; where the

@@ -12,7 +12,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Memory
 
 
-class Tentative(msgspec.Struct):
+class TentativeMatch(msgspec.Struct):
     """A match that may start.
 
     Args:
@@ -71,7 +71,7 @@ class StartRule(Protocol):
         """Hear of a ticket that has left without a match of this matcher."""
         ...
 
-    def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
+    def played(self, match: TentativeMatch, tickets: Sequence[Ticket], now: float) -> None:
         """Hear of a match that starts."""
         ...
 
@@ -84,7 +84,7 @@ class StartRule(Protocol):
         ...
 
     def found(
-        self, matches: Sequence[Tentative], alone: Sequence[Ticket], data: Memory, now: float
+        self, matches: Sequence[TentativeMatch], alone: Sequence[Ticket], data: Memory, now: float
     ) -> None:
         """Hear of a search: all matches, who took part and is in none, and what else it says.
 
@@ -96,11 +96,11 @@ class StartRule(Protocol):
         """Return what seating a player of a ticket is worth, in what searches sum up."""
         ...
 
-    def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
+    def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
         """Return from when on a match is good enough; maybe before its players came."""
         ...
 
-    def value(self, match: Tentative, now: float) -> float:
+    def value(self, match: TentativeMatch, now: float) -> float:
         """Return which of the matches that are due starts first: the one of the most."""
         ...
 
@@ -109,7 +109,7 @@ class StartRule(Protocol):
         ...
 
 
-def tentative_of(tickets: Sequence[Ticket], quality: float) -> Tentative:
+def tentative_of(tickets: Sequence[Ticket], quality: float) -> TentativeMatch:
     """Return a match of these tickets, whose start is not set yet."""
     players = sum(ticket.size for ticket in tickets)
     newest = max(ticket.enqueued_at for ticket in tickets)
@@ -119,9 +119,9 @@ def tentative_of(tickets: Sequence[Ticket], quality: float) -> Tentative:
     scatter = math.fsum((wait - mean) ** 2 * size for wait, size in since) / players
     oldest = min(ticket.enqueued_at for ticket in tickets)
     found = sorted(ticket.sequence for ticket in tickets)
-    return Tentative(found, quality, players, newest, oldest, mean, scatter)
+    return TentativeMatch(found, quality, players, newest, oldest, mean, scatter)
 
 
-def start_of(match: Tentative) -> float:
+def start_of(match: TentativeMatch) -> float:
     """Return when a match starts; inf if it never does."""
     return math.inf if match.start_at is None else match.start_at

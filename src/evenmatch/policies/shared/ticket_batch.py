@@ -53,7 +53,7 @@ class WaitingPlayers:
         self.number: dict[str, int] = {}
         total = sum(weights_of(queue))
         shares = [weight / total if total else 0.0 for weight in weights_of(queue)]
-        self._terms = Terms(queue, shares)
+        self._terms = NumericTerms(queue, shares)
         self._pairs = PairFacts(queue, shares)
         self._rules = RuleFacts(queue, self._pairs.columns)
         self._sides = queue.format.insisted
@@ -256,7 +256,7 @@ class RoleFacts:
 SHAPES = {"linear": CAPPED, "percentile": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}
 
 
-class Terms:
+class NumericTerms:
     """The criteria of a queue that compare numbers.
 
     Args:

@@ -27,7 +27,7 @@ PATIENCE = 1.0
 """Seconds after which one search that can wait has its turn, whatever was done before."""
 
 
-class Turns:
+class WorkSlices:
     """What one call may do, and the search that is interrupted.
 
     Args:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from evenmatch.server.http.responses import InvalidRequest, json
 from evenmatch.server.http.ticket_routes import check_parameters
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 
 STATES = ("waiting", "asked", "told", "paused", "dead", "void")
 LISTED_MOST = 1_000
@@ -16,8 +16,8 @@ LISTED_MOST = 1_000
 class AllocationRoutes:
     """Handlers of failed and pending allocations."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._allocations = parts.allocations
+    def __init__(self, services: Services) -> None:
+        self._allocations = services.allocations
 
     async def get(self, request: Request) -> Response:
         """Return the matches without a server, and those whose allocation failed."""

@@ -88,7 +88,7 @@ class AuditPage(msgspec.Struct, frozen=True):
     next: int
 
 
-class Often(msgspec.Struct, frozen=True):
+class RepeatedEntry(msgspec.Struct, frozen=True):
     """What comes in floods and is written once a minute; the fields are those of `AuditEntry`."""
 
     who: str
@@ -120,7 +120,7 @@ class AuditLog:
         self._recent = tuple([deque[AuditEntry](maxlen=KEPT_IN_MEMORY) for _ in SERIES])
         # Pages are read in threads; what is held under the lock is short, for the loop takes it.
         self._lock = threading.Lock()
-        self._failures: dict[Often, int] = {}
+        self._failures: dict[RepeatedEntry, int] = {}
         self._failures_since = 0.0
         self._is_broken = False
         # Found at the first entry: until then another server may still write.
@@ -130,7 +130,7 @@ class AuditLog:
         """Write down what a known caller did; `more` are fields of `AuditEntry`."""
         if more.get("status") in NOTHING:
             detail = "nothing was there"
-            seen = Often(principal.name, action, principal.kind, principal.key, detail)
+            seen = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
             self._gather(seen, **more)
             return
         told = {"kind": principal.kind, "key": principal.key, **more}
@@ -142,13 +142,15 @@ class AuditLog:
 
     def note_failure(self, address: str, reason: str) -> None:
         """Write down that an address showed a credential that is not valid."""
-        self._gather(Often(address, "authentication failed", "nobody", detail=reason))
+        self._gather(RepeatedEntry(address, "authentication failed", "nobody", detail=reason))
 
     def note_limited(self, principal: Principal) -> None:
         """Write down that a key asked more often than it may."""
-        self._gather(Often(principal.name, "asked too often", principal.kind, principal.key))
+        self._gather(
+            RepeatedEntry(principal.name, "asked too often", principal.kind, principal.key)
+        )
 
-    def _gather(self, seen: Often, **more: object) -> None:
+    def _gather(self, seen: RepeatedEntry, **more: object) -> None:
         """Write down what comes in floods: at once, and then once a minute with a count."""
         now = self._wall()
         if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
@@ -158,7 +160,7 @@ class AuditLog:
             self._failures[seen] += 1
             return
         if len(self._failures) >= FAILURES_MAX:
-            others = Often("others", seen.action, "nobody", detail="various")
+            others = RepeatedEntry("others", seen.action, "nobody", detail="various")
             self._failures[others] = self._failures.get(others, 0) + 1
             return
         self._failures[seen] = 0

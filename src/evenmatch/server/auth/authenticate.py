@@ -60,7 +60,7 @@ def _ignore(reason: str) -> None:
     """Take note of nothing."""
 
 
-class Entrance(msgspec.Struct, frozen=True):
+class GameEntrance(msgspec.Struct, frozen=True):
     """One game behind the gate.
 
     Args:
@@ -89,7 +89,7 @@ class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
     audit: AuditLog
 
 
-class Gate:
+class Authenticator:
     """Authenticates, limits and hands on.
 
     Args:
@@ -103,7 +103,7 @@ class Gate:
 
     def __init__(
         self,
-        entrances: Sequence[Entrance],
+        entrances: Sequence[GameEntrance],
         *,
         wall: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,

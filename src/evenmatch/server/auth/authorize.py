@@ -40,7 +40,7 @@ ENDS: dict[str, Message] = {
 }
 
 
-class Guard:
+class Authorizer:
     """Stands before one route.
 
     Args:
@@ -179,5 +179,5 @@ def guarded(operation: Operation, server: Server) -> BaseRoute:
         route = WebSocketRoute(operation.path, endpoint)
     else:
         route = Route(operation.path, endpoint, methods=[operation.method])
-    route.app = Guard(operation, route.app, server.parts.runtime, server.accounts)
+    route.app = Authorizer(operation, route.app, server.services.runtime, server.accounts)
     return route

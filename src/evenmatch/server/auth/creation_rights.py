@@ -16,7 +16,7 @@ from evenmatch.model.events import Refused
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket
-from evenmatch.server.auth.principal import Forbidden, Member, Principal, no_credential
+from evenmatch.server.auth.principal import Forbidden, PartyMember, Principal, no_credential
 from evenmatch.wire.live import UpdateTicket
 from evenmatch.wire.tickets import CreateTicket
 
@@ -109,7 +109,7 @@ def _of_queues(
 def _own(
     principal: Principal, created: CreateTicket, engine: Engine, accounts: Accounts
 ) -> CreateTicket:
-    vouched, free = principal.vouched, accounts.free_attributes
+    signed, free = principal.token_facts, accounts.free_attributes
     if all(player.id != principal.name for player in created.players):
         raise Forbidden(
             "a player's ticket must name that player, by the id in their token",
@@ -120,10 +120,10 @@ def _own(
     players = []
     for at, player in enumerate(created.players):
         if player.id == principal.name:
-            member = Member(player.id, vouched.rating, vouched.household)
-            facts = vouched.attributes
+            member = PartyMember(player.id, signed.rating, signed.household)
+            facts = signed.attributes
         else:
-            member, facts = _mate(vouched.party, player.id, f"/players/{at}/id"), {}
+            member, facts = _mate(signed.party, player.id, f"/players/{at}/id"), {}
         _check_client(player, free, at)
         facts = accounts.measured.facts(player.id, facts)
         if member.household is not None:
@@ -135,7 +135,7 @@ def _own(
     return CreateTicket(tuple(players), created.queues, created.attributes)
 
 
-def _mate(party: tuple[Member, ...], player: str, where: str) -> Member:
+def _mate(party: tuple[PartyMember, ...], player: str, where: str) -> PartyMember:
     """Return what a token says of a party-mate."""
     for member in party:
         if member.id == player:
@@ -167,7 +167,7 @@ def renewable(principal: Principal, update: UpdateTicket, accounts: Accounts) ->
         if player.id != principal.name:
             raise Forbidden("a player changes himself only", where=f"/players/{at}/id")
         _check_client(player, free, at)
-        known = accounts.measured.facts(player.id, principal.vouched.attributes)
+        known = accounts.measured.facts(player.id, principal.token_facts.attributes)
         attributes = {
             name: merged(value, known[name]) if name in known else value
             for name, value in player.attributes.items()

@@ -21,7 +21,7 @@ ANYONE = "anyone"
 """The right that needs no credential."""
 
 
-class Member(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+class PartyMember(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A party-mate whom a token vouches for."""
 
     id: str
@@ -29,7 +29,7 @@ class Member(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     household: str | None = None
 
 
-class Vouched(msgspec.Struct, frozen=True):
+class TokenFacts(msgspec.Struct, frozen=True):
     """What a player's token says about them, signed by the game.
 
     Args:
@@ -43,7 +43,7 @@ class Vouched(msgspec.Struct, frozen=True):
 
     rating: Rating | None = None
     household: str | None = None
-    party: tuple[Member, ...] = ()
+    party: tuple[PartyMember, ...] = ()
     attributes: dict[str, Value] = {}
     is_guest: bool = False
 
@@ -59,7 +59,7 @@ class Principal(msgspec.Struct, frozen=True):
         key: The id of their key; "" without one.
         queues: The queues that their key is for; empty means all.
         until: Unix time from which their credential is no longer valid.
-        vouched: What a player's token says about them.
+        token_facts: What a player's token says about them.
     """
 
     kind: Kind
@@ -69,7 +69,7 @@ class Principal(msgspec.Struct, frozen=True):
     key: str = ""
     queues: frozenset[str] = frozenset()
     until: float = math.inf
-    vouched: Vouched = Vouched()
+    token_facts: TokenFacts = TokenFacts()
 
     @property
     def is_player(self) -> bool:

@@ -31,7 +31,7 @@ class AccountRoutes:
             raise NotSupported("this server takes no guests; [server] guests = true lets them in")
         self._check_page(request)
         principal = principal_of(request.scope)
-        known = principal if principal.vouched.is_guest else None
+        known = principal if principal.token_facts.is_guest else None
         address = household_of(caller_address(request.scope, accounts.trusted))
         if wait := accounts.wait_of_newcomer(address, monotonic()):
             raise TooManyRequests("too many guests come from this address", wait)

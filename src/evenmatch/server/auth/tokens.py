@@ -24,10 +24,10 @@ from evenmatch.model.ticket import Rating, Value
 from evenmatch.server.auth.principal import (
     ANYONE,
     OWN,
-    Member,
+    PartyMember,
     Principal,
+    TokenFacts,
     Unauthenticated,
-    Vouched,
     bad_claim,
     unknown_credential,
 )
@@ -67,7 +67,7 @@ class Claims(msgspec.Struct, frozen=True):
     iat: float | None = None
     rating: Rating | None = None
     household: str | None = None
-    party: tuple[str | Member, ...] = ()
+    party: tuple[str | PartyMember, ...] = ()
     attributes: dict[str, Value] = {}
 
 
@@ -115,13 +115,13 @@ class Verifier:
         except BAD_CLAIMS as error:
             raise _unread(error) from None
         self._check(claims, now)
-        vouched = Vouched(
+        facts = TokenFacts(
             claims.rating, claims.household, _members(claims.party), claims.attributes,
             self._is_guest,
         )  # fmt: skip
         rights = frozenset((ANYONE, OWN))
         return Principal("player", claims.sub, rights, self._tenant, until=claims.exp,
-                         vouched=vouched)  # fmt: skip
+                         token_facts=facts)  # fmt: skip
 
     def _payload(self, token: bytes) -> bytes:
         """Return what a token carries if one of our keys signed it."""
@@ -249,8 +249,8 @@ def _is_canonical(token: bytes) -> bool:
         return False
 
 
-def _members(party: tuple[str | Member, ...]) -> tuple[Member, ...]:
-    members = tuple(Member(each) if isinstance(each, str) else each for each in party)
+def _members(party: tuple[str | PartyMember, ...]) -> tuple[PartyMember, ...]:
+    members = tuple(PartyMember(each) if isinstance(each, str) else each for each in party)
     if len(members) > PARTY_MAX or not all(_is_id(member.id) for member in members):
         raise bad_claim(
             "party", "names too many, or something that is not a player's id", "bad_party"

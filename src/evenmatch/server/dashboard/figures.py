@@ -52,7 +52,7 @@ class Figures:
         self._engine: Engine | None = None
         self._queues_of: dict[str, tuple[str, ...]] = {}
         self._proposals: dict[str, str] = {}
-        # Tickets that a proposal has: they are in no crowd, as they are in no queue's figure.
+        # Tickets that a proposal has: they count in no queue, neither here nor there.
         self._asked: dict[str, Ticket] = {}
         self._blamed_in = ""
         # By name, so that a kind of event that nobody counts costs one look.
@@ -117,7 +117,7 @@ class Figures:
         for name in ticket.queues:
             if (figures := self._at(name, record)) is not None:
                 figures.count("arrivals")
-                figures.crowd.enter(ticket)
+                figures.waiting.enter(ticket)
 
     def _ticket_of(self, record: Record, event: Accepted) -> Ticket:
         """Return an accepted ticket: the engine's, or where it waits no longer, the same again.
@@ -159,27 +159,27 @@ class Figures:
             figures = self._at(name, record)
             if figures is None:
                 continue
-            if (present := figures.crowd.leave(ticket_id)) is not None:
+            if (present := figures.waiting.leave(ticket_id)) is not None:
                 ticket = present.ticket
             if count and ticket is not None:
                 figures.count(count)
         return ticket
 
     def _take_aside(self, record: Record, ticket_id: str, queue: str) -> None:
-        """Take a ticket out of the crowds that a proposal of a queue has; it is still live."""
+        """Take a ticket that a proposal of a queue has out of the tables; it is still live."""
         for name in self._queues_of.get(ticket_id, ()):
             figures = self._at(name, record)
-            if figures is not None and (present := figures.crowd.leave(ticket_id)) is not None:
+            if figures is not None and (present := figures.waiting.leave(ticket_id)) is not None:
                 self._asked[ticket_id] = present.ticket
         ticket, asking = self._asked.get(ticket_id), self._at(queue, record)
         if ticket is not None and asking is not None:
             asking.count("asked", ticket.size)
 
     def _enter(self, record: Record, ticket: Ticket) -> None:
-        """Take a ticket into the crowds of its queues."""
+        """Add a ticket to those who wait in its queues."""
         for name in self._queues_of.get(ticket.id, ()):
             if (figures := self._at(name, record)) is not None:
-                figures.crowd.enter(ticket)
+                figures.waiting.enter(ticket)
 
     def _cancel(self, record: Record, event: Cancelled) -> None:
         self._blamed_in = self._proposals.get(event.match or "", "")
@@ -199,7 +199,7 @@ class Figures:
         queues = self._queues_of.get(event.ticket, ())
         self._queues_of[event.ticket] = tuple(name for name in queues if name != event.queue)
         if figures is not None:
-            figures.crowd.leave(event.ticket)
+            figures.waiting.leave(event.ticket)
 
     def _update(self, record: Record, event: Updated) -> None:
         assert self._engine is not None
@@ -257,7 +257,7 @@ class Figures:
         # The engine's tables may be ahead of this record, so the tickets are those heard of.
         known = dict(self._asked)
         for figures in self.queues.values():
-            known |= {ticket.id: ticket for ticket in figures.crowd.tickets()}
+            known |= {ticket.id: ticket for ticket in figures.waiting.tickets()}
         waiting = [(known[key], queues) for key, queues in self._queues_of.items() if key in known]
         self._follow(given.queues, int(given.now // self.step), waiting)
 
@@ -271,7 +271,7 @@ class Figures:
             self._queues_of[ticket.id] = names
             for name in names:
                 if name in self.queues and ticket.id not in self._asked:
-                    self.queues[name].crowd.enter(ticket)
+                    self.queues[name].waiting.enter(ticket)
 
 
 def _continued(figures: QueueFigures | None, queue: Queue, tick: int, step: float) -> QueueFigures:

@@ -106,7 +106,7 @@ class Live:
         figures = self._figures.queues[queue]
         self._figures.advance(queue, self._runtime.now())
         history = figures.history
-        after = figures.crowd.overdue_after
+        after = figures.waiting.overdue_after
         yield self._event(
             "hour", LastHour(self._figures.step, after, history.fine(), history.coarse())
         )
@@ -193,14 +193,14 @@ class Live:
 
     def _tick(self, queue: str) -> Tick:
         figures, now = self._figures.queues[queue], self._runtime.now()
-        oldest = figures.crowd.oldest()
+        oldest = figures.waiting.oldest()
         return Tick(
             now,
             self._runtime.wall(),
             figures.history.fine(ROWS),
-            len(figures.crowd),
+            len(figures.waiting),
             None if oldest is None else oldest.id,
-            figures.crowd.heat(),
+            figures.waiting.heat(),
             tuple(figures.qualities),
             gaps_shown(figures.mean_gaps()),
             figures.totals,

@@ -11,7 +11,7 @@ import msgspec
 from evenmatch.criteria.divisions import Teams
 from evenmatch.criteria.gaps import Gaps
 from evenmatch.criteria.objective import Objective
-from evenmatch.engine.state.rosters import Recall, remove_last
+from evenmatch.engine.state.rosters import VoidableMatches, remove_last
 from evenmatch.model.events import Assigned, Finished, Voided
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
@@ -77,7 +77,7 @@ class QueueFigures:
 
     def __init__(self, queue: Queue, tick: int, step: float) -> None:
         self.queue = queue
-        self.crowd = WaitingCounts(queue)
+        self.waiting = WaitingCounts(queue)
         self.history = ChartHistory()
         self.recent: deque[RecordedMatch] = deque(maxlen=RECENT)
         self.qualities = [0] * QUALITY_BARS
@@ -93,13 +93,13 @@ class QueueFigures:
         self._objective: Objective | None = None
         self._gaps = Gaps(queue)
         self._unmeasured: deque[RecordedMatch] = deque(maxlen=MEASURED)
-        self._recall: Recall[MatchFigures] = Recall([queue])
+        self._recall: VoidableMatches[MatchFigures] = VoidableMatches([queue])
         self._measured: deque[tuple[str, tuple[float, ...]]] = deque(maxlen=MEASURED)
 
     def configure(self, queue: Queue) -> None:
         """Take a new version of the queue; who waits is entered anew by the caller."""
         self.queue = queue
-        self.crowd = WaitingCounts(queue)
+        self.waiting = WaitingCounts(queue)
         self.has_ready_check = queue.accept is not None
         self._recall.configure([queue])
         self._objective = None
@@ -124,7 +124,7 @@ class QueueFigures:
         self.totals[name] += by
 
     def match(self, made: RecordedMatch) -> None:
-        """Note a match; its tickets have left the crowd already."""
+        """Note a match; its tickets wait no more."""
         match = made.match
         self.count("matches")
         self.recent.append(made)
@@ -234,10 +234,15 @@ class QueueFigures:
 
     def _close(self, tick: int) -> None:
         now = (tick + 1) * self._step
-        oldest = self.crowd.oldest()
+        oldest = self.waiting.oldest()
         longest = math.nan if oldest is None else max(0.0, now - oldest.enqueued_at)
         row = [float(count) for count in self._counts.values()]
-        row += [len(self.crowd), *self._wait_percentiles(tick), longest, self.crowd.overdue(now)]
+        row += [
+            len(self.waiting),
+            *self._wait_percentiles(tick),
+            longest,
+            self.waiting.overdue(now),
+        ]
         self.history.push(tick, row)
         self._counts = dict.fromkeys(COUNTS, 0)
 

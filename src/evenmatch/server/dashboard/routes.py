@@ -10,7 +10,7 @@ from evenmatch.server.http.pages import PAGE, answer_with
 from evenmatch.server.http.responses import Receive, Scope, Send, json
 from evenmatch.server.http.sse import stream
 from evenmatch.server.http.ticket_routes import check_parameters
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 
 PACKAGE = "evenmatch.server.dashboard"
 CONTENT_POLICY = (
@@ -33,14 +33,14 @@ async def get_file(request: Request) -> Response:
 class DashboardEvents:
     """`GET /v1/dashboard/events?queue=`: the hour that was, then a snapshot a second."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one page until it leaves."""
         request = Request(scope, receive)
         check_parameters(request, ("queue",))
-        live, followers = self._parts.live, self._parts.followers
+        live, followers = self._services.live, self._services.followers
         # A key for some queues is shown these alone.
         view = live.chosen(request.query_params.get("queue"), principal_of(scope).queues)
         follower = followers.admit()
@@ -55,11 +55,11 @@ class DashboardEvents:
 class DashboardMatch:
     """`GET /v1/dashboard/matches/{match}`: who waited how long, and what each criterion cost."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
         request = Request(scope, receive)
-        shown = self._parts.live.match(request.path_params["match"])
+        shown = self._services.live.match(request.path_params["match"])
         await json(shown)(scope, receive, send)

@@ -31,7 +31,7 @@ SPAN_LEAST, SPAN_MOST = 1e-9, 1e15
 """Spans of skill for which there are columns; outside, everybody is in one."""
 
 
-class Present(msgspec.Struct, frozen=True, gc=False):
+class ShownTicket(msgspec.Struct, frozen=True, gc=False):
     """A ticket that waits, and what is shown of it."""
 
     ticket: Ticket
@@ -70,7 +70,7 @@ class WaitingCounts:
         self._latency = latency_attribute(queue)
         self.overdue_after = queue.wait_max / 2 if queue.wait_max else OVERDUE_AFTER
         self._grain = self.overdue_after / AGE_SLOTS
-        self._present: dict[str, Present] = {}
+        self._present: dict[str, ShownTicket] = {}
         self._returned: dict[str, float] = {}
         self._newest = -math.inf
         self._edges: tuple[float, ...] = ()
@@ -91,7 +91,7 @@ class WaitingCounts:
         """Take a ticket in."""
         if ticket.id in self._present:
             self.leave(ticket.id)
-        present = Present(ticket, self._skill(ticket), self._region(ticket))
+        present = ShownTicket(ticket, self._skill(ticket), self._region(ticket))
         self._present[ticket.id] = present
         if ticket.enqueued_at < self._newest:
             # It comes back with its age, so it does not stand where it belongs.
@@ -104,7 +104,7 @@ class WaitingCounts:
             if self._unseen >= self._look_after:
                 self._choose_columns()
 
-    def leave(self, ticket_id: str) -> Present | None:
+    def leave(self, ticket_id: str) -> ShownTicket | None:
         """Let a ticket out; None if it was not there."""
         present = self._present.pop(ticket_id, None)
         if present is not None:
@@ -155,7 +155,7 @@ class WaitingCounts:
             tuple(counts[0] for counts in shown.values()),
         )
 
-    def _count(self, present: Present, by: int) -> None:
+    def _count(self, present: ShownTicket, by: int) -> None:
         self._count_place(present, by)
         slot = math.floor(present.ticket.enqueued_at / self._grain)
         if slot < self._line:
@@ -163,7 +163,7 @@ class WaitingCounts:
         else:
             self._ages[slot] = self._ages.get(slot, 0) + by
 
-    def _count_place(self, present: Present, by: int) -> None:
+    def _count_place(self, present: ShownTicket, by: int) -> None:
         region, skill = present.region, present.skill
         row = self._rows.get(region)
         if row is None:

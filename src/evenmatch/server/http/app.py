@@ -39,7 +39,7 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.http.table import OPERATIONS
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.wire.tickets import Problem
 
 CREATE_PATH = "/v1/tickets"
@@ -57,17 +57,17 @@ class App:
     """The application of one game.
 
     Args:
-        parts: What it works with.
+        services: What it works with.
         accounts: Who may come in; left out, nobody needs a key, as on a server of one machine.
     """
 
-    def __init__(self, parts: Parts, accounts: Accounts | None = None) -> None:
-        self._parts = parts
-        settings = parts.runtime.plan.settings
+    def __init__(self, services: Services, accounts: Accounts | None = None) -> None:
+        self._services = services
+        settings = services.runtime.plan.settings
         accounts = Accounts(settings) if accounts is None else accounts
-        self._create = CreateTickets(parts.runtime, parts.metrics, accounts, parts.keys)
+        self._create = CreateTickets(services.runtime, services.metrics, accounts, services.keys)
         self._origins = settings.origins
-        routes = [guarded(operation, Server(parts, accounts)) for operation in OPERATIONS]
+        routes = [guarded(operation, Server(services, accounts)) for operation in OPERATIONS]
         self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
         self._starlette = Starlette(
             routes=routes,
@@ -125,11 +125,11 @@ class App:
             await route.app(scope, receive, send)
         except MatchmakingError as error:
             if isinstance(error, TooManyRequests):
-                self._parts.metrics.turned_away(error.code)
+                self._services.metrics.turned_away(error.code)
             status, problem = problem_of(error)
             await send_body(denying(send), status, encode(problem), headers_of(error))
         except Exception as error:  # noqa: BLE001
-            self._parts.metrics.unexpected(error, f"WS {route.path}")
+            self._services.metrics.unexpected(error, f"WS {route.path}")
 
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
@@ -148,16 +148,16 @@ class App:
             return
         except Exception as error:  # noqa: BLE001
             # The client has its answer already, or will see a cut stream.
-            self._parts.metrics.unexpected(error, _route_name(scope))
+            self._services.metrics.unexpected(error, _route_name(scope))
         is_left_out = waits or scope.get(TURNED_AWAY, False)
         if not is_left_out and b"wait=" not in scope.get("query_string", b""):
             seconds = perf_counter() - began
-            self._parts.metrics.requested(_route_name(scope), status, seconds)
+            self._services.metrics.requested(_route_name(scope), status, seconds)
 
     async def _on_too_many(self, request: Request, error: Exception) -> Response:
         """Refuse one caller; it says nothing of how busy the server is, so it is counted apart."""
         request.scope[TURNED_AWAY] = True
-        self._parts.metrics.turned_away(TooManyRequests.code)
+        self._services.metrics.turned_away(TooManyRequests.code)
         return await _on_known_error(request, error)
 
     def _is_welcome(self, scope: Scope) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from evenmatch.server.auth.accounts import Accounts
-    from evenmatch.server.runtime.services import Parts
+    from evenmatch.server.runtime.services import Services
 
 Json = dict[str, Any]
 Content = type | Json | None
@@ -30,7 +30,7 @@ PLACES = {
 class Server(NamedTuple):
     """What an operation is answered with."""
 
-    parts: Parts
+    services: Services
     accounts: Accounts
 
 

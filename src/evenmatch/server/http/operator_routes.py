@@ -12,7 +12,7 @@ from evenmatch.config.files import BYTES_MAX, read_document
 from evenmatch.errors import ConfigError
 from evenmatch.server.http.responses import InvalidRequest, header, json, read_body
 from evenmatch.server.http.ticket_routes import check_parameters, record_of, seconds_of
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.wire.operate import DrainState, SetPolicy, SetShadow
 from evenmatch.wire.tickets import decode
 
@@ -26,10 +26,10 @@ ON, OFF = ("1", "true"), ("0", "false")
 class OperatorRoutes:
     """Handlers of the operators' requests."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._controls = parts.controls
-        self._drain = parts.drain
-        self._drain_max = parts.runtime.plan.settings.drain_max
+    def __init__(self, services: Services) -> None:
+        self._controls = services.operator
+        self._drain = services.drain
+        self._drain_max = services.runtime.plan.settings.drain_max
 
     async def get_config(self, request: Request) -> Response:
         """Return the configuration in force."""

@@ -11,7 +11,7 @@ from evenmatch.model.inputs import Close, Open, Outcome
 from evenmatch.server.auth.ownership import check_queue, principal_of
 from evenmatch.server.http.responses import Scope, encode, json, read_body, unknown_queue
 from evenmatch.server.http.ticket_routes import check_parameters
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.wire.backfill import BackfillState, OpenForBackfill
 from evenmatch.wire.matches import ReportOutcome, match_state
 from evenmatch.wire.tickets import PlayerRating, decode
@@ -23,8 +23,8 @@ OUTCOME = 'an outcome such as {"ranks": [1, 2]}'
 class OutcomeRoutes:
     """Handlers of outcomes and ratings."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._runtime = parts.runtime
+    def __init__(self, services: Services) -> None:
+        self._runtime = services.runtime
 
     async def report(self, request: Request) -> Response:
         """Take what the game's service or a player says of a match."""
@@ -98,8 +98,8 @@ OPENING = 'an object such as {"roster_version": 0, "left": ["ada"], "lease": 30}
 class BackfillRoutes:
     """Handlers for the backends of running matches."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._runtime = parts.runtime
+    def __init__(self, services: Services) -> None:
+        self._runtime = services.runtime
 
     async def open(self, request: Request) -> Response:
         """Ask for players, or go on asking."""

@@ -32,7 +32,7 @@ from evenmatch.server.http.responses import (
     encode,
     problem_of,
 )
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.server.views.followers import FINAL, SEND_SECONDS, Event, Follower, event_of
 from evenmatch.wire.live import FollowTickets, StreamProblem
 from evenmatch.wire.tickets import decode
@@ -54,17 +54,17 @@ COMMAND = 'an object such as {"follow": ["s0-1"], "after": 0} or {"unfollow": ["
 class StreamRoute:
     """The route."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client until it leaves or is cut."""
         principal, take = principal_of(scope), scope.get("take", _nothing)
         counts = scope.get("counts", _yes)
         del scope
-        followers = self._parts.followers
+        followers = self._services.followers
         follower = followers.admit(INBOX_MAX)
-        writer, desk = _Writer(follower, send, counts), _Desk(self._parts, follower, principal)
+        writer, desk = _Writer(follower, send, counts), _Desk(self._services, follower, principal)
         budget = _Budget(follower, take)
         try:
             if (await receive())["type"] != "websocket.connect":
@@ -150,10 +150,10 @@ class _Budget:
 class _Desk:
     """What one client follows."""
 
-    __slots__ = ("_followed", "_follower", "_parts", "_principal")
+    __slots__ = ("_followed", "_follower", "_principal", "_services")
 
-    def __init__(self, parts: Parts, follower: Follower, principal: Principal) -> None:
-        self._parts = parts
+    def __init__(self, services: Services, follower: Follower, principal: Principal) -> None:
+        self._services = services
         self._follower = follower
         self._principal = principal
         self._followed: set[str] = set()
@@ -183,7 +183,7 @@ class _Desk:
         """Follow a ticket no longer."""
         if ticket_id in self._followed:
             self._followed.discard(ticket_id)
-            self._parts.tickets.part(ticket_id, self._follower)
+            self._services.tickets.part(ticket_id, self._follower)
 
     def clear(self) -> None:
         """Follow nothing any more."""
@@ -192,14 +192,14 @@ class _Desk:
 
     def _forget_ended(self) -> None:
         """Follow no longer what has ended for good, or is kept no longer."""
-        tables = self._parts.runtime.engine.tables
+        tables = self._services.runtime.engine.tables
         for ticket_id in list(self._followed):
             is_kept = ticket_id in tables.waiting or ticket_id in tables.ended
-            if not (is_kept and self._parts.tickets.is_followed(ticket_id)):
+            if not (is_kept and self._services.tickets.is_followed(ticket_id)):
                 self.part(ticket_id)
 
     async def _join(self, ticket_ids: dict[str, None], after: int) -> None:
-        parts, now = self._parts, self._parts.runtime.now()
+        services, now = self._services, self._services.runtime.now()
 
         def query(engine: Engine) -> list[TicketView | tuple[str, Refusal]]:
             return [self._view(engine, ticket_id) for ticket_id in ticket_ids]
@@ -210,13 +210,13 @@ class _Desk:
                     self._tell_problem(each[1], each[0])
                     continue
                 if each.changed > after:
-                    estimate = parts.waits.estimate(parts.runtime.engine, each.id, now)
+                    estimate = services.waits.estimate(services.runtime.engine, each.id, now)
                     self._follower.offer(event_of(each, now, estimate))
                 if each.state not in FINAL:
                     self._followed.add(each.id)
-                    parts.tickets.join(each, self._follower)
+                    services.tickets.join(each, self._follower)
 
-        await parts.runtime.look(query, then=joined)
+        await services.runtime.look(query, then=joined)
 
     def _view(self, engine: Engine, ticket_id: str) -> TicketView | tuple[str, Refusal]:
         try:

@@ -25,7 +25,7 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.http.sse import cut_when_left, stream
 from evenmatch.server.http.ticket_routes import join_ticket, record_of, seconds_of
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.server.views.feed import events_of
 from evenmatch.server.views.followers import FINAL, Event, Follower, event_of, ticket_state
 from evenmatch.wire.live import UpdateTicket, update_of
@@ -39,42 +39,42 @@ NO_CONTENT = 204
 class TicketEvents:
     """`GET /v1/tickets/{id}/events`: the present state, then each change."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client until its ticket ends or it leaves."""
-        parts, ticket_id = self._parts, scope["path_params"]["ticket"]
+        services, ticket_id = self._services, scope["path_params"]["ticket"]
         seen = _last_event(scope)
-        follower = parts.followers.admit()
+        follower = services.followers.admit()
         try:
-            view = await join_ticket(parts, ticket_id, follower)
+            view = await join_ticket(services, ticket_id, follower)
             if view.changed <= seen and view.state in FINAL:
                 await send_body(send, NO_CONTENT, b"", [])
                 return
             first = self._first(view, seen)
             await stream(send, receive, follower, first, lambda: self._is_forgotten(view))
         finally:
-            parts.tickets.part(ticket_id, follower)
-            parts.followers.dismiss(follower)
+            services.tickets.part(ticket_id, follower)
+            services.followers.dismiss(follower)
 
     async def _first(self, view: TicketView, seen: int) -> AsyncIterator[Event]:
         """Yield the present state unless the client has seen it."""
         if view.changed > seen:
-            runtime = self._parts.runtime
+            runtime = self._services.runtime
             now = runtime.now()
-            yield event_of(view, now, self._parts.waits.estimate(runtime.engine, view.id, now))
+            yield event_of(view, now, self._services.waits.estimate(runtime.engine, view.id, now))
 
     def _is_forgotten(self, view: TicketView) -> bool:
-        tables = self._parts.runtime.engine.tables
+        tables = self._services.runtime.engine.tables
         return view.id not in tables.waiting and view.id not in tables.ended
 
 
 class QueueMatches:
     """`GET /v1/queues/{queue}/matches`: the feed, as JSON pages or as a stream."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
@@ -93,10 +93,10 @@ class QueueMatches:
 
     async def _page(self, queue: str, after: int | None, wait: float, receive: Receive) -> FeedPage:
         """Return a page; an empty one only after `wait` seconds."""
-        parts = self._parts
+        services = self._services
         if wait == 0.0:
             return await self._look(queue, after)
-        follower = parts.followers.admit()
+        follower = services.followers.admit()
         try:
             page = await self._look(queue, after, follower)
             if page.matches:
@@ -105,21 +105,21 @@ class QueueMatches:
                 if await follower.next(wait) is None:
                     return page
         finally:
-            parts.matches.part(queue, follower)
-            parts.followers.dismiss(follower)
+            services.matches.part(queue, follower)
+            services.followers.dismiss(follower)
         return await self._look(queue, after)
 
     async def _stream(self, queue: str, after: int | None, receive: Receive, send: Send) -> None:
         """Send what came after a record, then each match as it is made."""
-        parts = self._parts
-        follower = parts.followers.admit()
+        services = self._services
+        follower = services.followers.admit()
         try:
             page = await self._look(queue, after, follower)
             first = self._catch_up(queue, page, follower)
             await stream(send, receive, follower, first, lambda: False)
         finally:
-            parts.matches.part(queue, follower)
-            parts.followers.dismiss(follower)
+            services.matches.part(queue, follower)
+            services.followers.dismiss(follower)
 
     async def _catch_up(
         self, queue: str, page: FeedPage, follower: Follower
@@ -128,7 +128,7 @@ class QueueMatches:
         while True:
             for event in events_of(page):
                 yield event
-            if self._parts.matches.follows(queue, follower):
+            if self._services.matches.follows(queue, follower):
                 return
             page = await self._look(queue, page.next, follower)
 
@@ -136,7 +136,7 @@ class QueueMatches:
         self, queue: str, after: int | None, follower: Follower | None = None
     ) -> FeedPage:
         """Return a page; a follower hears of all that comes after it, if it is the last one."""
-        matches = self._parts.matches
+        matches = self._services.matches
 
         def query(engine: Engine) -> FeedPage:
             page = matches.page(engine, queue, after)
@@ -145,7 +145,7 @@ class QueueMatches:
                 matches.join(queue, follower)
             return page
 
-        page: FeedPage = await self._parts.runtime.look(query)
+        page: FeedPage = await self._services.runtime.look(query)
         return page
 
 
@@ -162,15 +162,15 @@ UPDATE = 'an object such as {"attributes": {}, "players": [{"id": "p1", "rating"
 class LiveRoutes:
     """Handlers that answer with the ticket as it is now."""
 
-    def __init__(self, parts: Parts, accounts: Accounts) -> None:
-        self._parts = parts
-        self._runtime = parts.runtime
+    def __init__(self, services: Services, accounts: Accounts) -> None:
+        self._services = services
+        self._runtime = services.runtime
         self._accounts = accounts
 
     async def heartbeat(self, request: Request) -> Response:
         """Note that a ticket's client is still there."""
         ticket_id = request.path_params["ticket"]
-        self._parts.presence.seen(ticket_id)
+        self._services.presence.seen(ticket_id)
         return await self._present(ticket_id)
 
     async def update(self, request: Request) -> Response:
@@ -197,7 +197,7 @@ class LiveRoutes:
         return response
 
     async def _present(self, ticket_id: str) -> Response:
-        waits, now = self._parts.waits, self._runtime.now()
+        waits, now = self._services.waits, self._runtime.now()
 
         def query(engine: Engine) -> TicketState:
             view = engine.view(ticket_id)

@@ -127,7 +127,7 @@ TICKETS = (
     Operation(
         "GET", "/v1/tickets", "getTickets",
         "A player's tickets, newest first: those that wait, and those that ended lately",
-        "Tickets", lambda at: PlayerRoutes(at.parts).get_tickets,
+        "Tickets", lambda at: PlayerRoutes(at.services).get_tickets,
         rights="tickets own read operate", parameters=(_PLAYER,),
         answers={"200": many(TicketListed, maxItems=TICKETS_MOST)}, errors="400 503",
     ),
@@ -141,13 +141,13 @@ TICKETS = (
     ),
     Operation(
         "GET", "/v1/tickets/{ticket}", "getTicket", "How a ticket does",
-        "Tickets", lambda at: Routes(at.parts).get_ticket,
+        "Tickets", lambda at: Routes(at.services).get_ticket,
         rights=_QUEUED, parameters=(_WAIT, _STATE, _MATCH),
         answers={"200": TicketState}, errors="400 404 410 503",
     ),
     Operation(
         "DELETE", "/v1/tickets/{ticket}", "cancelTicket", "Wait no longer",
-        "Tickets", lambda at: Routes(at.parts).cancel_ticket,
+        "Tickets", lambda at: Routes(at.services).cancel_ticket,
         rights="tickets own operate", is_audited=True,
         answers={"200": TicketCancelled}, errors="404 409 410 503",
     ),
@@ -164,7 +164,7 @@ TICKETS = (
     ),
     Operation(
         WEBSOCKET, "/v1/stream", "", "Many tickets over one WebSocket",
-        "Tickets", lambda at: StreamRoute(at.parts), rights=_QUEUED, answers={},
+        "Tickets", lambda at: StreamRoute(at.services), rights=_QUEUED, answers={},
     ),
     Operation(
         "GET", "/v1/stream", "streamTickets",
@@ -176,13 +176,13 @@ TICKETS = (
     Operation(
         "GET", "/v1/tickets/{ticket}/events", "followTicket",
         "Each change of state, as server-sent events; 204 when there is no more to hear",
-        "Tickets", lambda at: TicketEvents(at.parts),
+        "Tickets", lambda at: TicketEvents(at.services),
         rights=_QUEUED, answers={"200": _STREAM, "204": None}, errors="400 404 410 503",
     ),
     Operation(
         "GET", "/v1/tickets/{ticket}/explain", "explainTicket",
         "Why a ticket still waits, or how it ended",
-        "Tickets", lambda at: ExplainRoutes(at.parts).explain_ticket,
+        "Tickets", lambda at: ExplainRoutes(at.services).explain_ticket,
         rights="tickets own read operate", answers={"200": Explanation}, errors="400 404 410 503",
     ),
 )  # fmt: skip
@@ -190,13 +190,13 @@ TICKETS = (
 MATCHES = (
     Operation(
         "GET", "/v1/matches/{match}", "getMatch", "A match",
-        "Matches", lambda at: Routes(at.parts).get_match,
+        "Matches", lambda at: Routes(at.services).get_match,
         rights="tickets matches own read operate",
         answers={"200": MatchState}, errors="404 410 503",
     ),
     Operation(
         "PUT", "/v1/matches/{match}/assignment", "assignMatch", "Say where a match is played",
-        "Matches", lambda at: Routes(at.parts).assign_match,
+        "Matches", lambda at: Routes(at.services).assign_match,
         rights="matches own",
         request=content({"type": "object", "additionalProperties": _TEXT}),
         answers={"200": MatchState}, errors="400 404 409 410 413 503",
@@ -204,13 +204,13 @@ MATCHES = (
     Operation(
         "POST", "/v1/matches/{match}/outcome", "reportOutcome",
         "Say how a match ended, as the game's service or as one of its players",
-        "Matches", lambda at: OutcomeRoutes(at.parts).report,
+        "Matches", lambda at: OutcomeRoutes(at.services).report,
         rights="matches own", request=ReportOutcome,
         answers={"200": MatchState}, errors="400 404 409 410 413 503",
     ),
     Operation(
         "GET", "/v1/players/{player}/rating", "getRating", "What is known of a player's skill",
-        "Players", lambda at: OutcomeRoutes(at.parts).get_rating,
+        "Players", lambda at: OutcomeRoutes(at.services).get_rating,
         rights="tickets matches own read operate",
         parameters=(
             in_query(
@@ -221,42 +221,42 @@ MATCHES = (
     ),
     Operation(
         "POST", "/v1/matches/{match}/finish", "finishMatch", "End a live match",
-        "Matches", lambda at: Routes(at.parts).finish_match,
+        "Matches", lambda at: Routes(at.services).finish_match,
         rights="matches", answers={"200": MatchState}, errors="404 409 410 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/accept", "acceptMatch", "Confirm a match that was proposed",
-        "Ready-checks", lambda at: AcceptanceRoutes(at.parts).accept,
+        "Ready-checks", lambda at: AcceptanceRoutes(at.services).accept,
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/decline", "declineMatch", "Turn a proposed match down",
-        "Ready-checks", lambda at: AcceptanceRoutes(at.parts).decline,
+        "Ready-checks", lambda at: AcceptanceRoutes(at.services).decline,
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/open", "openMatch",
         "Ask for players for a running match, or go on asking (a heartbeat)",
-        "Running matches", lambda at: BackfillRoutes(at.parts).open,
+        "Running matches", lambda at: BackfillRoutes(at.services).open,
         rights="matches", request=OpenForBackfill,
         answers={"200": BackfillState}, errors="400 404 409 410 413 503",
     ),
     Operation(
         "GET", "/v1/matches/{match}/open", "getOpenMatch", "Who plays in a running match",
-        "Running matches", lambda at: BackfillRoutes(at.parts).get,
+        "Running matches", lambda at: BackfillRoutes(at.services).get,
         rights="matches", answers={"200": BackfillState}, errors="404 409 410 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/close", "closeMatch", "Ask for nobody any more",
-        "Running matches", lambda at: BackfillRoutes(at.parts).close,
+        "Running matches", lambda at: BackfillRoutes(at.services).close,
         rights="matches", answers={"200": BackfillState}, errors="404 409 410 503",
     ),
     Operation(
         "GET", "/v1/allocations", "getAllocations",
         "Matches without a server, and those whose allocation failed",
-        "Operations", lambda at: AllocationRoutes(at.parts).get,
+        "Operations", lambda at: AllocationRoutes(at.services).get,
         rights="operate",
         parameters=(
             in_query("state", {**_TEXT, "enum": list(STATES)}, "Only those in this state."),
@@ -266,7 +266,7 @@ MATCHES = (
     Operation(
         "POST", "/v1/allocations/{match}/retry", "retryAllocation",
         "Ask again for a server for a match",
-        "Operations", lambda at: AllocationRoutes(at.parts).retry,
+        "Operations", lambda at: AllocationRoutes(at.services).retry,
         rights="operate", is_audited=True,
         answers={"200": many(AllocationState)}, errors="404 409 410 503",
     ),
@@ -275,19 +275,19 @@ MATCHES = (
 QUEUES = (
     Operation(
         "GET", "/v1/queues", "getQueues", "All queues",
-        "Queues", lambda at: Routes(at.parts).get_queues,
+        "Queues", lambda at: Routes(at.services).get_queues,
         rights="tickets own matches read operate",
         answers={"200": many(QueueState)}, errors="503",
     ),
     Operation(
         "GET", "/v1/queues/{queue}/stats", "getQueueStats", "How a queue does",
-        "Queues", lambda at: Routes(at.parts).get_stats,
+        "Queues", lambda at: Routes(at.services).get_stats,
         rights=_SEEN, answers={"200": operate.QueueReport}, errors="404 503",
     ),
     Operation(
         "GET", "/v1/queues/{queue}/waiting", "getLongestWaiting",
         "The longest waiting tickets, each with a sentence about why it waits",
-        "Queues", lambda at: ExplainRoutes(at.parts).get_waiting,
+        "Queues", lambda at: ExplainRoutes(at.services).get_waiting,
         rights=_SEEN,
         parameters=(
             in_query(
@@ -301,7 +301,7 @@ QUEUES = (
     Operation(
         "GET", "/v1/queues/{queue}/matches", "getQueueMatches",
         "Every match at least once, for the game's backend",
-        "Matches", lambda at: QueueMatches(at.parts),
+        "Matches", lambda at: QueueMatches(at.services),
         rights="matches",
         parameters=(
             _AFTER,
@@ -313,7 +313,7 @@ QUEUES = (
     Operation(
         "GET", "/v1/dashboard/events", "followDashboard",
         "The last hour, then a snapshot a second: `queues`, `hour`, `matches`, `tick`",
-        "Dashboard", lambda at: dashboard.DashboardEvents(at.parts),
+        "Dashboard", lambda at: dashboard.DashboardEvents(at.services),
         rights=_SEEN, is_queried=True,
         parameters=(
             in_query("queue", _TEXT, "Which queue; the first one if it is left out."),
@@ -323,7 +323,7 @@ QUEUES = (
     Operation(
         "GET", "/v1/dashboard/matches/{match}", "getMatchStory",
         "Who waited how long for a match, and what each criterion cost",
-        "Dashboard", lambda at: dashboard.DashboardMatch(at.parts),
+        "Dashboard", lambda at: dashboard.DashboardMatch(at.services),
         rights=_SEEN, answers={"200": MatchShown}, errors="404 410 503",
     ),
     Operation(
@@ -336,12 +336,12 @@ QUEUES = (
 OPERATORS = (
     Operation(
         "GET", "/v1/config", "getConfig", "The configuration in force",
-        "Operations", lambda at: OperatorRoutes(at.parts).get_config,
+        "Operations", lambda at: OperatorRoutes(at.services).get_config,
         rights="operate", answers={"200": operate.ConfigState}, errors="400 503",
     ),
     Operation(
         "PUT", "/v1/config", "putConfig", "Bring a configuration into force, all of it or nothing",
-        "Operations", lambda at: OperatorRoutes(at.parts).put_config,
+        "Operations", lambda at: OperatorRoutes(at.services).put_config,
         rights="operate", is_audited=True,
         parameters=(
             in_query(
@@ -355,39 +355,39 @@ OPERATORS = (
     ),
     Operation(
         "POST", "/v1/queues/{queue}/pause", "pauseQueue", "Take no tickets, make no matches",
-        "Operations", lambda at: OperatorRoutes(at.parts).pause,
+        "Operations", lambda at: OperatorRoutes(at.services).pause,
         rights="operate", is_audited=True,
         answers={"200": operate.QueuePaused}, errors="404 409 503",
     ),
     Operation(
         "POST", "/v1/queues/{queue}/resume", "resumeQueue", "Let a paused queue go on",
-        "Operations", lambda at: OperatorRoutes(at.parts).resume,
+        "Operations", lambda at: OperatorRoutes(at.services).resume,
         rights="operate", is_audited=True,
         answers={"200": operate.QueuePaused}, errors="404 409 503",
     ),
     Operation(
         "PUT", "/v1/queues/{queue}/policy", "putQueuePolicy",
         "Let another policy decide; tickets wait on",
-        "Operations", lambda at: OperatorRoutes(at.parts).put_policy,
+        "Operations", lambda at: OperatorRoutes(at.services).put_policy,
         rights="operate", is_audited=True, request=operate.SetPolicy,
         answers={"200": operate.QueuePolicy}, errors="400 404 409 413 501 503",
     ),
     Operation(
         "PUT", "/v1/queues/{queue}/shadow", "putQueueShadow",
         "Count what another policy would do, beside the live one",
-        "Operations", lambda at: OperatorRoutes(at.parts).put_shadow,
+        "Operations", lambda at: OperatorRoutes(at.services).put_shadow,
         rights="operate", is_audited=True, request=operate.SetShadow,
         answers={"200": operate.QueueShadow}, errors="400 404 409 413 501 503",
     ),
     Operation(
         "GET", "/v1/drain", "getDrain", "Is the server about to stop?",
-        "Operations", lambda at: OperatorRoutes(at.parts).get_drain,
+        "Operations", lambda at: OperatorRoutes(at.services).get_drain,
         rights="operate", answers=_DRAIN, errors="400",
     ),
     Operation(
         "POST", "/v1/drain", "beginDrain",
         "Take no new tickets, and stop when nobody is waiting any more",
-        "Operations", lambda at: OperatorRoutes(at.parts).begin_drain,
+        "Operations", lambda at: OperatorRoutes(at.services).begin_drain,
         rights="operate", is_audited=True,
         parameters=(
             in_query(
@@ -401,7 +401,7 @@ OPERATORS = (
     ),
     Operation(
         "DELETE", "/v1/drain", "endDrain", "Take tickets again",
-        "Operations", lambda at: OperatorRoutes(at.parts).end_drain,
+        "Operations", lambda at: OperatorRoutes(at.services).end_drain,
         rights="operate", is_audited=True, answers=_DRAIN, errors="400",
     ),
 )  # fmt: skip
@@ -447,17 +447,17 @@ PAGES = (
     ),
     Operation(
         "GET", "/metrics", "getMetrics", "Prometheus metrics",
-        "Server", lambda at: Routes(at.parts).metrics,
+        "Server", lambda at: Routes(at.services).metrics,
         rights=_SEEN, answers={"200": content(_TEXT, "text/plain")},
     ),
     Operation(
         "GET", "/healthz", "getHealth", "Does the process live?",
-        "Server", lambda at: Routes(at.parts).healthz,
+        "Server", lambda at: Routes(at.services).healthz,
         rights="anyone", answers={"200": _ANY},
     ),
     Operation(
         "GET", "/readyz", "getReadiness", "Does it take tickets?",
-        "Server", lambda at: Routes(at.parts).readyz,
+        "Server", lambda at: Routes(at.services).readyz,
         rights="anyone", answers={"200": _ANY, "503": _ANY},
     ),
     Operation(

@@ -24,7 +24,7 @@ from evenmatch.server.http.responses import (
     read_body,
 )
 from evenmatch.server.http.sse import cut_when_left
-from evenmatch.server.runtime.services import Parts
+from evenmatch.server.runtime.services import Services
 from evenmatch.server.views.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.views.metrics import CONTENT_TYPE
 from evenmatch.wire.matches import AnswerCheck, MatchState, match_state, proposal_state
@@ -74,9 +74,9 @@ def record_of(text: str, name: str = "after") -> int:
 class Routes:
     """Handlers that answer with one JSON body."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._runtime = parts.runtime
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._runtime = services.runtime
 
     # Tickets
 
@@ -91,10 +91,10 @@ class Routes:
 
     async def _await_change(self, request: Request, ticket_id: str, wait: float) -> Response:
         """Answer at the next change; at once if there is none to come, or the caller missed it."""
-        parts, follower = self._parts, self._parts.followers.admit()
+        services, follower = self._services, self._services.followers.admit()
         known = request.query_params
         try:
-            view = await join_ticket(parts, ticket_id, follower)
+            view = await join_ticket(services, ticket_id, follower)
             present = {"state": view.state, "match": view.match or ""}
             is_missed = any(known.get(name, now) != now for name, now in present.items())
             if view.state in FINAL or is_missed:
@@ -102,15 +102,15 @@ class Routes:
             async with cut_when_left(request.receive, follower):
                 event = await _next_state(follower, wait, view)
         finally:
-            parts.tickets.part(ticket_id, follower)
-            parts.followers.dismiss(follower)
+            services.tickets.part(ticket_id, follower)
+            services.followers.dismiss(follower)
         if event is not None:
             return Response(event.body, media_type="application/json")
         return await self._present(ticket_id)
 
     async def _present(self, ticket_id: str) -> Response:
         """Return a ticket as it is now, with an estimate of its wait."""
-        waits, now = self._parts.waits, self._runtime.now()
+        waits, now = self._services.waits, self._runtime.now()
 
         def query(engine: Engine) -> TicketState:
             view = engine.view(ticket_id)
@@ -134,7 +134,7 @@ class Routes:
 
     async def get_queues(self, request: Request) -> Response:
         """List the queues; to a key for some of them, these."""
-        own, statistics = principal_of(request.scope).queues, self._parts.statistics
+        own, statistics = principal_of(request.scope).queues, self._services.statistics
 
         def query(engine: Engine) -> list[QueueState]:
             return [
@@ -156,18 +156,18 @@ class Routes:
     async def get_stats(self, request: Request) -> Response:
         """Return how a queue does."""
         name, now = request.path_params["queue"], self._runtime.now()
-        parts = self._parts
+        services = self._services
 
         def query(engine: Engine) -> QueueReport:
-            parts.matches.check_queue(engine, name)
-            recent = parts.matches.recent(engine, name, RECENT)
-            stats = parts.statistics.of(name, now, [match_state(match) for match in recent])
-            estimate, cells = parts.waits.of(name, now)
+            services.matches.check_queue(engine, name)
+            recent = services.matches.recent(engine, name, RECENT)
+            stats = services.statistics.of(name, now, [match_state(match) for match in recent])
+            estimate, cells = services.waits.of(name, now)
             stats = msgspec.structs.replace(stats, estimate=estimate, cells=cells)
             return QueueReport(
                 **msgspec.structs.asdict(stats),
-                shadow=parts.shadows.of(name),
-                switchback=parts.switchbacks.of(name, now),
+                shadow=services.shadows.of(name),
+                switchback=services.switchbacks.of(name, now),
             )
 
         return json(await self._runtime.look(query))
@@ -207,7 +207,7 @@ class Routes:
     async def metrics(self, request: Request) -> Response:
         """Return the metrics."""
         del request
-        return Response(self._parts.metrics.text(), headers={"content-type": CONTENT_TYPE})
+        return Response(self._services.metrics.text(), headers={"content-type": CONTENT_TYPE})
 
     async def healthz(self, request: Request) -> Response:
         """Say that the process lives."""
@@ -276,13 +276,15 @@ async def _next_state(follower: Follower, wait: float, known: TicketView) -> Eve
             return event
 
 
-async def join_ticket(parts: Parts, ticket_id: str, follower: Follower) -> TicketView:
+async def join_ticket(services: Services, ticket_id: str, follower: Follower) -> TicketView:
     """Let a follower hear of a ticket, and return the ticket's durable state until then."""
 
     def joined(view: TicketView) -> None:
-        parts.tickets.join(view, follower)
+        services.tickets.join(view, follower)
 
-    view: TicketView = await parts.runtime.look(lambda engine: engine.view(ticket_id), then=joined)
+    view: TicketView = await services.runtime.look(
+        lambda engine: engine.view(ticket_id), then=joined
+    )
     return view
 
 
@@ -295,8 +297,8 @@ EXAMPLE = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'
 class AcceptanceRoutes:
     """Handlers of answers to ready-checks."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._runtime = parts.runtime
+    def __init__(self, services: Services) -> None:
+        self._runtime = services.runtime
 
     async def accept(self, request: Request) -> Response:
         """Accept a match for a ticket, or for some of its players."""
@@ -337,9 +339,9 @@ def state_of_match(engine: Engine, match_id: str) -> MatchState:
 class PlayerRoutes:
     """Handlers of what is asked by player."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._runtime = parts.runtime
-        self._players = parts.players
+    def __init__(self, services: Services) -> None:
+        self._runtime = services.runtime
+        self._players = services.players
 
     async def get_tickets(self, request: Request) -> Response:
         """Return a player's tickets, newest first: those that wait, and those that ended lately."""
@@ -398,8 +400,8 @@ WAITING_USUAL = 20
 class ExplainRoutes:
     """Handlers that answer with one explanation, or with a line for each of many tickets."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._explanations = parts.explanations
+    def __init__(self, services: Services) -> None:
+        self._explanations = services.explanations
 
     async def explain_ticket(self, request: Request) -> Response:
         """Return why a ticket still waits, or how it ended."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenmatch.config.files import check_hooks, load_document, server_of
-from evenmatch.engine.configuration import Foreseen
+from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.state import Tables
@@ -24,7 +24,7 @@ from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.server.http.responses import unknown_queue
-from evenmatch.server.operations.versions import Stored, changeable, digest, edited
+from evenmatch.server.operations.versions import StoredConfiguration, changeable, digest, edited
 from evenmatch.server.runtime.kernel_compilation import try_out
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
@@ -40,7 +40,7 @@ LOOK_EVERY = 1.0
 """Longest sleep of those who wait for a turn, seconds; a configuration may change meanwhile."""
 
 
-class Controls:
+class OperatorControls:
     """The controls of one server.
 
     Args:
@@ -233,7 +233,7 @@ class Controls:
             self._runtime.plan = plan
             return same
         if document is not None:
-            stored = Stored(given.version, time.time(), by, base, document)
+            stored = StoredConfiguration(given.version, time.time(), by, base, document)
             await asyncio.to_thread(versions.write, stored)
         try:
             expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
@@ -258,7 +258,7 @@ class Controls:
             return plan
         return msgspec.structs.replace(plan, document=document)
 
-    async def _try_out(self, given: Configure, tables: Tables) -> Foreseen:
+    async def _try_out(self, given: Configure, tables: Tables) -> ConfigurationEffect:
         """Return what a change would do.
 
         Raises:

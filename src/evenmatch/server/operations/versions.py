@@ -33,7 +33,7 @@ KEYS = ("seed", "queue")
 """What of a CONFIG file may change while a server runs."""
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredConfiguration(msgspec.Struct, frozen=True):
     """A configuration that came over HTTP.
 
     Args:
@@ -53,7 +53,7 @@ class Stored(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     sum: str = ""
 
-    def summed(self) -> Stored:
+    def summed(self) -> StoredConfiguration:
         """Return it with its digest."""
         return msgspec.structs.replace(self, sum=self._sum())
 
@@ -74,13 +74,13 @@ class Versions:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = None if folder is None else folder / FOLDER
-        self._known: dict[int, Stored] = {}
+        self._known: dict[int, StoredConfiguration] = {}
 
     def path(self, version: int) -> Path | None:
         """Return the file of a version, None where versions are kept in memory."""
         return None if self._folder is None else self._folder / f"{version}.json"
 
-    def read(self, version: int) -> Stored | None:
+    def read(self, version: int) -> StoredConfiguration | None:
         """Return a version that came over HTTP, None if it came from the CONFIG file.
 
         Raises:
@@ -89,7 +89,7 @@ class Versions:
         path = self.path(version)
         if version not in self._known and path is not None and path.is_file():
             try:
-                stored = msgspec.json.decode(path.read_bytes(), type=Stored)
+                stored = msgspec.json.decode(path.read_bytes(), type=StoredConfiguration)
             except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise _unreadable(path, str(error)) from None
             if stored.version != version or not stored.is_intact():
@@ -97,7 +97,7 @@ class Versions:
             self._known[version] = stored
         return self._known.get(version)
 
-    def write(self, stored: Stored) -> None:
+    def write(self, stored: StoredConfiguration) -> None:
         """Keep a version durably, and delete those that are too old.
 
         Raises:

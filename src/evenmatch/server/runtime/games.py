@@ -20,12 +20,12 @@ from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.authenticate import Entrance, Gate
+from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.runtime.services import Parts, assemble
+from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.runtime.time_notes import TimeNotes
 
 NOTE_AGAIN = 1.0
@@ -67,26 +67,31 @@ class Games:
     """
 
     def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
-        self.parts: tuple[Parts, ...] = tuple(_assembled(each, snapshot_every) for each in games)
+        self.services: tuple[Services, ...] = tuple(
+            _assembled(each, snapshot_every) for each in games
+        )
         self._notes = [
-            TimeNotes(each.runtime.plan.data, each.runtime.time_note) for each in self.parts
+            TimeNotes(each.runtime.plan.data, each.runtime.time_note) for each in self.services
         ]
         self._turns: list[asyncio.Task[None]] = []
         self._first_keys: set[asyncio.Task[None]] = set()
-        self.gate = Gate(
-            [self._entrance(g.accounts, parts) for g, parts in zip(games, self.parts, strict=True)]
+        self.gate = Authenticator(
+            [
+                self._entrance(g.accounts, services)
+                for g, services in zip(games, self.services, strict=True)
+            ]
         )
 
     @property
     def origins(self) -> tuple[str, ...]:
         """Return the web origins of all games; a browser asks before it shows whom it is for."""
-        settings = (parts.runtime.plan.settings for parts in self.parts)
+        settings = (services.runtime.plan.settings for services in self.services)
         return tuple(dict.fromkeys(origin for each in settings for origin in each.origins))
 
     @property
     def late(self) -> float:
         """Return for how many seconds the loop has not come round; any thread may ask."""
-        return max(each.runtime.lag.present for each in self.parts)
+        return max(each.runtime.lag.present for each in self.services)
 
     async def start(self) -> None:
         """Start all games; if one cannot, none runs.
@@ -94,16 +99,16 @@ class Games:
         Raises:
             MatchmakingError: A journal or a configuration cannot be used.
         """
-        for number, parts in enumerate(self.parts):
+        for number, services in enumerate(self.services):
             try:
-                await parts.runtime.start()
+                await services.runtime.start()
             except MatchmakingError as error:
                 # The one that failed has stopped itself.
-                others = (*self.parts[:number], *self.parts[number + 1 :])
+                others = (*self.services[:number], *self.services[number + 1 :])
                 await asyncio.gather(*(each.runtime.stop() for each in others))
-                with _naming(parts.runtime.plan):
+                with _naming(services.runtime.plan):
                     raise error from error.__cause__
-        self._turns = [asyncio.create_task(each.controls.watch_turns()) for each in self.parts]
+        self._turns = [asyncio.create_task(each.operator.watch_turns()) for each in self.services]
         self._turns += [asyncio.create_task(each.watch()) for each in self._notes]
 
     async def stop(self) -> None:
@@ -112,36 +117,36 @@ class Games:
             task.cancel()
         for notes in self._notes:
             notes.end()
-        for parts in self.parts:
-            parts.presence.close()
-            parts.shadows.close()
-            parts.allocations.close()
-        await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
+        for services in self.services:
+            services.presence.close()
+            services.shadows.close()
+            services.allocations.close()
+        await asyncio.gather(*(services.runtime.stop() for services in self.services))
 
     def close(self) -> None:
         """End streams and long polls."""
-        for parts in self.parts:
-            parts.followers.close()
+        for services in self.services:
+            services.followers.close()
 
     async def reload(self) -> None:
         """Read the files of configuration and of keys anew."""
         self.gate.look()
-        for parts in self.parts:
-            await parts.controls.reload()
+        for services in self.services:
+            await services.operator.reload()
 
     def turned_away(self, reason: str) -> None:
         """Count somebody whom the process had no place for; which game they meant nobody knows."""
-        for parts in self.parts:
-            parts.metrics.turned_away(reason)
+        for services in self.services:
+            services.metrics.turned_away(reason)
 
     def drain(self) -> None:
         """Take no new tickets, and end when nobody waits any more."""
-        for parts in self.parts:
-            parts.drain.begin(parts.runtime.plan.settings.drain_max)
+        for services in self.services:
+            services.drain.begin(services.runtime.plan.settings.drain_max)
 
     async def over(self) -> None:
         """Return when a game has lost its journal to another server, or all have drained."""
-        ends = [asyncio.create_task(parts.runtime.given_up.wait()) for parts in self.parts]
+        ends = [asyncio.create_task(services.runtime.given_up.wait()) for services in self.services]
         ends.append(asyncio.create_task(self._drained()))
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -150,26 +155,26 @@ class Games:
                 each.cancel()
 
     async def _drained(self) -> Literal[True]:
-        for parts in self.parts:
-            await parts.drain.over.wait()
+        for services in self.services:
+            await services.drain.over.wait()
         return True
 
-    def _entrance(self, accounts: Accounts, parts: Parts) -> Entrance:
+    def _entrance(self, accounts: Accounts, services: Services) -> GameEntrance:
         def keys_changed() -> None:
-            parts.followers.cut_all()
-            runtime = parts.runtime
+            services.followers.cut_all()
+            runtime = services.runtime
             if accounts.is_keyed and not runtime.plan.keyed:
                 runtime.plan = msgspec.structs.replace(runtime.plan, keyed=True)
                 task = asyncio.create_task(_note_keys(runtime))
                 self._first_keys.add(task)
                 task.add_done_callback(self._first_keys.discard)
 
-        return Entrance(
+        return GameEntrance(
             accounts,
-            App(parts, accounts),
+            App(services, accounts),
             keys_changed,
-            lambda: parts.runtime.unready is not None,
-            parts.metrics.turned_away,
+            lambda: services.runtime.unready is not None,
+            services.metrics.turned_away,
         )
 
     def check_given_up(self) -> None:
@@ -178,13 +183,13 @@ class Games:
         Raises:
             JournalUnavailable: One was.
         """
-        for parts in self.parts:
-            if parts.runtime.given_up.is_set():
-                reason = parts.runtime.failure or "the journal belongs to another server"
+        for services in self.services:
+            if services.runtime.given_up.is_set():
+                reason = services.runtime.failure or "the journal belongs to another server"
                 raise JournalUnavailable(reason)
 
 
-def _assembled(game: Game, snapshot_every: int) -> Parts:
+def _assembled(game: Game, snapshot_every: int) -> Services:
     with _naming(game.plan):
         journal = _open_journal(game.plan.data)
         return assemble(game.plan, journal, snapshot_every=snapshot_every)

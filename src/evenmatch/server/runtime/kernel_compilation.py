@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from evenmatch.engine.configuration import Foreseen, foresee
+from evenmatch.engine.configuration import ConfigurationEffect, foresee
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.inputs import Configure
@@ -52,7 +52,7 @@ def must_compile(plans: Sequence[ShardPlan]) -> bool:
     return False
 
 
-def try_out(given: Configure, tables: Tables) -> Foreseen:
+def try_out(given: Configure, tables: Tables) -> ConfigurationEffect:
     """Return what a change would do, with all at hand by then that its queues run.
 
     Raises:
@@ -63,7 +63,7 @@ def try_out(given: Configure, tables: Tables) -> Foreseen:
     return foreseen
 
 
-class Compiling:
+class KernelCompilation:
     """The work, and what is told of it.
 
     Args:
@@ -134,7 +134,7 @@ class Compiling:
 async def compile_first(
     plans: Sequence[ShardPlan],
     listening: socket.socket,
-    configure: Callable[[Compiling], uvicorn.Config],
+    configure: Callable[[KernelCompilation], uvicorn.Config],
 ) -> bool:
     """Compile what the queues use while a server answers that it does.
 
@@ -146,7 +146,7 @@ async def compile_first(
     Returns:
         Whether to go on: False if the process was told to end.
     """
-    compiling = Compiling(plans)
+    compiling = KernelCompilation(plans)
     server = _Meanwhile(configure(compiling))
     work = asyncio.create_task(asyncio.to_thread(compiling.run))
     says = asyncio.create_task(compiling.say())

@@ -28,7 +28,7 @@ RECENT_SECONDS = 60.0
 STANDING_SECONDS = 1.0
 """A loop that is late throughout this time has more to do than it can."""
 SLOTS = 12
-"""Parts of the time of `RecentDurations`: the oldest of them goes at once."""
+"""Services of the time of `RecentDurations`: the oldest of them goes at once."""
 
 
 class RecentDurations:

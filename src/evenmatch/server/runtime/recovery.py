@@ -13,7 +13,7 @@ import msgspec
 
 import evenmatch
 from evenmatch.engine.admission.limits import ShardLimits
-from evenmatch.engine.configuration import Foreseen, foresee
+from evenmatch.engine.configuration import ConfigurationEffect, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Watch
@@ -368,7 +368,7 @@ def pools_of(seed: int) -> Callable[[Queue], Pool]:
     return make
 
 
-async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Foreseen, int]:
+async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[ConfigurationEffect, int]:
     """Return what a plan would do to the tickets that wait in a journal, and how many those are.
 
     The journal is only read, so its server may run meanwhile.

@@ -23,7 +23,7 @@ from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.followers import TicketFeed
 
 
-class Returning:
+class ReturnGrace:
     """Gives those more time to accept whose clients may not be back yet.
 
     Args:

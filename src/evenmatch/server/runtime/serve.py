@@ -25,7 +25,11 @@ from evenmatch.server.http.timeouts import http_protocol, websocket_protocol
 from evenmatch.server.runtime.data_directory import DataLock
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
-from evenmatch.server.runtime.kernel_compilation import Compiling, compile_first, must_compile
+from evenmatch.server.runtime.kernel_compilation import (
+    KernelCompilation,
+    compile_first,
+    must_compile,
+)
 from evenmatch.server.runtime.logs import log, relay_libraries
 from evenmatch.server.runtime.process_setup import (
     calm_collector,
@@ -89,7 +93,7 @@ def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str],
     is_cold = must_compile(plans)
     if is_cold and place.wait:
         # The server that runs on the directory goes on meanwhile.
-        compiling = Compiling(plans)
+        compiling = KernelCompilation(plans)
         log.info("compiling", detail=str(compiling))
         compiling.run()
         is_cold = False

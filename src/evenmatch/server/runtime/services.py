@@ -1,4 +1,4 @@
-"""The parts of one server, put together once."""
+"""The services of one server, put together once."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from evenmatch.server.auth.limits import KeyQuota
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
 from evenmatch.server.operations.drain import Drain
-from evenmatch.server.operations.operator import Controls
+from evenmatch.server.operations.operator import OperatorControls
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
-from evenmatch.server.runtime.return_grace import Returning
+from evenmatch.server.runtime.return_grace import ReturnGrace
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
 from evenmatch.server.views.alert_metrics import OnCall
@@ -43,7 +43,7 @@ from evenmatch.server.views.ticket_log import TicketLog
 from evenmatch.server.views.timings import Timings
 
 
-class Parts(msgspec.Struct, frozen=True):
+class Services(msgspec.Struct, frozen=True):
     """What the routes work with."""
 
     runtime: Runtime
@@ -56,7 +56,7 @@ class Parts(msgspec.Struct, frozen=True):
     explanations: Explanations
     waits: WaitEstimates
     presence: Presence
-    controls: Controls
+    operator: OperatorControls
     drain: Drain
     shadows: Shadows
     switchbacks: Switchbacks
@@ -94,19 +94,21 @@ def _further(plan: ShardPlan) -> list[Listener]:
     return found
 
 
-def assemble(plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
-    """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
+def assemble(
+    plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY
+) -> Services:
+    """Return the services of a server that runs this plan; `runtime.start()` comes next."""
     metrics = Metrics()
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
     shown = Figures(plan.settings.clock_speed)
-    waits, presence, returning = WaitEstimates(), Presence(tickets), Returning(tickets)
+    waits, presence, return_grace = WaitEstimates(), Presence(tickets), ReturnGrace(tickets)
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(each) for each in plan.settings.allocation])
     heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
     keys, players = KeyQuota(), PlayerTickets()
-    heard += [returning, shadows, switchbacks, keys, players]
+    heard += [return_grace, shadows, switchbacks, keys, players]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
@@ -121,11 +123,11 @@ def assemble(plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHO
     standstills = Standstills(runtime, statistics)
     metrics.registry.register(OnCall(runtime, standstills))
     presence.begin(runtime)
-    returning.begin(runtime)
+    return_grace.begin(runtime)
     drain = Drain(runtime)
     metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
     allocations.begin(runtime)
-    return Parts(
+    return Services(
         runtime,
         metrics,
         followers,
@@ -136,7 +138,7 @@ def assemble(plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHO
         Explanations(runtime),
         waits,
         presence,
-        Controls(runtime),
+        OperatorControls(runtime),
         drain,
         shadows,
         switchbacks,

@@ -21,7 +21,12 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import Overloaded
 from evenmatch.explain.explanations import Explainer
-from evenmatch.explain.snapshot import QueueSnapshot, Subject, scene_of, subject_of
+from evenmatch.explain.snapshot import (
+    ExplanationSubject,
+    QueueSnapshot,
+    snapshot_of,
+    subject_of,
+)
 from evenmatch.model.explanation import Explanation, LongestWaiting, LongWait
 from evenmatch.server.http.responses import unknown_queue
 from evenmatch.server.runtime.runtime import Runtime
@@ -105,7 +110,7 @@ class Explanations:
     async def _of(self, ticket_id: str) -> Explanation:
         now = self._runtime.now()
 
-        def query(engine: Engine) -> tuple[Mark, Subject | Explanation]:
+        def query(engine: Engine) -> tuple[Mark, ExplanationSubject | Explanation]:
             view = engine.view(ticket_id)
             mark = mark_of(engine, view.changed, now)
             if view.state != "waiting":
@@ -155,7 +160,7 @@ class Explanations:
                 and known.mark.is_as_good_as(mark, FRESH_LINES)
             ):
                 return known.mark, known.told
-            return mark, scene_of(engine, queue, now)
+            return mark, snapshot_of(engine, queue, now)
 
         mark, found = await self._runtime.look(query)
         if isinstance(found, QueueSnapshot):

@@ -9,7 +9,7 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import Recall, remove_last
+from evenmatch.engine.state.rosters import VoidableMatches, remove_last
 from evenmatch.engine.state.state import Counters
 from evenmatch.model.events import (
     Accepted,
@@ -146,7 +146,7 @@ class Statistics:
         self._observe = observe
         self._queues: dict[str, _Figures] = {}
         self._waiting: dict[str, _Known] = {}
-        self._recall: Recall[_Counted] = Recall()
+        self._recall: VoidableMatches[_Counted] = VoidableMatches()
         self._first_queue = ""
         self.totals = Counters()
         self.sequence = 0

@@ -19,7 +19,7 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import Recall
+from evenmatch.engine.state.rosters import VoidableMatches
 from evenmatch.forecast.student import student_t
 from evenmatch.model.events import Accepted, Cancelled, Event, Expired, Matched, Voided
 from evenmatch.model.inputs import Configure, Enqueue
@@ -65,7 +65,7 @@ class Switchbacks:
         self._blocks: dict[str, dict[int, _Block]] = {}
         self._since: dict[str, float] = {}
         self._known: dict[str, _Known] = {}
-        self._recall: Recall[_Counted] = Recall()
+        self._recall: VoidableMatches[_Counted] = VoidableMatches()
         self._first_queue = ""
 
     def reset(self, engine: Engine) -> None:

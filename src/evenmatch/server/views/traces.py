@@ -23,7 +23,7 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 import evenmatch
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import Recall
+from evenmatch.engine.state.rosters import VoidableMatches
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -83,7 +83,7 @@ class TicketTraces:
         self._wall = wall
         self._tickets: dict[str, _Ticket] = {}
         self._matches: dict[str, list[Span]] = {}
-        self._recall: Recall[_Ended] = Recall()
+        self._recall: VoidableMatches[_Ended] = VoidableMatches()
 
     def reset(self, engine: Engine) -> None:
         """Forget tickets that are not live; those that came before a start have no trace."""

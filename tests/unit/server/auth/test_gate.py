@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import ServerLimits, Tokens
 from evenmatch.server.auth import authenticate as gate_module
-from evenmatch.server.auth.authenticate import Gate
+from evenmatch.server.auth.authenticate import Authenticator
 from evenmatch.server.auth.keys import read_keys, write_keys
 from evenmatch.server.auth.principal import Unauthenticated
 from tests.callers import (
@@ -134,7 +134,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 @settings(max_examples=extent(50, 200), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([b"", b"Bearer ", b"Bearer em_", b"bearer a.b."]))
 def test_no_header_makes_the_gate_fail(site: Site, noise: bytes, start: bytes) -> None:
-    gate = Gate([site.entrance])
+    gate = Authenticator([site.entrance])
     scope = {"type": "http", "path": "/v1/queues", "headers": [(b"authorization", start + noise)]}
     with pytest.raises(Unauthenticated):
         gate._admit(scope)
@@ -242,7 +242,7 @@ def test_token_that_expires_is_not_remembered_longer(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         now = time.time()
         clock = [now]
-        gate = Gate([site.entrance], wall=lambda: clock[0])
+        gate = Authenticator([site.entrance], wall=lambda: clock[0])
         short = token("ann", exp=int(now) + 60)
         assert (await call(gate, "GET", "/v1/queues", key=short)).status == 200
         clock[0] = now + 75.0
@@ -326,7 +326,7 @@ def test_expired_key_counts_no_more(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         now = time.time()
         clock = [now]
-        gate = Gate([site.entrance], wall=lambda: clock[0])
+        gate = Authenticator([site.entrance], wall=lambda: clock[0])
         assert (await call(gate, "GET", "/v1/queues", key=service)).status == 200
         clock[0] = now + 101.0
         assert (await call(gate, "GET", "/v1/queues", key=service)).status == 401
@@ -421,7 +421,7 @@ def test_games_of_one_process_share_nothing(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         chess = Site(tmp_path / "chess", tenant="chess", audience="chess", player_attributes=())
         go = Site(tmp_path / "go", tenant="go", audience="go")
-        gate = Gate([chess.entrance, go.entrance])
+        gate = Authenticator([chess.entrance, go.entrance])
         for each in (chess, go):
             await each.parts.runtime.start()
         made = await call(gate, "POST", "/v1/tickets", duel("ann"), key=token("ann", aud="chess"))
@@ -446,10 +446,10 @@ def test_games_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         same = Site(tmp_path / "same", tenant="same")
         with pytest.raises(ConfigError, match="take the same tokens"):
-            Gate([site.entrance, same.entrance])
+            Authenticator([site.entrance, same.entrance])
         bare = Site(tmp_path / "bare", tenant="bare", tokens=None)
         with pytest.raises(ConfigError, match="tenant bare has no keys"):
-            Gate([site.entrance, bare.entrance])
+            Authenticator([site.entrance, bare.entrance])
 
     with_site(tmp_path, scene)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from starlette.routing import Route, WebSocketRoute
 
-from evenmatch.server.auth.authorize import Guard
+from evenmatch.server.auth.authorize import Authorizer
 from evenmatch.server.auth.principal import ANYONE, OWN, SERVICE_RIGHTS
 from evenmatch.server.http.app import App
 from evenmatch.server.http.operation import WEBSOCKET
@@ -21,7 +21,7 @@ def test_every_route_has_its_row_and_its_guard(tmp_path: Path) -> None:
         assert len(routes) > 20
         for route in routes:
             assert isinstance(route, Route | WebSocketRoute)
-            assert isinstance(route.app, Guard), route.path
+            assert isinstance(route.app, Authorizer), route.path
             methods = (route.methods or set()) if isinstance(route, Route) else {WEBSOCKET}
             for method in methods - {"HEAD"}:
                 assert (method, route.path) in ROWS, f"{method} {route.path} has no row"
