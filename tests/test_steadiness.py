@@ -35,7 +35,7 @@ STAND_INS = {
     ("unit/server/test_alerts.py", "append"): "a disk",
     ("unit/server/test_allocation.py", "serve"): "an allocator",
     ("unit/server/test_jobs.py", "scene"): "a search that goes on",
-    ("unit/server/test_patience.py", "scene"): "a loop that is away",
+    ("unit/server/test_timeouts.py", "scene"): "a loop that is away",
     ("unit/server/test_runtime.py", "append"): "a disk",
     ("unit/server/test_runtime.py", "scene"): "nothing is to happen meanwhile",
     ("unit/server/test_shadow.py", "hear"): "a shadow that is slow",

@@ -17,7 +17,7 @@ from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
 from evenmatch.server.views.stalled_queues import SECONDS_LEAST, TIMES_USUAL, Standstills
 
-DUEL = Queue("duel", policy="tests.unit.server.test_standstill.never", wait_max=100.0)
+DUEL = Queue("duel", policy="tests.unit.server.test_stalled_queues.never", wait_max=100.0)
 LIMIT = 20.0 * TIMES_USUAL
 
 
