@@ -161,7 +161,7 @@ def test_every_player_of_a_party_answers_and_all_must_have_accepted() -> None:
 
 def test_party_with_one_who_declines_has_declined(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [PlayerAnswer(SILENT, 0.0), PlayerAnswer(DECLINE, 0.0), PlayerAnswer(ACCEPT, 0.0)]
-    monkeypatch.setattr("evenmatch.demo.players.wills_of", lambda *_: said)
+    monkeypatch.setattr("evenmatch.demo.players.answers_of", lambda *_: said)
     ended = TicketState("t1", "cancelled", 4.0, "declined", "m1")
     crowd = crowd_that_heard(PROPOSED, ended, mind=ACCEPT, party=("ada", "bob", "cyd"))
     assert crowd.left_as_meant("t1", "declined")
