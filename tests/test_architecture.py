@@ -315,11 +315,20 @@ def init_problems(module: Module) -> Iterator[Problem]:
     """Find packages that hold code, and those that do not say what they hold."""
     if not module.is_package or module.name in PUBLIC_PACKAGES:
         return
-    has_docstring = ast.get_docstring(module.tree) is not None
+    docstring = ast.get_docstring(module.tree)
+    has_docstring = docstring is not None
     if len(module.tree.body) > has_docstring:
         yield Problem(module.path, 1, "the __init__ of a subpackage holds its docstring alone")
     if not has_docstring:
         yield Problem(module.path, 1, "a package says what lives in it")
+    elif module.name.startswith("evenmatch.") and not says_imports(docstring or ""):
+        yield Problem(module.path, 1, "a package says what it may import and what it never does")
+
+
+def says_imports(docstring: str) -> bool:
+    """Return whether a docstring says what is imported, and what never is or happens."""
+    words = set(re.findall(r"[a-z]+", docstring.lower()))
+    return bool(words & {"import", "imports"}) and bool(words & {"never", "nothing", "no"})
 
 
 def size_problems(module: Module) -> Iterator[Problem]:
@@ -510,9 +519,19 @@ def test_checks_allow(name: str, text: str) -> None:
 
 
 def test_init_of_a_subpackage_that_holds_code_is_found() -> None:
-    module = parse("evenmatch.model", '"""Values."""\nx = 1', is_package=True)
+    module = parse("evenmatch.model", '"""Imports nothing."""\nx = 1', is_package=True)
     assert [problem.rule for problem in init_problems(module)] == [
         "the __init__ of a subpackage holds its docstring alone"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["Values.", "Values. May import numpy.", "Values. Never changes anything."]
+)
+def test_a_package_that_does_not_say_what_it_imports_is_found(text: str) -> None:
+    module = parse("evenmatch.model", f'"""{text}"""', is_package=True)
+    assert [problem.rule for problem in init_problems(module)] == [
+        "a package says what it may import and what it never does"
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from evenmatch.lab.solve.solution import POINTS
-from evenmatch.solvers.bounds.sets import PROVEN, prove
+from evenmatch.solvers.bounds.set_packing import PROVEN, prove
 from papers.galactron.pools import pool_of, solved
 from papers.shared.estimates import Found, is_above, mean_of, told
 from papers.shared.findings import Effort, Findings, Part, Row

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.lab.optimum.pair_fields import queue_field
+from evenmatch.lab.optimum.fields import queue_field
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import student_t
 from evenmatch.model.queue import Criterion, Queue, Scale

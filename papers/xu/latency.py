@@ -22,7 +22,7 @@ from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.lab.simulate import simulate
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.compiled.parties import serve
-from evenmatch.theory.two_v_two_formulas import mean_of_players, variance
+from evenmatch.theory.two_v_two import mean_of_players, variance
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenmatch.theory.two_v_two_formulas import Order
+from evenmatch.theory.two_v_two import Order
 from papers.xu.rows import CHANCE, rounded
 from papers.xu.worlds import Run, parties_toml, two_queues_toml
 

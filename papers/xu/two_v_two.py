@@ -11,13 +11,13 @@ from evenmatch.lab.report.plots import Plot, PlotLine
 from evenmatch.theory.chain import stationary
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.tagged_chain import TaggedChain, tagged_chain
-from evenmatch.theory.two_v_two import rule_of
-from evenmatch.theory.two_v_two_formulas import (
+from evenmatch.theory.two_v_two import (
     PRINTED,
     Order,
     mean_of_players,
     mean_party,
     mean_solo,
+    rule_of,
     two_queues_minimum,
     variance,
 )

@@ -1,5 +1,5 @@
-"""The command `evenmatch`: one module a subcommand, loaded only when it is called.
+"""The command `evenmatch`: one module for each subcommand, loaded when it is called.
 
-Nothing imports this package. It may import everything, and prints everything: other packages
-return values.
+A subcommand reads options, calls `lab`, `server` or another package, and prints what comes back.
+It may import everything. Nothing imports this package, and results are printed nowhere else.
 """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from evenmatch.cli.policy_warnings import surprises
-from evenmatch.cli.timing_warnings import solving_warnings, timing_warnings
+from evenmatch.cli.warnings import solving_warnings, surprises, timing_warnings
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.expansion import last_change
 from evenmatch.criteria.registry import KINDS, form_of, kind_of

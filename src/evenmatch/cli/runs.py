@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from evenmatch.cli.output import check_apart, check_writable, write_lines, write_text
-from evenmatch.cli.policy_warnings import never_even
 from evenmatch.cli.progress import progress
+from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure

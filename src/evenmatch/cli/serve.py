@@ -99,7 +99,7 @@ class _Options(NamedTuple):
 
 def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
-    from evenmatch.cli.timing_warnings import timing_warnings
+    from evenmatch.cli.warnings import timing_warnings
     from evenmatch.config.files import load_document, load_server, load_tenants, naming
     from evenmatch.policies.registry import check_kernels
     from evenmatch.server.operations.versions import changeable

@@ -1,4 +1,5 @@
 """Clients of a server: `Client`, and `AsyncClient` for programs with an event loop.
 
-They know the types of `wire` and nothing else of ours, so a game's backend loads no engine.
+May import `wire` and nothing else of ours, so that a game's backend loads no engine; never the
+server.
 """

@@ -1,1 +1,4 @@
-"""Data that we ship: a recorded trace and the fitted world, each with its notice."""
+"""Data that we ship, each with its notice: a recorded trace and the fitted world.
+
+Files only: no code lives here, so there is nothing to import, and nothing is downloaded.
+"""

@@ -1,4 +1,4 @@
-"""The port through which records become durable, and its adapters.
+"""The port through which records become durable, and its adapters: SQLite and memory.
 
-May do I/O; of the engine it knows `engine.records` only.
+May do I/O. Of the engine it imports `engine.records` alone; it never knows what a record means.
 """

@@ -1,6 +1,9 @@
-"""One policy a module: frozen parameters, and the matcher that decides who plays.
+"""Policies, one a module: frozen parameters, and the matcher that decides who plays.
 
-`base` is the contract, `hooks` what a policy may say beside its matches, `registry` the names of
-those that come with evenmatch (a policy of your own is named by its dotted path), `shared` what
-several policies are built of. May import model, criteria and solvers; pure.
+`base` is the contract, `hooks` lists what a policy may say beside its matches, and `registry` knows
+the names of those that come with evenmatch (a policy of your own goes by its dotted path). `shared`
+is what several policies are built of.
+
+May import `model`, `criteria` and `solvers`. Never imports the engine, which calls it; has no
+clock, no files, and no chance but what a seed gives.
 """

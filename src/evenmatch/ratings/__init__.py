@@ -1,4 +1,5 @@
-"""Rating systems over whole periods, and what their forecasts are worth.
+"""Rating systems, one a module: ratings and the outcomes of one period in, ratings out.
 
-May import model and numpy; pure.
+`rate` is public, `registry` knows the names, `periods` rates what a server has stored. May import
+`model` and numpy. Never imports the engine, and keeps nothing between periods.
 """

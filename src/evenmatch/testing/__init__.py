@@ -1,7 +1,8 @@
 """The public kit: prove a policy or a journal of your own, and build tickets for your tests.
 
-Names are loaded when they are first used: `check_policy` needs no journal, and neither needs
-Hypothesis, on which only `evenmatch.testing.strategies` rests.
+Each promise is a function that tries to break it. May import the engine, the policies and the
+journals; never the server. Names are loaded when they are first used: `check_policy` needs no
+journal, and only `evenmatch.testing.strategies` needs Hypothesis.
 """
 
 from importlib import import_module

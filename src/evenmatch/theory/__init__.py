@@ -1,4 +1,5 @@
 """Exact figures from formulas and small chains: waits, stability, floors.
 
-Imports nothing of ours, so that it can check the rest.
+One module for each result of `evenmatch theory`. Imports nothing of ours but errors, so that it can
+check the rest.
 """

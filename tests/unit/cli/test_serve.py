@@ -15,9 +15,8 @@ from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.journals.sqlite_file import advised
 from evenmatch.server.runtime import logs
 from evenmatch.server.runtime import serve as server_process
-from evenmatch.server.runtime.data_directory import DataLock
 from evenmatch.server.runtime.games import Game
-from evenmatch.server.runtime.serve import ListenOptions
+from evenmatch.server.runtime.serve import DataLock, ListenOptions
 
 CONFIG = """
 [[queue]]

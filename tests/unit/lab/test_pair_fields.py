@@ -8,7 +8,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.config.files import parse_scenario
 from evenmatch.engine.engine import Engine
-from evenmatch.lab.optimum.pair_fields import queue_field
+from evenmatch.lab.optimum.fields import queue_field
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Sample, Scale
 from evenmatch.model.ticket import NewTicket, Player

@@ -11,14 +11,15 @@ from evenmatch.errors import ConfigError
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.rates import rational
 from evenmatch.theory.tagged_chain import tagged_chain
-from evenmatch.theory.two_v_two import rule_of, two_v_two
-from evenmatch.theory.two_v_two_formulas import (
+from evenmatch.theory.two_v_two import (
     ORDERS,
     PRINTED,
     mean_of_players,
     mean_party,
     mean_solo,
+    rule_of,
     two_queues_minimum,
+    two_v_two,
     variance,
     variance_curves,
 )

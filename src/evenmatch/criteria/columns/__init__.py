@@ -1,4 +1,5 @@
 """Criteria and rules for whole columns of tickets, so that one pass compares one with all.
 
-What they say is a lower bound on the time and the cost that `kinds` give, which tests hold them to.
+What a column says is a lower bound on the time and the cost that `kinds` give; tests hold it to
+that. May import `criteria` and its kinds. Never imports a policy or the engine, which use it.
 """

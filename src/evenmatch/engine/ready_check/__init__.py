@@ -1,4 +1,5 @@
-"""The ready-check: players accept or decline, and a failed check is repaired.
+"""The ready-check: players accept or decline, and a proposal that failed is repaired.
 
-Queues without a ready-check never come here.
+May import `engine.matching` and `engine.state`. Never asks a policy: criteria and rules say who
+fits. A queue without a ready-check pays for none of it.
 """

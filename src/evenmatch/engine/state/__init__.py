@@ -1,5 +1,5 @@
 """What the engine remembers, folded from events and from nothing else.
 
-Recovery and live operation use the same reducers. Nothing here asks a policy or decides
-anything.
+A running engine and recovery use the same `reducers`. May import `criteria` and the values of
+`model`. Never asks a policy, and decides nothing.
 """

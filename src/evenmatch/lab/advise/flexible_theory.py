@@ -1,10 +1,10 @@
 """What a player gains who is less particular, and who loses by it.
 
-A player who waits in several pools at once plays in the first of them that fills up. To each pool
-he is a player like any other, so a single such player waits the least of the waits of all of them,
-which are independent for players of one kind: a side or a party is the same in all of them. When
-many do so the pools are no longer independent: of duels the exact law of a compatibility graph
-says what becomes of the others, of larger matches only a simulation.
+A player who waits in several pools at once plays in the first of them that fills up. Each pool sees
+a player like any other, so a single such player waits the least of the waits of all of them, which
+are independent for players of one kind: a side or a party is the same in all of them. When many do
+so the pools are no longer independent: of duels the exact law of a compatibility graph says what
+becomes of the others, of larger matches only a simulation.
 """
 
 from __future__ import annotations

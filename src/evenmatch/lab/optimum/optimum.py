@@ -6,7 +6,7 @@ costs its criteria and the waits until then. What tickets left alone pay is told
 takes the cheapest match of any and pays the cheapest way of staying alone.
 
 For other formats, for parties and for queues that compare rematches a bound from below is known;
-`lab.group_fields` says of what.
+`lab.optimum.fields` says of what.
 
 After a warm-up it is the least that the counted figures could have been: all tickets are there to
 play, a match counts if one of its tickets does, and tickets of the warm-up left alone cost nothing.
@@ -29,11 +29,10 @@ import numpy as np
 from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.remembered_matches import remembering_kind
 from evenmatch.errors import NotSupported
-from evenmatch.lab.optimum.group_fields import costs_alone, group_field, is_exact
-from evenmatch.lab.optimum.pair_fields import QueueField, queue_field
+from evenmatch.lab.optimum.fields import QueueField, costs_alone, group_field, is_exact, queue_field
 from evenmatch.model.queue import Queue
 from evenmatch.simulation.arrivals.stream import Arrival
-from evenmatch.solvers.bounds.prices import GroupField, lower_bound
+from evenmatch.solvers.bounds.group_prices import GroupField, lower_bound
 from evenmatch.solvers.bounds.regroup import improved
 from evenmatch.solvers.matching.matching import ROUNDS_MAX, pair_up
 from evenmatch.solvers.matching.pairs import Floats, Ints

@@ -1,1 +1,4 @@
-"""A journal decided again, the story of a match, another policy on the same inputs."""
+"""A journal decided again, the story of a match, another policy on the same inputs.
+
+May import the engine, the journals and the policies. Never writes to the journal.
+"""

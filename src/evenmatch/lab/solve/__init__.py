@@ -1,1 +1,5 @@
-"""`evenmatch.solve`: a batch of parties divided into matches, and how good that is at most."""
+"""`evenmatch.solve`: a batch of parties divided into matches, and how good that is at most.
+
+Reads a batch from a file, searches within a budget, and proves a bound. May import the solvers and
+the batches of `policies.shared`; never the simulator.
+"""

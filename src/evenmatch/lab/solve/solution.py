@@ -254,7 +254,7 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
 
 def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> tuple[Plan, Bound]:
     """Return the best plan seen by the objective, and what is proved of it."""
-    from evenmatch.solvers.bounds.sets import PROVEN, prove
+    from evenmatch.solvers.bounds.set_packing import PROVEN, prove
 
     seconds = settings.bound_seconds or 0.0
     until = time.perf_counter() + seconds

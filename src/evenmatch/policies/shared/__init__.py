@@ -1,4 +1,5 @@
-"""What several policies are built of: timers, turns, searches, memories, batches.
+"""What several policies are built of: timers, searches, pairs, batches, compiled steps.
 
-No policy lives here, and none of these modules knows which policy uses it.
+No policy lives here, and none of these modules knows which policy uses it. May import what policies
+may; never the engine.
 """

@@ -1,4 +1,6 @@
-"""Requests and answers: one module a group of routes, `app` in front of them.
+"""Requests and answers: a row for each operation, and a module for each group of handlers.
 
-A handler asks the runtime or a view, and knows neither the journal nor a policy.
+`table` says of each operation its path, right, types and handler; `app` stands in front of them. A
+handler asks the runtime or a view. May import all of the server; never touches the journal, and
+knows no policy.
 """

@@ -1,1 +1,5 @@
-"""What operators do to a running server: configurations, pauses, policies, drain."""
+"""What operators do to a running server: configurations, pauses, policies, drain.
+
+Each change is an input to the runtime, or a state of the server that requests ask about. May import
+`config` and `server.runtime`; never changes the engine behind the runtime's back.
+"""

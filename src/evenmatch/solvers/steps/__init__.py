@@ -1,4 +1,5 @@
-"""The steps of policies as kernels: one newcomer, one leave, one decision, and the run of all.
+"""Policies as kernels: what one newcomer, one leave and one decision do, and the run of all.
 
-The engine and compiled runs call the same ones.
+The matcher in the engine (`policies.shared.step_matcher`) and compiled runs call the same steps, so
+they cannot differ. May import `solvers.matching`; never another solver.
 """

@@ -1,1 +1,5 @@
-"""The OpenAPI document, made from the types of `wire` and the routes."""
+"""The OpenAPI document, made from the rows of `server.http.table` and the types of `wire`.
+
+May import `wire` and the types of answers. Never lists a route by itself, so that none can be
+missing from it.
+"""

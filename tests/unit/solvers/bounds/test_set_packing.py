@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import NotSupported
-from evenmatch.solvers.bounds import sets
-from evenmatch.solvers.bounds.columns import plan_of, seated_teams
+from evenmatch.solvers.bounds import set_packing
 from evenmatch.solvers.bounds.match_pricing import PricingSearch, price_matches, pricing_of
-from evenmatch.solvers.bounds.sets import Proof, prove
+from evenmatch.solvers.bounds.set_packing import Proof, plan_of, prove, seated_teams
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.teams import reference
 from evenmatch.solvers.teams.batch import (
@@ -288,16 +287,16 @@ def test_planted_error_in_tops_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found
     batch, plan, _ = found
     optimal = prove(batch, plan, effort=EFFORT, optimum=True).plan
-    monkeypatch.setattr(sets, "price_matches", careless)
+    monkeypatch.setattr(set_packing, "price_matches", careless)
     with pytest.raises(AssertionError, match="below a plan"):
         prove(batch, optimal, effort=EFFORT)
 
 
 def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices may be wrong in any way: only the bound's distance depends on them."""
-    solve = sets.SetPacking.solve
+    solve = set_packing.SetPacking.solve
 
-    def disturbed(self: sets.SetPacking) -> object:
+    def disturbed(self: set_packing.SetPacking) -> object:
         prices = solve(self)
         noise = np.random.default_rng(len(prices.share)).uniform(0.0, 0.05, len(prices.parties))
         return prices._replace(parties=prices.parties + noise)
@@ -306,7 +305,7 @@ def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found
     batch, plan, best = found
     exact = prove(batch, plan, effort=EFFORT).bound
-    monkeypatch.setattr(sets.SetPacking, "solve", disturbed)
+    monkeypatch.setattr(set_packing.SetPacking, "solve", disturbed)
     assert prove(batch, plan, effort=3e5).bound >= best
     assert exact >= best
 
