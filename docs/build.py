@@ -1,7 +1,7 @@
 """Write the generated pages of docs/reference: `make docs`; with --check, only say what is stale.
 
 Each page is made from what the program itself knows: the help texts of its commands, docstrings of
-policies and public names, the OpenAPI document, the tree of errors, the shapes of the TOML tables.
+policies and public names, the OpenAPI document, the tree of errors, the types of the TOML tables.
 A thing without a description stops the build, so that nothing is left undocumented.
 """
 
@@ -25,13 +25,9 @@ import evenmatch
 from evenmatch import errors, testing
 from evenmatch.cli.main import main as run_command
 from evenmatch.client import client
-from evenmatch.config import shapes
-from evenmatch.criteria.registry import CRITERION_KINDS, RULE_KINDS
-from evenmatch.model import queue as accept_model
-from evenmatch.model import queue as queue_model
-from evenmatch.model import queue as switchback_model
-from evenmatch.model import scenario as scenario_model
-from evenmatch.model import world as world_model
+from evenmatch.config import server, tables
+from evenmatch.model import queue, scenario, world
+from evenmatch.model.checks import keys_of, words_of
 from evenmatch.policies.registry import POLICIES, policy_class
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -205,17 +201,17 @@ def configuration_page() -> str:
         "A default of \u2013 means that the key may be absent, **required** that it may not.",
         "",
     ]
-    for title, shape, model in TABLES:
+    for title, *kinds in TABLES:
         lines += [f"## {title}", "", "| key | type | default | meaning |", "|---|---|---|---|"]
-        meanings = _meanings(shape, model)
-        for field in msgspec.structs.fields(shape):
-            key = field.encode_name
-            default = _default(field, shape, model)
-            lines.append(f"| `{key}` | {_words(field.type)} | {default} | {_cell(meanings[key])} |")
+        if kinds[0].__struct_config__.tag_field:
+            lines.append(_tag_row(kinds))
+        lines += [
+            row for kind in kinds for row in _key_rows(kind, is_one_of_several=len(kinds) > 1)
+        ]
         lines.append("")
-        if shape.LATER_KEYS:
-            later = ", ".join(f"`{key}`" for key in shape.LATER_KEYS)
-            lines += [f"Reserved for a later version: {later}.", ""]
+        if later := getattr(kinds[0], "LATER_KEYS", ()):
+            names = ", ".join(f"`{key}`" for key in later)
+            lines += [f"Reserved for a later version: {names}.", ""]
     return _page(lines)
 
 
@@ -553,229 +549,93 @@ def _schema(name: str, schema: dict[str, Any]) -> list[str]:
 
 # Configuration
 
-_SAMPLE = {
-    "file": "`percentile`: a CSV or Parquet file with the distribution, kept as 1,001 quantiles; "
-    "`evenmatch:NAME` is a file that we ship.",
-    "column": "`percentile`: the column of the file.",
-    "last": "`percentile`, without file: the number of last accepted tickets whose values are the "
-    "distribution, 1,000 unless given, at most 10,000.",
-}
-_OWN_WORDS: dict[str, dict[str, str]] = {
-    "ScenarioShape": {
-        "queue": "One table per queue; a file needs at least one.",
-        "arrivals": "Who arrives when; absent if a recording is given on the command line.",
-        "attributes": "How each player's attributes are drawn, by name.",
-        "server": "The settings of a server.",
-        "tenant": "Several games in one process; such a file has nothing else.",
-        "answers": "How players answer ready-checks; by default all accept at once.",
-        "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
-    },
-    "ServerShape": {
-        "tokens": "What player tokens must look like; without it the server accepts none.",
-        "limits": "How much the server takes before it refuses.",
-        "keep_days": "Days for which the journal keeps tickets and matches that have ended; "
-        "older records are deleted once snapshots cover them.",
-    },
-    "ConnectShape": {
-        "open": "Share of players whom everybody can reach; if one of the three is given, the "
-        "others are 0 unless given.",
-    },
-    "WorldShape": {
-        "start": "Time of the day at time 0, in `zone`.",
-        "zone": "The zone of `start`, without daylight saving: `UTC`, `CET`, `AEST` and others, or "
-        "an offset such as `+10:00`.",
-        "party_shares": "Share of the players in parties of 1, of 2 and so on; they sum to 1. "
-        "Absent, they depend on the players per team of the first queue: `[0.6, 0.25, 0.15]` for "
-        "three.",
-        "roles": "Which roles players list: shares of lists, roles joined by `+` with the "
-        'preferred one first, `any` = no list; they sum to 1: `{damage = 0.5, "tank+damage" = '
-        "0.2, any = 0.3}`. A member of a party whose list does not go together with those of the "
-        "members before them in one team draws again. Absent, nobody lists roles.",
-        "home_share": "Share of a party's members who are certainly from its home region, 0.9 if "
-        "absent; the others are from any region, in proportion to its share.",
-    },
-    "QueueShape": {
-        "teams": "Number of teams; alone it means one player each. Without teams and players a "
-        "match is one against one.",
-        "players": "Seats per team, or a list for uneven teams: `[1, 4]`.",
-        "sides": "Names of the teams in output order; a ticket may insist on one by its attribute "
-        "`side`.",
-        "side_choice": "What a ticket's `side` is: `insist`, no match puts it on another side; "
-        "`prefer`, a wish that is granted if the match allows it; the summary then says how many "
-        "players are `off_side`.",
-        "players_min": "Fewest players of a team, or a list with one number per team; without it "
-        "only full matches start.",
-        "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
-        "players of a team.",
-        "party_sizes": "Party sizes that may queue; without it all that fit into a team.",
-        "backfill": "Whether running matches may be filled: `manual`, when the backend opens "
-        "them, or `automatic`, as soon as a match starts that is not full; without it never. "
-        "Newcomers to a running match skip the ready-check, even with `accept`.",
-        "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
-        "silent_after": "Seconds without a heartbeat or an open stream after which a server "
-        "drops a ticket; without it no heartbeat is needed.",
-        "accept": "The ready-check, with the keys below; without it matches are final at once.",
-        "commit_jitter": "Longest time in seconds for which a new ticket is held back, each for "
-        "a random time of its own, so that two players who queue in the same second do not "
-        "reliably meet; its deadline does not change.",
-        "criteria": "Soft preferences; none means that only waiting counts.",
-        "rules": "Hard constraints; a match that breaks one is never made.",
-    },
-    "CriterionShape": {
-        "kind": "`spread`: largest minus smallest of all players; `mean_gap`: mean over all "
-        "pairs; `imbalance`: largest difference between two teams; `rematch`: share of the pairs "
-        "of players that met in their last `matches` matches, less the longer ago, and half if "
-        "they were teammates then and opponents now, or the other way round; `latency`: mean "
-        "cost of pings, see `pairs`; `party_parity`: difference of the teams' party sizes; "
-        "`host_options`: 1, 0.4 and 0 for no, one and more players who reach everyone; `same`, "
-        "`overlap`: share of the pairs that differ or have no element in common; `fullness`: "
-        "free seats / (most - fewest players); `role_rank`: how far down their lists the "
-        "players' roles stand.",
-        "attribute": "The value that is compared: a number; for `latency` a map from region or "
-        "player to milliseconds (default `latency`); for `host_options` a set of player ids, or "
-        "`open`, `moderate` or `strict` (default `connect`); `rematch` and `party_parity` need "
-        "none.",
-        "scale": "From values or gaps to [0, 1]; only where numbers are compared.",
-        "measure": "For `imbalance`: compare the teams' `mean` or `sum`.",
-        "pairs": "For `latency`: `enemies` (default), `teammates` or `all` pairs of players, or "
-        "`region`: all play in the region of least mean cost among those that rules allow when the "
-        "match is made.",
-        "best": "For `latency`: milliseconds that cost nothing (default 25).",
-        "worst": "For `latency`: milliseconds that cost 1 (default 400); in between the logarithm "
-        "counts.",
-    },
-    "RuleShape": {
-        "kind": "The comparison, as for criteria, or `same`: all values are equal; `rematch`: "
-        "opponents of the last `matches` matches may not meet again until they were drawn anew "
-        "`redraws` times; `overlap`: there is an element that all have; `avoid`: nobody meets a "
-        "player whom either lists; `pair_limit`: two players meet in so many matches at most "
-        "within `within` seconds; `household_limit`: so many players of one household at most are "
-        "in a match.",
-        "attribute": "The value that is compared, as for criteria; for `avoid` a set of player ids "
-        "(default `avoid`); for `household_limit` what its players share, or a set of such things "
-        "(default `household`). `rematch` and `pair_limit` need none: the engine remembers; for "
-        "the latter a ticket may bring `meetings`, a map from player id to matches.",
-        "limit": "Largest gap accepted at once: for `latency` milliseconds of the worst pair, or "
-        "of the player with the highest latency to the region; for `party_parity` the "
-        "difference, 0 to 1; for `host_options` the hosts missing to two; for `pair_limit` "
-        "matches, 1 to 20, and for `household_limit` players, 1 to 100. It does not go with "
-        "`rematch`, `same`, `overlap` and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last "
-        "three after 60 s.",
-        "pairs": "For `latency` as for criteria; for `avoid` and `pair_limit`: `all` (default), "
-        "`enemies` or `teammates`. For `household_limit`: `all` counts its players in the match "
-        "(default), `teammates` in each team, `enemies` in the match if they are not all in one "
-        "team.",
-        "within": "For `pair_limit`: seconds for which a match counts, 1 to 604800 (default 86400, "
-        "a day).",
-        "unit": "`difference` (points), `relative` (a fraction of one's own value) or "
-        "`percentile` (a fraction of all players: 0.05 is five in a hundred).",
-        "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
-        "the match), or of `either` (of one ticket).",
-        **_SAMPLE,
-        "redraws": "For `rematch`, required: how often a rematch is refused, 1 to 100, before it "
-        "is allowed.",
-        "every": "For `rematch`: seconds of waiting between two draws; the policy's own clock if "
-        "it has one. Without it the draws divide the wait until `wait_max` evenly, or are 10 s "
-        "apart without one.",
-    },
-    "ExpandShape": {
-        "rate": "Growth per second; exactly one of `rate`, `steps` and `curve` is given.",
-    },
-    "ScaleShape": {
-        "kind": "`linear` and `percentile` act on values; `capped` and `log` act on gaps; `none` "
-        "is the raw gap and may exceed 1.",
-        **_SAMPLE,
-        "min": "`linear`: the value that counts as 0.",
-        "max": "`linear`: the value that counts as 1; `capped`, `log`: the gap that costs 1.",
-        "knee": "`log`: ln(1 + gap / knee) / ln(1 + max / knee).",
-        "cap": "`log`: values above it count as equal to it.",
-    },
-    "DistributionShape": {
-        "distribution": "`uniform` on [min, max]; `normal`, drawn again while outside [min, max]; "
-        "`exponential`; `choice` among values; `empirical`: cells of a file's column.",
-    },
-}
-_CRITERION = "[[queue.criteria]]"
-TABLES: list[tuple[str, type[Any], type[Any]]] = [
-    ("The file", shapes.ScenarioShape, scenario_model.Scenario),
-    ("[[queue]]", shapes.QueueShape, queue_model.Queue),
-    (_CRITERION, shapes.CriterionShape, queue_model.Criterion),
-    ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
-    ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
-    ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
-    ("accept = {...} of a queue", shapes.AcceptShape, accept_model.ReadyCheck),
-    (
-        "switchback = {...} of a queue",
-        shapes.SwitchbackShape,
-        switchback_model.Switchback,
-    ),
-    ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
-    ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
-    ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),
-    ("[arrivals.world]", shapes.WorldShape, world_model.World),
-    ("connect = {...} of the world", shapes.ConnectShape, world_model.Connect),
-    ("last_mile = {...} of the world", shapes.LastMileShape, world_model.LastMile),
-    ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
-    ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
-    ("[answers]", shapes.AnswersShape, scenario_model.Answers),
-    ("[outcomes]", shapes.OutcomesShape, scenario_model.OutcomeModel),
-    ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
-    ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
-    ("[server.allocation.NAME]", shapes.AllocationShape, scenario_model.Allocation),
-    ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
-    ("[server.limits]", shapes.LimitsShape, scenario_model.ServerLimits),
+TABLES: list[tuple[Any, ...]] = [
+    ("The file", tables.ScenarioTable),
+    ("[[queue]]", tables.QueueTable),
+    ("[[queue.criteria]]", tables.CriterionTable),
+    ("scale = {...} of a criterion", *get_args(tables.ScaleTable)),
+    ("[[queue.rules]]", tables.RuleTable),
+    ("handicap = {...} of a queue", queue.Handicap),
+    ("accept = {...} of a queue", queue.ReadyCheck),
+    ("switchback = {...} of a queue", queue.Switchback),
+    ("expand = {...} of a rule", queue.Expansion),
+    ("[arrivals]", tables.ArrivalsTable),
+    ("[[arrivals.classes]]", scenario.ArrivalClass),
+    ("[arrivals.world]", tables.WorldTable),
+    ("connect = {...} of the world", tables.ConnectTable),
+    ("last_mile = {...} of the world", world.LastMile),
+    ("skill = {...} of the world", world.Skill),
+    ("[attributes.NAME]", *get_args(scenario.Distribution)),
+    ("[answers]", scenario.Answers),
+    ("[outcomes]", scenario.OutcomeModel),
+    ("[server]", server.ServerSettings),
+    ("[server.tokens]", server.Tokens),
+    ("[server.allocation.NAME]", server.Allocation),
+    ("[[tenant]]", server.Tenant),
+    ("[server.limits]", server.ServerLimits),
 ]
-_REQUIRED = {"CriterionShape": ("attribute",), "RuleShape": ("attribute", "limit")}
-"""Keys that the shape may lack, and the meaning may not."""
-_ALLOWED: dict[str, dict[str, Any]] = {
-    "QueueShape": {
-        "on_deadline": queue_model.OnDeadline,
-        "side_choice": queue_model.SideChoice,
-        "backfill": queue_model.Backfill,
-    },
-    "CriterionShape": {"kind": CRITERION_KINDS},
-    "TokensShape": {"algorithm": scenario_model.Algorithm},
-    "AllocationShape": {
-        "kind": scenario_model.HookKind,
-        "failed": scenario_model.WhenFailed,
-    },
-    "RuleShape": {"kind": RULE_KINDS},
+"""Each table of a file, and the types of its fields: several where one key says which of them."""
+BUILT: dict[Any, type[Any]] = {
+    tables.CriterionTable: queue.Criterion,
+    tables.RuleTable: queue.Rule,
+    tables.ConnectTable: world.Connect,
 }
-_MODEL_DEFAULTS = (
-    shapes.CriterionShape,
-    shapes.RuleShape,
-    shapes.LimitsShape,
-    shapes.ConnectShape,
-    shapes.LastMileShape,
-    shapes.SkillShape,
-)
-"""Shapes whose absent keys always get the default of the value that is built."""
+"""What a table becomes, where it does not extend it: the defaults of its keys stand there."""
 
 
-def _meanings(shape: type[Any], model: type[Any]) -> dict[str, str]:
-    said = {**(sections(model)["args"] or {}), **_OWN_WORDS.get(shape.__name__, {})}
-    for key, allowed in _ALLOWED.get(shape.__name__, {}).items():
-        said[key] += f" One of {', '.join(f'`{word}`' for word in get_args(allowed) or allowed)}."
+def _tag_row(kinds: list[type[Any]]) -> str:
+    """Return the row of the key that says which of several types a table is."""
+    default = getattr(kinds[0], "DEFAULT_TAG", None)
+    meanings = [f"`{_tag(kind)}`: {_lower(sections(kind)['summary'])}" for kind in kinds]
+    text = "; ".join(each.rstrip(".") for each in meanings)
+    cells = (f"`{kinds[0].__struct_config__.tag_field}`", "a text in quotes")
+    shown = f'`"{default}"`' if default else "**required**"
+    return f"| {' | '.join(cells)} | {shown} | {_cell(text)}. |"
+
+
+def _key_rows(kind: type[Any], *, is_one_of_several: bool) -> list[str]:
+    """Return a row for each key that a type takes."""
+    meanings = _meanings(kind)
+    rows = []
+    for key, field in keys_of(kind).items():
+        if key not in meanings:
+            raise SystemExit(f"key {key} of {kind.__name__} is not described")
+        text = f"`{_tag(kind)}`: {_lower(meanings[key])}" if is_one_of_several else meanings[key]
+        rows.append(
+            f"| `{key}` | {words_of(field.type)} | {_default(field, kind)} | {_cell(text)} |"
+        )
+    return rows
+
+
+def _tag(kind: type[Any]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
+def _meanings(kind: type[Any]) -> dict[str, str]:
+    """Return what keys mean: a table says it anew only of those in which it differs."""
+    said: dict[str, str] = {}
+    for base in (BUILT.get(kind, kind), *reversed(kind.__mro__)):
+        if base is not object and base is not msgspec.Struct and issubclass(base, msgspec.Struct):
+            said |= sections(base)["args"] or {}
     # In a file a key is absent; only Python knows None.
-    said = {
+    return {
         key: re.sub(r"\bNone (means|=|takes)", r"absent \1", text) for key, text in said.items()
     }
-    for field in msgspec.structs.fields(shape):
-        if field.encode_name not in said:
-            raise SystemExit(f"key {field.encode_name} of {shape.__name__} is not described")
-    return said
 
 
-def _default(field: Any, shape: type[Any], model: type[Any]) -> str:
-    if field.required or field.encode_name in _REQUIRED.get(shape.__name__, ()):
+def _default(field: Any, kind: type[Any]) -> str:
+    if field.default is None and kind in BUILT:
+        known = {each.name: each for each in msgspec.structs.fields(BUILT[kind])}
+        field = known.get(field.name, field)
+    if field.required:
         return "**required**"
-    value = field.default
-    if value is msgspec.NODEFAULT:
-        value = field.default_factory()
-    if value is None and shape in _MODEL_DEFAULTS:
-        known = {each.encode_name: each.default for each in msgspec.structs.fields(model)}
-        value = known.get(field.encode_name)
-    return _shown(value)
+    if field.default is not msgspec.NODEFAULT:
+        return _shown(field.default)
+    return _shown(field.default_factory())
 
 
 def _shown(value: object) -> str:
@@ -786,21 +646,6 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and value >= 10_000:
         return f"`{value:_}`"
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
-
-
-def _words(kind: Any) -> str:
-    """Return a field's type in words, from the descriptions in the shapes."""
-    options = [each for each in getattr(kind, "__args__", ()) if each is not type(None)]
-    for note in getattr(kind, "__metadata__", ()):
-        return str(note.description)
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return "a table"
-    origin = getattr(kind, "__origin__", None)
-    if origin is tuple:
-        return "a list of tables"
-    if origin is dict:
-        return "a table of tables"
-    return " or ".join(_words(each) for each in options)
 
 
 # Markdown

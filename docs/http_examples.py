@@ -18,6 +18,7 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from evenmatch.config.server import Allocation, ServerLimits  # noqa: E402
 from evenmatch.model.queue import (  # noqa: E402
     Criterion,
     Expansion,
@@ -27,7 +28,6 @@ from evenmatch.model.queue import (  # noqa: E402
     Rule,
     Scale,
 )
-from evenmatch.model.scenario import Allocation, ServerLimits  # noqa: E402
 from evenmatch.server.http.openapi.fields import Recorded  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
@@ -263,11 +263,11 @@ def main() -> None:
             await part(ask)
         kept.extend(each for each in ask.kept if each.operation)
 
-    nowhere = Allocation("fleet", "webhook", url="http://127.0.0.1:9/", failed="keep", retries=0)
+    nowhere = Allocation("webhook", url="http://127.0.0.1:9/", failed="keep", retries=0)
     with tempfile.TemporaryDirectory() as folder:
         key = add_key(Path(folder))
         with_site(
-            Path(folder), scene, queues=QUEUES, guests=True, allocation=(nowhere,),
+            Path(folder), scene, queues=QUEUES, guests=True, allocation={"fleet": nowhere},
             limits=ServerLimits(body_bytes_max=2_000),
         )  # fmt: skip
     TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")

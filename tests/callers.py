@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import jwt
 import msgspec
 
+from evenmatch.config.server import ServerLimits, ServerSettings, Tokens
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ServerLimits, ServerSettings, Tokens
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.auth.keys import new_key, read_keys, write_keys

@@ -390,7 +390,7 @@ def test_modules_import_each_other_in_no_circle(is_beside: bool, modules: list[M
 
 # Words that are kinds, and what they mean elsewhere.
 WORDS_BESIDE = {
-    "spread": "cli/solve.py config/world.py lab/solve/solve.py "
+    "spread": "cli/solve.py model/world.py lab/solve/solve.py "
     "demo/ledger.py demo/run.py demo/view.py",
     "imbalance": "cli/theory_text.py",
     "same": "cli/replay.py",

@@ -22,7 +22,7 @@ from typing import Any
 
 import evenmatch
 from evenmatch.config.files import load_scenario
-from evenmatch.model.scenario import ServerSettings
+from evenmatch.config.server import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.runtime.games import Games, game

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.explain.explanations import Explainer
@@ -17,7 +18,6 @@ from evenmatch.explain.snapshot import ExplanationSubject, QueueSnapshot
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.process_setup import calm_collector, share_interpreter
 from evenmatch.server.runtime.recovery import ShardPlan

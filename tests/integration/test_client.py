@@ -9,9 +9,9 @@ import uvicorn
 from msgspec import UNSET
 
 from evenmatch.client.client import AsyncClient, ServerRefused
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue, ReadyCheck
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import Player, Rating
 from evenmatch.server.http.app import App
 from evenmatch.server.runtime.recovery import ShardPlan

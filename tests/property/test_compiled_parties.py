@@ -10,7 +10,7 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.errors import NotSupported
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.queue import Criterion, Format, Handicap, Queue
-from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import ArrivalClass, Arrivals, Choice, Distribution, Scenario, Uniform
 from evenmatch.policies.first_come import FirstCome
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
@@ -212,7 +212,7 @@ def drawing(side: Distribution) -> Arrivals:
         (TRIOS, SOLOS, ""),
         (TRIOS, of_class(size=3, queues=("main",), attributes={"side": "left"}), ""),
         (SIDED, of_class(attributes={"side": "A"}), ""),
-        (SIDED, drawing(Distribution("choice", values=("A", ""))), ""),
+        (SIDED, drawing(Choice(values=("A", ""))), ""),
         (replace(TRIOS, wait_max=9.0), SOLOS, "deadlines"),
         (replace(TRIOS, criteria=(Criterion("spread", "skill"),)), SOLOS, "criteria"),
         (replace(TRIOS, format=Format((3, 3), players_min=(2, 2))), SOLOS, "fewer players"),
@@ -222,9 +222,9 @@ def drawing(side: Distribution) -> Arrivals:
         (TRIOS, of_class(size=4), "which parties"),
         (TRIOS, of_class(queues=("other",)), "which parties"),
         (SIDED, of_class(attributes={"side": "C"}), "which sides"),
-        (SIDED, drawing(Distribution("choice", values=("A", "C"))), "which sides"),
-        (SIDED, drawing(Distribution("uniform")), "which sides"),
-        (TRIOS, replace(SOLOS, patience=Distribution("uniform")), "patience"),
+        (SIDED, drawing(Choice(values=("A", "C"))), "which sides"),
+        (SIDED, drawing(Uniform()), "which sides"),
+        (TRIOS, replace(SOLOS, patience=Uniform()), "patience"),
     ],
 )
 def test_what_else_happens_is_left_to_the_engine(

@@ -24,12 +24,13 @@ from evenmatch.config.files import (
     server_of,
 )
 from evenmatch.config.mistakes import mistakes_of
+from evenmatch.config.server import ServerSettings
 from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
-from evenmatch.model.scenario import Scenario, ServerSettings
+from evenmatch.model.scenario import Scenario
 from evenmatch.policies.registry import check_kernels
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.history import History
@@ -138,7 +139,7 @@ def _read_keys(settings: ServerSettings) -> None:
     Raises:
         ConfigError: It would not start with one of them.
     """
-    secrets = [hook.secret_file for hook in settings.allocation]
+    secrets = [hook.secret_file for hook in settings.allocation.values()]
     if settings.tokens is None and settings.keys_file is None and not any(secrets):
         return
     needs_server()
@@ -146,8 +147,8 @@ def _read_keys(settings: ServerSettings) -> None:
     from evenmatch.server.auth.accounts import Accounts
 
     Accounts(settings)
-    for each in settings.allocation:
-        Hook(each)
+    for name, hook in settings.allocation.items():
+        Hook(name, hook)
 
 
 def _foreseen(config: Path, data: Path) -> str:

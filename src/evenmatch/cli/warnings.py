@@ -16,7 +16,7 @@ from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError
 from evenmatch.lab.study.sweep import target_of
 from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.scenario import ArrivalClass, Arrivals, Scenario
+from evenmatch.model.scenario import ArrivalClass, Arrivals, Choice, Scenario
 from evenmatch.policies.adaptive_sides import AdaptiveSides
 from evenmatch.policies.base import Policy
 from evenmatch.policies.imbalance_threshold import ImbalanceThreshold
@@ -184,7 +184,7 @@ def _side_parts(arrivals: Arrivals, of: ArrivalClass) -> dict[str, float] | None
     drawn = arrivals.attributes.get("side")
     if drawn is None:
         return {"": 1.0}
-    if drawn.kind != "choice":
+    if not isinstance(drawn, Choice):
         return None
     probs = drawn.probs or (1.0 / len(drawn.values),) * len(drawn.values)
     parts: dict[str, float] = {}

@@ -12,36 +12,33 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
 from evenmatch.config.arrivals import build_arrivals
 from evenmatch.config.constraints import ReadTable
-from evenmatch.config.decode import SECONDS, WAITS, Place, decode
-from evenmatch.config.distributions import locate_file
-from evenmatch.config.queues import build_queues, queue_place
-from evenmatch.config.server import build_settings, build_tenants
-from evenmatch.config.shapes import AnswersShape, OutcomesShape, ScenarioShape
+from evenmatch.config.queues import build_queues
+from evenmatch.config.server import ServerSettings, Tenant
+from evenmatch.config.tables import ScenarioTable
 from evenmatch.criteria.percentile import quantiles_of
-from evenmatch.criteria.validation.queue import check_queue
-from evenmatch.criteria.validation.values import Bounds
+from evenmatch.criteria.validation.queue import check_queue, queue_place
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
+from evenmatch.model.checks import Place, decode, is_noted
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Answers, OutcomeModel, Scenario, ServerSettings, Tenant
+from evenmatch.model.scenario import SHIPPED, Scenario
 from evenmatch.policies.hooks import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.tables import numbers_in
 
+Value = TypeVar("Value", bound=msgspec.Struct)
 BYTES_MAX = 1_000_000
 PARTS_MAX = 16
 """Parts of a dotted key."""
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 DOTTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{PARTS_MAX}}}")
 """A key of more parts than that."""
-SHARES = Bounds(0.0, 1.0)
 ROOT = Place()
-SCALES = Bounds(1e-6, 1e9)
-DRAWS = Bounds(0.0, 1.0)
 
 
 @contextmanager
@@ -96,14 +93,19 @@ def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
         ConfigError: The file cannot be read, or names games beside queues of its own.
     """
     with naming(path):
-        shape = _shape(read_document(_read(path)))
-        if not shape.tenant:
+        table = _table(read_document(_read(path)))
+        if not table.tenant:
             return ()
-        if shape != ScenarioShape(tenant=shape.tenant):
+        if table != ScenarioTable(tenant=table.tenant):
             ROOT.at("tenant").refuse(
                 "stands alone: queues and settings are in the file that each one names"
             )
-        return build_tenants(shape.tenant, Path(path).parent, ROOT.at("tenant"))
+        names = [each.name for each in table.tenant]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                at = ROOT.at("tenant").at(index).at("name")
+                at.refuse(f'"{name}" is taken; names must be different')
+        return tuple(locate_files(each, Path(path).parent) for each in table.tenant)
 
 
 def load_document(path: str | Path) -> dict[str, object]:
@@ -167,27 +169,18 @@ def scenario_of(document: Mapping[str, object], base_dir: str | Path | None = No
     Raises:
         ConfigError: They do not describe a scenario.
     """
-    shape = _shape(document)
+    table = _table(_without(document, "server"))
     folder = None if base_dir is None else Path(base_dir)
-    _refuse_tenants(shape)
-    queues = _queues(shape, _table_reader(folder))
-    until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
-    if shape.arrivals is None and shape.attributes:
+    _refuse_tenants(table)
+    queues = _queues(table, _table_reader(folder))
+    if table.arrivals is None and table.attributes:
         ROOT.at("attributes").refuse("are drawn only for arrivals; add [arrivals]")
-    return Scenario(
-        queues=queues,
-        arrivals=(
-            None
-            if shape.arrivals is None
-            else build_arrivals(shape.arrivals, shape.attributes, queues, until, folder)
-        ),
-        seed=_seed(shape),
-        until=until,
-        solve_time=ROOT.at("solve_time").within(shape.solve_time, WAITS),
-        warmup=ROOT.at("warmup").within(shape.warmup, WAITS),
-        answers=_answers(shape.answers),
-        outcomes=None if shape.outcomes is None else _outcomes(shape.outcomes),
-    )
+    given = {key: getattr(table, key) for key in Scenario.__struct_fields__}
+    given["queues"] = queues
+    if table.arrivals is not None:
+        built = build_arrivals(table.arrivals, table.attributes, queues, table.until)
+        given["arrivals"] = locate_files(built, folder)
+    return Scenario(**given)
 
 
 def parse_server(
@@ -217,11 +210,11 @@ def server_of(
     Raises:
         ConfigError: A server cannot run it.
     """
-    shape = _shape(document)
+    table = _table(_without(document, "arrivals", "attributes"))
     folder = None if base_dir is None else Path(base_dir)
-    _refuse_tenants(shape)
-    queues = _queues(shape, _table_reader(folder))
-    return queues, build_settings(shape.server, folder, ROOT.at("server")), _seed(shape)
+    _refuse_tenants(table)
+    queues = _queues(table, _table_reader(folder))
+    return queues, locate_files(table.server, folder), table.seed
 
 
 def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
@@ -230,10 +223,9 @@ def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
     Raises:
         ConfigError: One names a hook that there is not.
     """
-    known = {hook.name for hook in settings.allocation}
     for queue in queues:
-        if queue.allocation is not None and queue.allocation not in known:
-            at = queue_place(ROOT, queue.name).at("allocation")
+        if queue.allocation is not None and queue.allocation not in settings.allocation:
+            at = queue_place(queue.name).at("allocation")
             at.refuse(
                 f'= "{queue.allocation}" names no hook; add [server.allocation.{queue.allocation}]'
             )
@@ -254,15 +246,19 @@ def _read(path: str | Path) -> str:
         raise ConfigError(f"must be UTF-8 text, and byte {error.start} is not") from None
 
 
-def _shape(document: Mapping[str, object]) -> ScenarioShape:
+def _table(document: Mapping[str, object]) -> ScenarioTable:
     try:
-        return decode(document, ScenarioShape, ROOT)
+        return decode(document, ScenarioTable, ROOT)
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
 
 
-def _refuse_tenants(shape: ScenarioShape) -> None:
-    if shape.tenant:
+def _without(document: Mapping[str, object], *keys: str) -> dict[str, object]:
+    return {key: value for key, value in document.items() if key not in keys}
+
+
+def _refuse_tenants(table: ScenarioTable) -> None:
+    if table.tenant:
         ROOT.at("tenant").refuse("is for evenmatch serve; name the file of one game")
 
 
@@ -270,20 +266,19 @@ def _table_reader(folder: Path | None) -> ReadTable:
     """Return what reads a column of a file as a table of percentiles."""
 
     def read(file: str, column: str, at: Place) -> tuple[float, ...]:
-        name = locate_file(file, folder, at)
         try:
-            return quantiles_of(numbers_in(name, column))
+            return quantiles_of(numbers_in(_located(file, folder), column))
         except ArrivalsError as error:
             at.refuse(f"cannot be used: {error}")
 
     return read
 
 
-def _queues(shape: ScenarioShape, read_table: ReadTable) -> tuple[Queue, ...]:
-    queues = build_queues(shape.queue, ROOT, read_table)
+def _queues(table: ScenarioTable, read_table: ReadTable) -> tuple[Queue, ...]:
+    queues = build_queues(table.queue, ROOT, read_table)
     for queue in queues:
         check_queue(queue)
-        at = queue_place(ROOT, queue.name)
+        at = queue_place(queue.name)
         if queue.switchback is None:
             _check_policy(queue, at.at("policy"))
         else:
@@ -303,27 +298,31 @@ def _check_policy(queue: Queue, at: Place) -> None:
         at.refuse(f'= "{queue.policy}": {error}')
 
 
-def _outcomes(shape: OutcomesShape) -> OutcomeModel:
-    at = ROOT.at("outcomes")
-    return OutcomeModel(
-        shape.skill,
-        at.at("scale").within(shape.scale, SCALES),
-        at.at("draws").within(shape.draws, DRAWS),
-        at.at("lasts").within(shape.lasts, WAITS),
-    )
+def locate_files(value: Value, folder: Path | None) -> Value:
+    """Return a value whose file names count from a folder; without one they stay as they are."""
+    if folder is None:
+        return value
+    found: dict[str, Any] = {}
+    for field in msgspec.structs.fields(type(value)):
+        given = getattr(value, field.name)
+        if isinstance(given, msgspec.Struct):
+            found[field.name] = locate_files(given, folder)
+        elif isinstance(given, dict):
+            found[field.name] = {
+                key: locate_files(each, folder) if isinstance(each, msgspec.Struct) else each
+                for key, each in given.items()
+            }
+        elif given and is_noted(field.type, "file"):
+            found[field.name] = (
+                _located(given, folder)
+                if isinstance(given, str)
+                else tuple(_located(each, folder) for each in given)
+            )
+    return msgspec.structs.replace(value, **found)
 
 
-def _seed(shape: ScenarioShape) -> int:
-    return shape.seed if shape.seed >= 0 else ROOT.at("seed").refuse_value(">= 0", shape.seed)
-
-
-def _answers(shape: AnswersShape) -> Answers:
-    at = ROOT.at("answers")
-    decline = at.at("decline").within(shape.decline, SHARES)
-    silent = at.at("silent").within(shape.silent, SHARES)
-    if decline + silent > 1.0:
-        at.at("silent").refuse_value(f"at most 1 - decline = {1.0 - decline:g}", silent)
-    return Answers(decline, silent, at.at("seconds").within(shape.seconds, WAITS))
+def _located(name: str, folder: Path | None) -> str:
+    return name if folder is None or name.startswith(SHIPPED) else str(folder / name)
 
 
 def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Queue:
@@ -336,6 +335,6 @@ def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Q
     Raises:
         ConfigError: They do not describe a queue.
     """
-    shape = decode({"queue": [dict(raw)]}, ScenarioShape, ROOT)
-    (queue,) = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
+    table = decode({"queue": [dict(raw)]}, ScenarioTable, ROOT)
+    (queue,) = _queues(table, _table_reader(None if base_dir is None else Path(base_dir)))
     return queue

@@ -1,189 +1,197 @@
-"""From `[server]` to a server's settings, and from `[[tenant]]` to the games that it serves."""
+"""`[server]` and `[[tenant]]`: the settings of a server, and the games that it serves."""
 
 from __future__ import annotations
 
 import ipaddress
-import re
-from pathlib import Path
-from typing import cast, get_args
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from evenmatch.config.decode import WAITS, Place
-from evenmatch.config.distributions import locate_file
-from evenmatch.config.shapes import (
-    AllocationShape,
-    LimitsShape,
-    ServerShape,
-    TenantShape,
-    TokensShape,
-)
-from evenmatch.criteria.validation.values import Bounds
-from evenmatch.model.scenario import (
-    Algorithm,
-    Allocation,
-    HookKind,
-    ServerLimits,
-    ServerSettings,
-    Tenant,
-    Tokens,
-    WhenFailed,
-)
+from evenmatch.model.checks import Fault, show
+from evenmatch.model.fields import SECOND, Factor, FileName, Slug, Wait
+from evenmatch.model.ticket import LATENCY
 
-SPEEDS = Bounds(1e-6, 1e6)
-DAYS = Bounds(1e-6, 3650.0)
-LIFETIMES = Bounds(1.0, 31_536_000.0, unit="s")
-LEEWAYS = Bounds(0.0, 300.0, unit="s")
-LIMIT_MAX = 1_000_000_000
-ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
-COLLECTOR = re.compile(r"https?://[^\s?#]+")
-TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-TENANTS_MAX = 100
-KEY_FILES_MAX = 8
-PROXIES_MAX = 100
-NAME_LENGTH_MAX = 256
-HOOK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-HOOK_URL = re.compile(r"https?://[A-Za-z0-9._:\[\]-]+(/[!-~]*)?")
-URL_LENGTH_MAX = 2_000
-SELECTORS_MAX = 16
-TIMEOUTS = Bounds(0.05, 300.0, unit="s")
+TENANT_NAME = "1 to 32 of a-z, 0-9, - and _, since it names a folder"
+Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Named = Annotated[str, Meta(min_length=1, max_length=256, description="1 to 256 characters")]
+Origin = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(\*|https?://[^\s/?#]+)\Z",
+        description='an origin such as "https://example.com", or "*"',
+    ),
+]
+Collector = Annotated[
+    str,
+    Meta(
+        pattern=r"\Ahttps?://[^\s?#]+\Z",
+        description='the address of a collector such as "http://collector:4318"',
+    ),
+]
+HookUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"\Ahttps?://[A-Za-z0-9._:\[\]-]+(/[!-~]*)?\Z",
+        max_length=2_000,
+        description='an address such as "https://fleet.example.com/find"',
+    ),
+]
 
 
-def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> ServerSettings:
-    """Return a server's settings.
+class ServerLimits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How much a server takes before it refuses.
 
     Args:
-        shape: The table.
-        folder: From which relative file names count; None leaves them as they are.
-        at: Where the table stands.
-
-    Raises:
-        ConfigError: A value cannot be used.
+        body_bytes_max: Bytes of one request's body.
+        batch_max: Tickets of one request.
+        players_per_ticket_max: Players of one ticket.
+        attributes_max: Attributes of one ticket or of one player.
+        pool_max: Tickets that wait at the same time.
+        id_length_max: Characters of a player's id.
+        key_length_max: Characters of an idempotency key.
+        followers_max: Connections that follow tickets or matches at the same time.
+        key_requests_max: Requests per second of one service key.
+        key_burst_max: Requests that a service key may send at once after a pause.
+        player_requests_max: Requests per second of one player.
+        player_burst_max: Requests that a player may send at once after a pause.
+        guests_max: Guests per hour from one address.
+        failures_max: Requests per minute from one address whose key or token is not valid; beyond
+            that, the server refuses the address without checking.
     """
-    for index, origin in enumerate(shape.origins):
-        if not ORIGIN.fullmatch(origin):
-            at.at("origins").at(index).refuse_value(
-                'an origin such as "https://example.com", or "*"', origin
-            )
-    _check_proxies(shape.trusted_proxies, at.at("trusted_proxies"))
-    return ServerSettings(
-        clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
-        keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
-        origins=shape.origins,
-        drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
-        log_tickets=shape.log_tickets,
-        log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
-        log_secret_file=_file(shape.log_secret_file, folder, at.at("log_secret_file")),
-        traces=_collector(shape.traces, at.at("traces")),
-        keys_file=_file(shape.keys_file, folder, at.at("keys_file")),
-        guests=shape.guests,
-        trusted_proxies=shape.trusted_proxies,
-        player_attributes=shape.player_attributes,
-        tokens=None if shape.tokens is None else _tokens(shape.tokens, folder, at.at("tokens")),
-        allocation=tuple(
-            _hook(name, each, folder, at.at("allocation").at(name))
-            for name, each in shape.allocation.items()
-        ),
-        limits=_limits(shape.limits, at.at("limits")),
-    )
+
+    body_bytes_max: Count = 2_000_000
+    batch_max: Count = 1000
+    players_per_ticket_max: Count = 100
+    attributes_max: Count = 64
+    pool_max: Count = 1_000_000
+    id_length_max: Count = 128
+    key_length_max: Count = 200
+    followers_max: Count = 10_000
+    key_requests_max: Count = 10_000
+    key_burst_max: Count = 20_000
+    player_requests_max: Count = 10
+    player_burst_max: Count = 50
+    guests_max: Count = 60
+    failures_max: Count = 600
 
 
-def _collector(address: str | None, at: Place) -> str | None:
-    if address is not None and not COLLECTOR.fullmatch(address):
-        at.refuse_value('the address of a collector such as "http://collector:4318"', address)
-    return address
+Algorithm = Literal["HS256", "RS256", "ES256", "EdDSA"]
 
 
-def build_tenants(
-    shapes: tuple[TenantShape, ...], folder: Path | None, at: Place
-) -> tuple[Tenant, ...]:
-    """Return the games of one process.
+class Tokens(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the tokens of players must be like.
 
     Args:
-        shapes: The tables.
-        folder: From which relative file names count; None leaves them as they are.
-        at: Where the tables stand.
-
-    Raises:
-        ConfigError: A name cannot be used or is taken, or there are too many.
+        algorithm: How they are signed.
+        key_files: Files with the secret (`HS256`: at least 32 bytes) or the public key (PEM); a
+            token counts if any of them verifies it.
+        audience: The `aud` that a token must name.
+        issuer: The `iss` that a token must name; None takes any.
+        lifetime_max: Most seconds from now until a token expires.
+        leeway: Seconds by which the clocks of login and server may differ.
     """
-    if len(shapes) > TENANTS_MAX:
-        at.refuse(f"must be given at most {TENANTS_MAX} times, got {len(shapes)}")
-    names: set[str] = set()
-    found = []
-    for index, shape in enumerate(shapes):
-        here = at.at(index)
-        if not TENANT_NAME.fullmatch(shape.name):
-            here.at("name").refuse_value(
-                "1 to 32 of a-z, 0-9, - and _, since it names a folder", shape.name
-            )
-        if shape.name in names:
-            here.at("name").refuse(f'"{shape.name}" is taken; names must be different')
-        names.add(shape.name)
-        found.append(Tenant(shape.name, locate_file(shape.config, folder, here.at("config"))))
-    return tuple(found)
+
+    algorithm: Algorithm
+    key_files: Annotated[tuple[FileName, ...], Meta(min_length=1, max_length=8)]
+    audience: Named
+    issuer: Named | None = None
+    lifetime_max: Annotated[float, Meta(ge=1.0, le=31_536_000.0, extra=SECOND)] = 86_400.0
+    leeway: Annotated[float, Meta(ge=0.0, le=300.0, extra=SECOND)] = 10.0
 
 
-def _tokens(shape: TokensShape, folder: Path | None, at: Place) -> Tokens:
-    algorithm = at.at("algorithm").one_of(shape.algorithm, get_args(Algorithm))
-    if not 1 <= len(shape.key_files) <= KEY_FILES_MAX:
-        given = len(shape.key_files)
-        at.at("key_files").refuse(f"must name 1 to {KEY_FILES_MAX} files, got {given}")
-    for key, text in (("audience", shape.audience), ("issuer", shape.issuer or "x")):
-        if not 1 <= len(text) <= NAME_LENGTH_MAX:
-            at.at(key).refuse_value(f"1 to {NAME_LENGTH_MAX} characters", text)
-    return Tokens(
-        cast("Algorithm", algorithm),
-        tuple(
-            locate_file(name, folder, at.at("key_files").at(i))
-            for i, name in enumerate(shape.key_files)
-        ),
-        shape.audience,
-        shape.issuer,
-        at.at("lifetime_max").within(shape.lifetime_max, LIFETIMES),
-        at.at("leeway").within(shape.leeway, LEEWAYS),
-    )
+HookKind = Literal["webhook", "agones"]
+WhenFailed = Literal["requeue", "keep"]
 
 
-def _hook(name: str, shape: AllocationShape, folder: Path | None, at: Place) -> Allocation:
-    if not HOOK_NAME.fullmatch(name):
-        at.refuse_value("called by 1 to 64 letters, digits, `_`, `-` or `.`", name)
-    if not HOOK_URL.fullmatch(shape.url) or len(shape.url) > URL_LENGTH_MAX:
-        at.at("url").refuse_value('an address such as "https://fleet.example.com/find"', shape.url)
-    if len(shape.selectors) > SELECTORS_MAX:
-        at.at("selectors").refuse(f"must be at most {SELECTORS_MAX}, got {len(shape.selectors)}")
-    return Allocation(
-        name,
-        cast("HookKind", at.at("kind").one_of(shape.kind, get_args(HookKind))),
-        shape.url,
-        _file(shape.secret_file, folder, at.at("secret_file")),
-        at.at("timeout").within(shape.timeout, TIMEOUTS),
-        at.at("retries").between(shape.retries, 0, 100),
-        at.at("concurrency").between(shape.concurrency, 1, 1_000),
-        cast("WhenFailed", at.at("failed").one_of(shape.failed, get_args(WhenFailed))),
-        shape.namespace,
-        shape.selectors,
-    )
+class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """`[server.allocation.NAME]`: a hook that finds servers for the matches of queues that name it.
+
+    Args:
+        kind: `webhook`, which receives the match, or `agones`, which is asked for a game server.
+        url: Its address, http or https. For `agones` that of its allocator service, or
+            `.../apis/allocation.agones.dev/v1/namespaces/NAMESPACE/gameserverallocations`.
+        secret_file: File with the key of a webhook's signatures, or the token for Agones; without
+            it nothing is signed.
+        timeout: Seconds for one attempt.
+        retries: Further attempts after the first.
+        concurrency: Matches for which requests may be under way at the same time.
+        failed: What happens to a match after the last attempt: `requeue`, it is void and its
+            tickets wait again, or `keep`, it waits for an operator.
+        namespace: Agones' namespace of the fleet.
+        selectors: Labels of suitable game servers, in order of preference; `{queue}` and `{region}`
+            stand for those of the match.
+    """
+
+    kind: HookKind
+    url: HookUrl
+    secret_file: FileName | None = None
+    timeout: Annotated[float, Meta(ge=0.05, le=300.0, extra=SECOND)] = 10.0
+    retries: Annotated[int, Meta(ge=0, le=100)] = 5
+    concurrency: Annotated[int, Meta(ge=1, le=1_000)] = 16
+    failed: WhenFailed = "requeue"
+    namespace: str = "default"
+    selectors: Annotated[tuple[dict[str, str], ...], Meta(max_length=16)] = ()
 
 
-def _check_proxies(proxies: tuple[str, ...], at: Place) -> None:
-    if len(proxies) > PROXIES_MAX:
-        at.refuse(f"must name at most {PROXIES_MAX} networks, got {len(proxies)}")
-    for index, text in enumerate(proxies):
-        try:
-            ipaddress.ip_network(text)
-        except ValueError:
-            at.at(index).refuse_value('a network such as "10.0.0.0/8", or an address', text)
+class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The settings of a server beside its queues.
+
+    Args:
+        clock_speed: Engine seconds per real second; other than 1 only for demonstrations.
+        keep_days: Days for which the journal keeps tickets and matches that have ended; older
+            records are deleted once snapshots cover them.
+        origins: Web origins that may call the server from a browser (CORS); `*` means any.
+        drain_max: Seconds that a draining server lets tickets wait before it stops.
+        log_tickets: Whether each event of a ticket's life is a line of the log.
+        log_lines_max: Most such lines per second; the server counts and leaves out the rest.
+        log_secret_file: File with the secret under which these lines hash the ids of players;
+            without it the log shows the ids as they are.
+        traces: Address of an OpenTelemetry collector (OTLP over HTTP); None sends no traces unless
+            the environment names one.
+        keys_file: The file of service keys; None means `keys.json` in the data directory.
+        guests: Whether `POST /v1/guests` gives a player token to any caller.
+        trusted_proxies: Networks of your own proxies, whose `X-Forwarded-For` counts.
+        player_attributes: Attributes that a player's own client may set.
+        tokens: What player tokens must look like; without it the server accepts none.
+        allocation: The hooks that find servers for matches.
+        limits: How much the server takes before it refuses.
+    """
+
+    clock_speed: Factor = 1.0
+    keep_days: Annotated[float, Meta(ge=1e-6, le=3650.0, extra={"unit": "days"})] = 30.0
+    origins: tuple[Origin, ...] = ()
+    drain_max: Wait = 300.0
+    log_tickets: bool = False
+    log_lines_max: Count = 5_000
+    log_secret_file: FileName | None = None
+    traces: Collector | None = None
+    keys_file: FileName | None = None
+    guests: bool = False
+    trusted_proxies: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    player_attributes: tuple[str, ...] = (LATENCY, "side", "code")
+    tokens: Tokens | None = None
+    allocation: dict[Slug, Allocation] = {}
+    limits: ServerLimits = ServerLimits()
+
+    def fault(self) -> Fault:
+        """Return a proxy that is no network."""
+        for index, text in enumerate(self.trusted_proxies):
+            try:
+                ipaddress.ip_network(text)
+            except ValueError:
+                allowed = 'a network such as "10.0.0.0/8", or an address'
+                return f"trusted_proxies[{index}]", f"must be {allowed}, got {show(text)}"
+        return None
 
 
-def _file(name: str | None, folder: Path | None, at: Place) -> str | None:
-    return None if name is None else locate_file(name, folder, at)
+class Tenant(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A game among several that one process serves, isolated from the others.
 
+    Args:
+        name: The game's; its data are in the folder of this name.
+        config: The file with its queues and settings.
+    """
 
-def _limits(shape: LimitsShape, at: Place) -> ServerLimits:
-    given = {
-        key: value for key, value in msgspec.structs.asdict(shape).items() if value is not None
-    }
-    for key, value in given.items():
-        at.at(key).between(value, 1, LIMIT_MAX)
-    return ServerLimits(**given)
+    name: Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]{0,31}\Z", description=TENANT_NAME)]
+    config: FileName

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import msgspec
 
-from evenmatch.config.decode import Place, suggestion
-from evenmatch.config.distributions import locate_file
-from evenmatch.config.shapes import ConnectShape, LastMileShape, SkillShape, WorldShape
-from evenmatch.criteria.validation.values import Bounds
+from evenmatch.config.tables import ConnectTable, WorldTable
+from evenmatch.model.checks import Place, suggestion
 from evenmatch.model.queue import Queue
 from evenmatch.model.world import (
     Connect,
-    Follows,
-    LastMile,
     RoleMix,
-    Skill,
     World,
     default_party_shares,
+    fault_of_sum,
 )
 
-PLAYER_RATES = Bounds(1e-9, 1e9, unit="players per second")
-SHARES = Bounds(0.0, 1.0)
-SPREADS = Bounds(0.0, 3.0)
-MILLISECONDS = Bounds(0.0, 10_000.0, unit="ms")
-POINTS = Bounds(1.0, 1e9)
-SHARES_SLACK = 1e-6
-REGIONS_MAX = 100
 ROLE_LISTS_MAX = 100
 ANY_ROLE = "any"
 """What stands for the players who list no role and take any."""
@@ -45,49 +33,30 @@ OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::([0-5]\d))?")
 OFFSET_MAX = 14.0
 
 
-def build_world(
-    shape: WorldShape, queues: tuple[Queue, ...], base: Path | None, at: Place
-) -> World:
+def build_world(table: WorldTable, queues: tuple[Queue, ...], at: Place) -> World:
     """Return who comes from where.
 
     Args:
-        shape: The table.
+        table: The table.
         queues: The queues of the same file; all parties enter the first.
-        base: The folder from which relative file names count.
         at: Where the table stands.
 
     Raises:
         ConfigError: The world cannot be made as written.
     """
-    at.at("follows").one_of(shape.follows, get_args(Follows))
-    if (shape.pings_file is None) != (shape.cities_file is None):
-        key = "cities_file" if shape.cities_file is None else "pings_file"
+    if (table.pings_file is None) != (table.cities_file is None):
+        key = "cities_file" if table.cities_file is None else "pings_file"
         at.at(key).refuse("is missing; pings between cities need both files")
-    if shape.latencies is not None:
-        at.at("latencies").between(shape.latencies, 1, REGIONS_MAX)
-    files = {
-        key: locate_file(name, base, at.at(key))
-        for key in ("hours_file", "cities_file", "pings_file")
-        if (name := getattr(shape, key)) is not None
+    given: dict[str, Any] = {key: getattr(table, key) for key in World.__struct_fields__}
+    shares = _party_shares(table.party_shares, queues[0], at.at("party_shares"))
+    given |= {
+        "hour": hour_of(table.start, table.zone, at),
+        "party_shares": shares,
+        "connect": _connect(table.connect, at.at("connect")),
     }
-    party_shares = _party_shares(shape.party_shares, queues[0], at.at("party_shares"))
-    return World(
-        player_rate=at.at("player_rate").within(shape.player_rate, PLAYER_RATES),
-        hour=hour_of(shape.start, shape.zone, at),
-        follows=cast("Follows", shape.follows),
-        party_shares=party_shares,
-        home_share=_share(shape.home_share, 0.9, at.at("home_share")),
-        connect=_connect(shape.connect, at.at("connect")),
-        last_mile=_last_mile(shape.last_mile, at.at("last_mile")),
-        skill=_skill(shape.skill, at.at("skill")),
-        roles=(
-            None
-            if shape.roles is None
-            else _roles(shape.roles, queues[0], party_shares, at.at("roles"))
-        ),
-        latencies=shape.latencies,
-        **files,
-    )
+    if table.roles is not None:
+        given["roles"] = _roles(table.roles, queues[0], shares, at.at("roles"))
+    return World(**given)
 
 
 def hour_of(start: str, zone: str, at: Place) -> float:
@@ -119,40 +88,20 @@ def _party_shares(given: tuple[float, ...] | None, queue: Queue, at: Place) -> t
             at.refuse(f'is missing; queue "{queue.name}" admits none of the usual party sizes')
         return shares
     for index, share in enumerate(given):
-        at.at(index).within(share, SHARES)
         if share > 0.0 and not queue.format.admits(index + 1):
             at.at(index).refuse(
                 f'must be 0: queue "{queue.name}" does not admit a party of {index + 1}'
             )
-    _check_sum(given, at)
+    at.refuse_fault(fault_of_sum(given))
     return given
 
 
-def _connect(shape: ConnectShape, at: Place) -> Connect:
-    given = _given(shape)
-    if not given:
+def _connect(table: ConnectTable, at: Place) -> Connect:
+    given = msgspec.structs.asdict(table)
+    if all(share is None for share in given.values()):
         return Connect()
-    shares = [
-        _share(given.get(key, 0.0), 0.0, at.at(key)) for key in ("open", "moderate", "strict")
-    ]
-    _check_sum(shares, at)
-    return Connect(*shares)
-
-
-def _last_mile(shape: LastMileShape, at: Place) -> LastMile:
-    built = LastMile(**_given(shape))
-    at.at("median").within(built.median, MILLISECONDS)
-    at.at("spread").within(built.spread, SPREADS)
-    return built
-
-
-def _skill(shape: SkillShape, at: Place) -> Skill:
-    built = Skill(**_given(shape))
-    for key in ("median", "beginner_max", "max"):
-        at.at(key).within(getattr(built, key), POINTS)
-    for key in ("spread", "friends"):
-        at.at(key).within(getattr(built, key), SPREADS)
-    at.at("beginners").within(built.beginners, SHARES)
+    built = Connect(**{key: share or 0.0 for key, share in given.items()})
+    at.refuse_fault(built.fault())
     return built
 
 
@@ -168,9 +117,7 @@ def _roles(
     if not 1 <= len(given) <= ROLE_LISTS_MAX:
         at.refuse(f"must have 1 to {ROLE_LISTS_MAX} entries, got {len(given)}")
     lists = [_role_list(key, seats, at) for key in given]
-    for key, share in given.items():
-        at.at(key).within(share, SHARES)
-    _check_sum(list(given.values()), at)
+    at.refuse_fault(fault_of_sum(list(given.values())))
     listed = [
         names or tuple(seats) for names, share in zip(lists, given.values(), strict=True) if share
     ]
@@ -199,16 +146,3 @@ def _role_list(key: str, seats: dict[str, int], at: Place) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         at.at(key).refuse("names a role twice")
     return names
-
-
-def _given(shape: msgspec.Struct) -> dict[str, Any]:
-    return {key: each for key, each in msgspec.structs.asdict(shape).items() if each is not None}
-
-
-def _share(value: float | None, default: float, at: Place) -> float:
-    return default if value is None else at.within(value, SHARES)
-
-
-def _check_sum(shares: tuple[float, ...] | list[float], at: Place) -> None:
-    if abs((total := math.fsum(shares)) - 1.0) > SHARES_SLACK:
-        at.refuse(f"must sum to 1, got {total:g}")

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from itertools import pairwise
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+
+from evenmatch.model.checks import Fault, range_of
+from evenmatch.model.fields import (
+    INLINE,
+    PER_SECOND,
+    SLUG,
+    AttributeName,
+    Duration,
+    Gap,
+    Limit,
+    Milliseconds,
+    Period,
+    Quantity,
+    Seconds,
+    Share,
+    Slug,
+    Step,
+    Wait,
+    WaitPrice,
+    Weight,
+)
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
+Measure = Literal["mean", "sum"]
+Accept = Literal["both", "either"]
 Pairs = Literal["enemies", "teammates", "all", "region"]
 OnDeadline = Literal["bots", "expire", "keep"]
 Backfill = Literal["manual", "automatic"]
@@ -19,6 +44,26 @@ TARGET_WAIT = 15.0
 """Mean wait in seconds that team queues keep unless the queue says otherwise."""
 DAY = 86_400.0
 """Seconds for which a meeting counts for `pair_limit` unless the queue says otherwise."""
+SEATS_MAX = 1000
+SideName = Annotated[
+    str, Meta(min_length=1, max_length=64, description="a name of 1 to 64 characters")
+]
+RANGE_MIN = 1e-9
+"""The least difference between `max` and `min` of a scale."""
+Seats = Annotated[int, Meta(ge=1, le=SEATS_MAX)]
+Within = Annotated[float, Meta(ge=1.0, le=604_800.0, extra={"unit": "s"})]
+Matches = Annotated[int, Meta(ge=1, le=20)]
+SampleSize = Annotated[int, Meta(ge=1, le=10_000)]
+"""Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
+Growth = Annotated[float, Meta(ge=0.0, le=1e15, extra={**PER_SECOND, "least": 1e-9})]
+Point = Annotated[tuple[float, float], Meta(description="a pair [wait in seconds, limit]")]
+Points = Annotated[tuple[Point, ...], Meta(min_length=1)]
+SPEC = 'a SPEC of 1 to 500 characters such as "greedy"'
+Spec = Annotated[str, Meta(pattern=r"\S", max_length=500, description=SPEC)]
+LADDER = r"\A[A-Za-z0-9_.-]{0,64}\Z"
+CONTRADICTION = (
+    "contradicts wait_price: a target sets the price of waiting by itself; leave one out"
+)
 
 
 class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -36,8 +81,8 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             with `prefer` it is a wish, granted where the match allows it.
     """
 
-    players: tuple[int, ...] = (1, 1)
-    sides: tuple[str, ...] = ()
+    players: tuple[Seats, ...] = (1, 1)
+    sides: tuple[SideName, ...] = ()
     party_sizes: tuple[int, ...] = ()
     players_min: tuple[int, ...] = ()
     roles: tuple[tuple[str, int], ...] = ()
@@ -94,19 +139,34 @@ class Sample(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         last: How many values of accepted tickets count.
     """
 
-    quantiles: tuple[float, ...] = ()
-    last: int = 1_000
+    quantiles: Annotated[tuple[Quantity, ...], Meta(max_length=1_001)] = ()
+    last: SampleSize = 1_000
+
+    def fault(self) -> Fault:
+        """Return a value of the table that is less than the one before."""
+        for index, (before, value) in enumerate(pairwise(self.quantiles), 1):
+            if value < before:
+                return f"quantiles[{index}]", f"is {value:g}; it may not fall, it was {before:g}"
+        return None
 
 
 class Scale(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How attribute values or gaps become costs in [0, 1]; see `criteria.scales`."""
 
     kind: ScaleKind = "linear"
-    min: float = 0.0
-    max: float = 1.0
-    knee: float = 1.0
-    cap: float | None = None
-    sample: Sample = Sample()
+    min: Quantity = 0.0
+    max: Quantity = 1.0
+    knee: Gap = 1.0
+    cap: Quantity | None = None
+    sample: Annotated[Sample, INLINE] = Sample()
+
+    def fault(self) -> Fault:
+        """Return a range in which nothing lies."""
+        if self.kind == "linear" and self.max - self.min < RANGE_MIN:
+            return "max", f"must be at least 1e-9 above min = {self.min:g}, got {self.max}"
+        if self.kind in ("capped", "log") and self.max < RANGE_MIN:
+            return "max", f"must be {range_of(Gap)}, got {self.max}"
+        return None
 
 
 class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -128,14 +188,20 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     kind: str
     attribute: str = ""
-    weight: float | None = None
+    weight: Weight | None = None
     scale: Scale = Scale()
-    measure: Literal["mean", "sum"] = "mean"
-    step: float = 0.0
-    matches: int = 1
+    measure: Measure = "mean"
+    step: Step = 0.0
+    matches: Matches = 1
     pairs: Pairs | None = None
-    best: float = 25.0
-    worst: float = 400.0
+    best: Milliseconds = 25.0
+    worst: Milliseconds = 400.0
+
+    def fault(self) -> Fault:
+        """Return limits of milliseconds between which nothing lies."""
+        if self.worst < self.best * (1.0 + 1e-9):
+            return "worst", f"must be above best = {self.best:g} ms, got {self.worst:g}"
+        return None
 
 
 class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -148,10 +214,19 @@ class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         max: The limit never exceeds it; None means no cap.
     """
 
-    rate: float = 0.0
-    steps: tuple[tuple[float, float], ...] = ()
-    curve: tuple[tuple[float, float], ...] = ()
-    max: float | None = None
+    rate: Growth = 0.0
+    steps: Points = ()
+    curve: Points = ()
+    max: Limit | None = None
+
+    def fault(self) -> Fault:
+        """Return more ways to grow than one, or none."""
+        given = [key for key in ("rate", "steps", "curve") if getattr(self, key)]
+        if len(given) > 1:
+            return "", f"must have exactly one of rate, steps and curve, got {' and '.join(given)}"
+        if not given:
+            return "", "must have exactly one of rate > 0, steps and curve, got none"
+        return None
 
 
 class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -179,15 +254,15 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     kind: str
     attribute: str = ""
-    limit: float = 0.0
+    limit: Limit = 0.0
     unit: Unit = "difference"
     expand: Expansion | None = None
-    measure: Literal["mean", "sum"] = "mean"
-    matches: int = 1
-    accept: Literal["both", "either"] = "both"
-    sample: Sample = Sample()
+    measure: Measure = "mean"
+    matches: Matches = 1
+    accept: Accept = "both"
+    sample: Annotated[Sample, INLINE] = Sample()
     pairs: Pairs | None = None
-    within: float = DAY
+    within: Within = DAY
 
 
 class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -200,10 +275,16 @@ class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         attribute: The number that says how strong a player is.
     """
 
-    factor: float
-    max: float | None = None
-    step: float = 0.0
-    attribute: str = "rating"
+    factor: Gap
+    max: Gap | None = None
+    step: Step = 0.0
+    attribute: AttributeName = "rating"
+
+    def fault(self) -> Fault:
+        """Return a step by which no points could be given."""
+        if self.max is not None and self.step > self.max:
+            return "step", f"must be at most max = {self.max:g}, got {self.step}"
+        return None
 
 
 class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -245,30 +326,49 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             of its own, so that two players who queue at once do not meet because of it.
     """
 
-    name: str = "main"
-    format: Format = Format()
-    criteria: tuple[Criterion, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    wait_max: float | None = None
-    wait_price: float | None = None
-    target_wait: float | None = None
+    name: Slug = "main"
+    format: Annotated[Format, INLINE] = Format()
+    criteria: Annotated[tuple[Criterion, ...], Meta(max_length=16)] = ()
+    rules: Annotated[tuple[Rule, ...], Meta(max_length=16)] = ()
+    wait_max: Duration | None = None
+    wait_price: WaitPrice | None = None
+    target_wait: Duration | None = None
     on_deadline: OnDeadline = "expire"
-    policy: str = "greedy"
-    group: str = "default"
+    policy: Spec = "greedy"
+    group: Slug = "default"
     exclusive_match: bool = False
-    match_max: float = 7200.0
-    silent_after: float | None = None
+    match_max: Seconds = 7200.0
+    silent_after: Duration | None = None
     accept: ReadyCheck | None = None
-    attributes: tuple[str, ...] = ()
+    attributes: Annotated[tuple[AttributeName, ...], Meta(max_length=64)] = ()
     handicap: Handicap | None = None
     backfill: Backfill | None = None
-    allocation: str | None = None
+    allocation: Slug | None = None
     shadow: str | None = None
     switchback: Switchback | None = None
-    rating: str | None = None
-    rating_period: float | None = None
-    ladder: str = ""
-    commit_jitter: float = 0.0
+    rating: Annotated[Spec, Meta(description=SPEC.replace("greedy", "glicko2"))] | None = None
+    rating_period: Period | None = None
+    ladder: Annotated[str, Meta(pattern=LADDER, description=f"1 to 64 {SLUG}")] = ""
+    commit_jitter: Wait = 0.0
+
+    def fault(self) -> Fault:
+        """Return settings that do not go together."""
+        if self.on_deadline == "bots" and self.wait_max is None:
+            return "on_deadline", '= "bots" needs wait_max, the instant at which bots come in'
+        if self.target_wait is not None and self.wait_price is not None:
+            return "target_wait", CONTRADICTION
+        for key, wait in (("target_wait", self.target_wait), ("commit_jitter", self.commit_jitter)):
+            if wait is not None and self.wait_max is not None and wait >= self.wait_max:
+                end = f"wait_max = {self.wait_max:g} s, at which a ticket ends"
+                return key, f"must be below {end}, got {wait}"
+        if self.rating_period is not None and self.rating is None:
+            return "rating_period", "needs rating, the system by which outcomes are rated"
+        if self.handicap is not None and len(self.format.players) < 2:
+            return "handicap", "compares teams, and this queue has one"
+        for index, name in enumerate(self.attributes):
+            if name in self.attributes[:index]:
+                return f"attributes[{index}]", f'repeats "{name}"; names must be different'
+        return None
 
     @property
     def rated_in(self) -> str:
@@ -324,13 +424,24 @@ class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         long_seconds: How long the players of such a ticket have to confirm; None = as all.
     """
 
-    seconds: float = 15.0
-    loss_max: float = 0.05
-    cooldowns: tuple[float, ...] = (60.0, 300.0, 900.0)
-    repair: float = 10.0
-    again: float = 30.0
-    long_wait: float | None = None
-    long_seconds: float | None = None
+    seconds: Seconds = 15.0
+    loss_max: Share = 0.05
+    cooldowns: Annotated[tuple[Wait, ...], Meta(max_length=20)] = (60.0, 300.0, 900.0)
+    repair: Wait = 10.0
+    again: Wait = 30.0
+    long_wait: Wait | None = None
+    long_seconds: Seconds | None = None
+
+    def fault(self) -> Fault:
+        """Return a longer time to confirm that is none, or that nobody gets."""
+        if self.long_seconds is None:
+            return None
+        if self.long_seconds < self.seconds:
+            given = f"at least seconds = {self.seconds:g}, got {self.long_seconds}"
+            return "long_seconds", f"must be {given}"
+        if self.long_wait is None:
+            return "long_seconds", "needs long_wait, the wait after which it counts"
+        return None
 
     def answer_by(self, enqueued_at: float, now: float) -> float:
         """Return until when a ticket that is asked now has to answer."""
@@ -361,7 +472,7 @@ class Switchback(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             meet a pool that the previous policy has left.
     """
 
-    policies: tuple[str, ...]
-    block: float = 1800.0
+    policies: Annotated[tuple[str, ...], Meta(min_length=2, max_length=10)]
+    block: Period = 1800.0
     seed: int = 1
-    trim: float = 0.25
+    trim: Annotated[float, Meta(ge=0.0, le=0.9)] = 0.25

@@ -2,50 +2,151 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import LATENCY, Value
+from evenmatch.model.checks import Fault, number_text
+from evenmatch.model.fields import (
+    SHARES_SLACK,
+    Fact,
+    FileName,
+    Gap,
+    Quantity,
+    Seconds,
+    Share,
+    TicketRateOrNone,
+    Wait,
+)
+from evenmatch.model.queue import RANGE_MIN, Queue
 from evenmatch.model.world import World
 
 Process = Literal["poisson", "regular", "ramp", "hourly", "world", "file"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
-DistributionKind = Literal["uniform", "normal", "exponential", "choice", "empirical"]
 
 ARRIVALS_MAX = 50_000_000
 """The most tickets of one run, drawn or read."""
+
+MASS_MIN = 0.01
+"""Of a normal distribution, between its bounds: less would be drawn again too often."""
 
 SHIPPED = "evenmatch:"
 """A file whose name starts like this is one that comes with evenmatch."""
 
 
-class Distribution(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How a value is drawn.
+class _Drawn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="distribution"):
+    """How a value is drawn."""
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the distribution."""
+        return str(self.__struct_config__.tag)
+
+
+class Uniform(_Drawn, frozen=True, tag="uniform"):
+    """Any value of a range is as likely.
 
     Args:
-        kind: `uniform` on [min, max]; `normal`, redrawn while outside [min, max];
-            `exponential`; `choice` among values; `empirical`: a cell of a file's column.
-        min: Lowest value; None means no bound (`uniform`: 0).
-        max: Highest value; None means no bound (`uniform`: 1).
-        mean: Of `normal` (before bounds) and `exponential`.
-        deviation: Standard deviation of `normal`, before bounds.
-        values: What `choice` chooses from.
+        min: Lowest value.
+        max: Highest value.
+    """
+
+    min: Quantity = 0.0
+    max: Quantity = 1.0
+
+    def fault(self) -> Fault:
+        """Return a range in which nothing lies."""
+        return _fault_of_range(self.min, self.max)
+
+
+class Normal(_Drawn, frozen=True, tag="normal"):
+    """A normal distribution, drawn again while outside [min, max].
+
+    Args:
+        mean: Before bounds.
+        deviation: Standard deviation, before bounds.
+        min: Lowest value; None means no bound.
+        max: Highest value; None means no bound.
+    """
+
+    mean: Quantity
+    deviation: Gap
+    min: Quantity | None = None
+    max: Quantity | None = None
+
+    def fault(self) -> Fault:
+        """Return bounds between which too little is drawn."""
+        is_bounded = self.min is not None and self.max is not None
+        if is_bounded and (fault := _fault_of_range(self.min or 0.0, self.max or 0.0)):
+            return fault
+        low, high = [
+            None if bound is None else (bound - self.mean) / (self.deviation * math.sqrt(2.0))
+            for bound in (self.min, self.max)
+        ]
+        above = 1.0 if high is None else math.erf(high)
+        below = -1.0 if low is None else math.erf(low)
+        if 0.5 * (above - below) < MASS_MIN:
+            return "", "leaves less than 1 % of the normal distribution between min and max"
+        return None
+
+
+class Exponential(_Drawn, frozen=True, tag="exponential"):
+    """An exponential distribution.
+
+    Args:
+        mean: Its mean.
+    """
+
+    mean: Gap
+
+
+class Choice(_Drawn, frozen=True, tag="choice"):
+    """One of some values.
+
+    Args:
+        values: What is chosen from: numbers, texts or lists of texts.
         probs: Probability of each of `values`; empty means equal.
-        file: CSV or Parquet file of `empirical`; `evenmatch:NAME` is a file that we ship.
+    """
+
+    values: Annotated[tuple[Fact, ...], Meta(min_length=1, max_length=1_000)]
+    probs: tuple[Share, ...] = ()
+
+    def fault(self) -> Fault:
+        """Return probabilities that do not belong to the values, or do not sum to 1."""
+        if self.probs and len(self.probs) != len(self.values):
+            return "probs", f"must have one entry for each of {len(self.values)} values"
+        total = math.fsum(self.probs)
+        if self.probs and abs(total - 1.0) > SHARES_SLACK:
+            return "probs", f"must sum to 1, got {total:g}"
+        return None
+
+
+class Empirical(_Drawn, frozen=True, tag="empirical"):
+    """Cells of a file's column.
+
+    Args:
+        file: CSV or Parquet file; `evenmatch:NAME` is a file that we ship.
         column: Name of the file's column.
     """
 
-    kind: DistributionKind
-    min: float | None = None
-    max: float | None = None
-    mean: float = 0.0
-    deviation: float = 1.0
-    values: tuple[Value, ...] = ()
-    probs: tuple[float, ...] = ()
-    file: str = ""
-    column: str = ""
+    file: FileName
+    column: str
+
+
+Distribution = Uniform | Normal | Exponential | Choice | Empirical
+
+
+def _fault_of_range(low: float, high: float) -> Fault:
+    if high - low < RANGE_MIN:
+        return "max", f"must be at least {number_text(RANGE_MIN)} above min = {low:g}, got {high}"
+    return None
+
+
+Turn = Annotated[
+    tuple[Wait, TicketRateOrNone], Meta(description="a pair [instant in seconds, rate or share]")
+]
 
 
 class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -63,12 +164,12 @@ class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             name.
     """
 
-    rate: float | None = None
-    share: float | None = None
-    drift: tuple[tuple[float, float], ...] = ()
+    rate: TicketRateOrNone | None = None
+    share: Share | None = None
+    drift: Annotated[tuple[Turn, ...], Meta(max_length=1_000)] = ()
     size: int = 1
     queues: tuple[str, ...] = ()
-    attributes: dict[str, Value] = {}
+    attributes: dict[str, Fact] = {}
 
     def amount(self, at: float) -> float:
         """Return the rate or share at an instant.
@@ -84,8 +185,8 @@ class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return amount
 
 
-class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Who arrives when.
+class ArrivalProcess(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """When somebody arrives, or where that is recorded.
 
     Args:
         process: `poisson` at a constant rate; `regular`, one each `interval` seconds, the first
@@ -105,24 +206,32 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             takes seconds, and from 1e11 on what since 1970 fits the number's size.
         skip_bad: Whether to leave out rows of the file that cannot be read, instead of refusing it.
         classes: Kinds of tickets; empty means one kind of a single player.
+    """
+
+    process: Process = "poisson"
+    rate: TicketRateOrNone | None = None
+    interval: Seconds | None = None
+    to: TicketRateOrNone | None = None
+    by: Literal["time", "index"] = "time"
+    hours: tuple[TicketRateOrNone, ...] = ()
+    count: Annotated[int, Meta(ge=1, le=ARRIVALS_MAX)] | None = None
+    duration: Seconds | None = None
+    file: FileName | None = None
+    columns: dict[str, str] = {}
+    unit: TimeUnit | None = None
+    skip_bad: bool = False
+    classes: Annotated[tuple[ArrivalClass, ...], Meta(max_length=100)] = ()
+
+
+class Arrivals(ArrivalProcess, frozen=True):
+    """Who arrives when.
+
+    Args:
         attributes: How each player's attributes are drawn; `side` is drawn once a ticket.
         patience: Seconds from arrival until the ticket cancels; None means never.
         world: Who comes from where, if the process is `world`.
     """
 
-    process: Process = "poisson"
-    rate: float | None = None
-    interval: float | None = None
-    to: float | None = None
-    by: Literal["time", "index"] = "time"
-    hours: tuple[float, ...] = ()
-    count: int | None = None
-    duration: float | None = None
-    file: str | None = None
-    columns: dict[str, str] = {}
-    unit: TimeUnit | None = None
-    skip_bad: bool = False
-    classes: tuple[ArrivalClass, ...] = ()
     attributes: dict[str, Distribution] = {}
     patience: Distribution | None = None
     world: World | None = None
@@ -145,9 +254,16 @@ class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         seconds: Mean time until an answer; the times are uniform from 0 to twice the mean.
     """
 
-    decline: float = 0.0
-    silent: float = 0.0
-    seconds: float = 0.0
+    decline: Share = 0.0
+    silent: Share = 0.0
+    seconds: Wait = 0.0
+
+    def fault(self) -> Fault:
+        """Return shares of more players than are asked."""
+        most = 1.0 - self.decline
+        if self.silent > most:
+            return "silent", f"must be at most 1 - decline = {most:g}, got {self.silent}"
+        return None
 
 
 class OutcomeModel(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -161,9 +277,9 @@ class OutcomeModel(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """
 
     skill: str = "skill"
-    scale: float = 400.0
-    draws: float = 0.0
-    lasts: float = 600.0
+    scale: Annotated[float, Meta(ge=1e-6, le=1e9)] = 400.0
+    draws: Share = 0.0
+    lasts: Wait = 600.0
 
 
 class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -183,158 +299,9 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     queues: tuple[Queue, ...]
     arrivals: Arrivals | None = None
-    seed: int = 1
-    until: float | None = None
-    solve_time: float = 0.0
-    warmup: float = 0.0
+    seed: Annotated[int, Meta(ge=0)] = 1
+    until: Seconds | None = None
+    solve_time: Wait = 0.0
+    warmup: Wait = 0.0
     answers: Answers = Answers()
     outcomes: OutcomeModel | None = None
-
-
-class ServerLimits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How much a server takes before it refuses.
-
-    Args:
-        body_bytes_max: Bytes of one request's body.
-        batch_max: Tickets of one request.
-        players_per_ticket_max: Players of one ticket.
-        attributes_max: Attributes of one ticket or of one player.
-        pool_max: Tickets that wait at the same time.
-        id_length_max: Characters of a player's id.
-        key_length_max: Characters of an idempotency key.
-        followers_max: Connections that follow tickets or matches at the same time.
-        key_requests_max: Requests per second of one service key.
-        key_burst_max: Requests that a service key may send at once after a pause.
-        player_requests_max: Requests per second of one player.
-        player_burst_max: Requests that a player may send at once after a pause.
-        guests_max: Guests per hour from one address.
-        failures_max: Requests per minute from one address whose key or token is not valid; beyond
-            that, the server refuses the address without checking.
-    """
-
-    body_bytes_max: int = 2_000_000
-    batch_max: int = 1000
-    players_per_ticket_max: int = 100
-    attributes_max: int = 64
-    pool_max: int = 1_000_000
-    id_length_max: int = 128
-    key_length_max: int = 200
-    followers_max: int = 10_000
-    key_requests_max: int = 10_000
-    key_burst_max: int = 20_000
-    player_requests_max: int = 10
-    player_burst_max: int = 50
-    guests_max: int = 60
-    failures_max: int = 600
-
-
-Algorithm = Literal["HS256", "RS256", "ES256", "EdDSA"]
-
-
-class Tokens(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the tokens of players must be like.
-
-    Args:
-        algorithm: How they are signed.
-        key_files: Files with the secret (`HS256`: at least 32 bytes) or the public key (PEM); a
-            token counts if any of them verifies it.
-        audience: The `aud` that a token must name.
-        issuer: The `iss` that a token must name; None takes any.
-        lifetime_max: Most seconds from now until a token expires.
-        leeway: Seconds by which the clocks of login and server may differ.
-    """
-
-    algorithm: Algorithm
-    key_files: tuple[str, ...]
-    audience: str
-    issuer: str | None = None
-    lifetime_max: float = 86_400.0
-    leeway: float = 10.0
-
-
-HookKind = Literal["webhook", "agones"]
-WhenFailed = Literal["requeue", "keep"]
-
-
-class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A hook that finds servers for the matches of queues that name it.
-
-    Args:
-        name: What queues call it.
-        kind: `webhook`, which receives the match, or `agones`, which is asked for a game server.
-        url: Its address, http or https. For `agones` that of its allocator service, or
-            `.../apis/allocation.agones.dev/v1/namespaces/NAMESPACE/gameserverallocations`.
-        secret_file: File with the key of a webhook's signatures, or the token for Agones; without
-            it nothing is signed.
-        timeout: Seconds for one attempt.
-        retries: Further attempts after the first.
-        concurrency: Matches for which requests may be under way at the same time.
-        failed: What happens to a match after the last attempt: `requeue`, it is void and its
-            tickets wait again, or `keep`, it waits for an operator.
-        namespace: Agones' namespace of the fleet.
-        selectors: Labels of suitable game servers, in order of preference; `{queue}` and `{region}`
-            stand for those of the match.
-    """
-
-    name: str
-    kind: HookKind
-    url: str
-    secret_file: str | None = None
-    timeout: float = 10.0
-    retries: int = 5
-    concurrency: int = 16
-    failed: WhenFailed = "requeue"
-    namespace: str = "default"
-    selectors: tuple[dict[str, str], ...] = ()
-
-
-class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The settings of a server beside its queues.
-
-    Args:
-        clock_speed: Engine seconds per real second; other than 1 only for demonstrations.
-        keep_days: Days for which the journal keeps what has ended.
-        origins: Web origins that may call the server from a browser (CORS); `*` means any.
-        drain_max: Seconds that a draining server lets tickets wait before it stops.
-        log_tickets: Whether each event of a ticket's life is a line of the log.
-        log_lines_max: Most such lines per second; the server counts and leaves out the rest.
-        log_secret_file: File with the secret under which these lines hash the ids of players;
-            without it the log shows the ids as they are.
-        traces: Address of an OpenTelemetry collector (OTLP over HTTP); None sends no traces unless
-            the environment names one.
-        keys_file: The file of service keys; None means `keys.json` in the data directory.
-        guests: Whether `POST /v1/guests` gives a player token to any caller.
-        trusted_proxies: Networks of your own proxies, whose `X-Forwarded-For` counts.
-        player_attributes: Attributes that a player's own client may set.
-        tokens: What the tokens of players must be like; None takes none.
-        allocation: The hooks that find servers for matches.
-        limits: How much the server takes before it refuses.
-    """
-
-    clock_speed: float = 1.0
-    keep_days: float = 30.0
-    origins: tuple[str, ...] = ()
-    drain_max: float = 300.0
-    log_tickets: bool = False
-    log_lines_max: int = 5_000
-    log_secret_file: str | None = None
-    traces: str | None = None
-    keys_file: str | None = None
-    guests: bool = False
-    trusted_proxies: tuple[str, ...] = ()
-    player_attributes: tuple[str, ...] = (LATENCY, "side", "code")
-    tokens: Tokens | None = None
-    allocation: tuple[Allocation, ...] = ()
-    limits: ServerLimits = ServerLimits()
-
-
-class Tenant(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A game among several that one process serves, isolated from the others.
-
-    Args:
-        name: The game's; its data are in the folder of this name.
-        config: The file with its queues and settings.
-    """
-
-    name: str
-    config: str

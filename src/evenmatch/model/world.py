@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from evenmatch.model.checks import Fault
+from evenmatch.model.fields import SHARES_SLACK, FileName, Share
 from evenmatch.model.queue import Format
 
+Spread = Annotated[float, Meta(ge=0.0, le=3.0)]
+Points = Annotated[float, Meta(ge=1.0, le=1e9)]
 Follows = Literal["both", "shares", "neither"]
 
 PARTY_MIX: dict[int, tuple[float, ...]] = {
@@ -30,8 +36,8 @@ class LastMile(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             40 ms; neither number is measured.
     """
 
-    median: float = 14.0
-    spread: float = 0.53
+    median: Annotated[float, Meta(ge=0.0, le=10_000.0, extra={"unit": "ms"})] = 14.0
+    spread: Spread = 0.53
 
 
 class Skill(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -48,12 +54,12 @@ class Skill(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         max: Most points of anybody.
     """
 
-    median: float = 8000.0
-    spread: float = 0.301
-    beginners: float = 0.15
-    beginner_max: float = 6000.0
-    friends: float = 0.2
-    max: float = 30_000.0
+    median: Points = 8000.0
+    spread: Spread = 0.301
+    beginners: Share = 0.15
+    beginner_max: Points = 6000.0
+    friends: Spread = 0.2
+    max: Points = 30_000.0
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -65,9 +71,13 @@ class Connect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         strict: Share who reach the open ones only.
     """
 
-    open: float = 0.35
-    moderate: float = 0.50
-    strict: float = 0.15
+    open: Share = 0.35
+    moderate: Share = 0.50
+    strict: Share = 0.15
+
+    def fault(self) -> Fault:
+        """Return shares that do not sum to 1."""
+        return fault_of_sum((self.open, self.moderate, self.strict))
 
 
 class RoleMix(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -106,19 +116,19 @@ class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         pings_file: Measured round trips between cities, in place of the fitted delays.
     """
 
-    player_rate: float
+    player_rate: Annotated[float, Meta(ge=1e-9, le=1e9, extra={"unit": "players per second"})]
     hour: float = 0.0
     follows: Follows = "both"
-    party_shares: tuple[float, ...] = (1.0,)
-    home_share: float = 0.9
+    party_shares: tuple[Share, ...] = (1.0,)
+    home_share: Share = 0.9
     connect: Connect = Connect()
     last_mile: LastMile = LastMile()
     skill: Skill = Skill()
     roles: RoleMix | None = None
-    latencies: int | None = None
-    hours_file: str = ""
-    cities_file: str = ""
-    pings_file: str = ""
+    latencies: Annotated[int, Meta(ge=1, le=100)] | None = None
+    hours_file: FileName | None = None
+    cities_file: FileName | None = None
+    pings_file: FileName | None = None
 
     @property
     def ticket_rate(self) -> float:
@@ -137,3 +147,10 @@ def default_party_shares(form: Format) -> tuple[float, ...]:
     kept = [share if form.admits(size) else 0.0 for size, share in enumerate(mix, start=1)]
     total = math.fsum(kept)
     return tuple(share / total for share in kept) if total else ()
+
+
+def fault_of_sum(shares: Sequence[float]) -> Fault:
+    """Return shares that do not sum to 1."""
+    if abs((total := math.fsum(shares)) - 1.0) > SHARES_SLACK:
+        return "", f"must sum to 1, got {total:g}"
+    return None

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from evenmatch.criteria.expansion import TICKS
-from evenmatch.criteria.validation.values import GAPS, ROUNDS
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Gap, RoundTime
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pair_matcher import PairMatcher, TreeTicket
@@ -65,14 +65,14 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the limit that holds always: no bracket is wider than `width`."""
         del queue
-        check_number("adaptive_brackets: width", self.width, GAPS)
+        check_number("adaptive_brackets: width", self.width, Gap)
         return (rating_rule(self.width),)
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("adaptive_brackets", queue)
-        check_number("adaptive_brackets: frame", self.frame, ROUNDS)
+        check_number("adaptive_brackets: frame", self.frame, RoundTime)
         if not 1 <= self.split_at <= MATCHES_MAX:
             raise ConfigError(
                 f"adaptive_brackets: split_at must be 1 to {MATCHES_MAX}, got {self.split_at}"

@@ -38,8 +38,9 @@ from typing import Any, Protocol, overload, runtime_checkable
 
 import msgspec
 
-from evenmatch.criteria.validation.values import ROUNDS
 from evenmatch.errors import ConfigError, PolicyError
+from evenmatch.model.checks import is_in, range_of
+from evenmatch.model.fields import RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -302,8 +303,8 @@ def policy(
         ... def pairs(pool, now):
         ...     return zip(pool[::2], pool[1::2])
     """
-    if every is not None and not ROUNDS.hold(every):
-        raise ConfigError(f"every must be {ROUNDS.text}, got {every!r}")
+    if every is not None and not is_in(every, RoundTime):
+        raise ConfigError(f"every must be {range_of(RoundTime)}, got {every!r}")
 
     def wrap(given: MatchFunction) -> FunctionPolicy:
         if not callable(given):

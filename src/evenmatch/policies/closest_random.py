@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import msgspec
 
 from evenmatch.criteria.rules import Rules
-from evenmatch.criteria.validation.values import LIMITS, ROUNDS
 from evenmatch.criteria.values import number
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Limit, RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
@@ -69,13 +69,13 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the rule that `limit` is short for."""
         del queue
-        check_number("closest_random: limit", self.limit, LIMITS)
+        check_number("closest_random: limit", self.limit, Limit)
         return (rating_rule(self.limit),)
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         check_duel("closest_random", queue)
-        check_number("closest_random: every", self.every, ROUNDS)
+        check_number("closest_random: every", self.every, RoundTime)
         if self.candidates is not None and not 1 <= self.candidates <= CANDIDATES_MAX:
             raise ConfigError(
                 f"closest_random: candidates must be 1 to {CANDIDATES_MAX}, got {self.candidates}"

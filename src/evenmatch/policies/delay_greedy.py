@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.criteria.validation.values import WEIGHTS
+from evenmatch.model.fields import Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
@@ -58,7 +58,7 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
             ConfigError: A parameter is out of range, or the queue has another format.
         """
         check_solo(queue, "delay_greedy", is_duel=True)
-        check_number("delay_greedy: factor", self.factor, WEIGHTS)
+        check_number("delay_greedy: factor", self.factor, Weight)
         if self.factor > 0.0:
             check_priced(queue, "delay_greedy", " or factor=0")
         return {delay_greedy.SECONDS: self.factor / queue.price if self.factor > 0.0 else 0.0}

@@ -6,8 +6,8 @@ import math
 from typing import Literal
 
 from evenmatch.criteria.objective import weights_of
-from evenmatch.criteria.validation.values import POWERS, WAITS
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import LARGEST, Power, Wait
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.step_matcher import (
@@ -92,9 +92,9 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
         factor = self.factor
         if factor is None:
             check_priced(queue, "difference_wait", " or give factor")
-            factor = min(math.fsum(weights_of(queue)) / (queue.format.k * queue.price), WAITS.high)
-        check_number("difference_wait: factor", factor, WAITS)
-        check_number("difference_wait: power", self.power, POWERS)
+            factor = min(math.fsum(weights_of(queue)) / (queue.format.k * queue.price), LARGEST)
+        check_number("difference_wait: factor", factor, Wait)
+        check_number("difference_wait: power", self.power, Power)
         if self.origin not in ("arrival", "pair"):
             raise ConfigError(
                 f"difference_wait: origin must be arrival or pair, got {self.origin!r}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evenmatch.criteria.validation.values import RATES
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Rate
 from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
 from evenmatch.policies.shared.rated_duels import check_number
@@ -89,7 +89,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
         """
         check_solo(queue, "gap_value", is_duel=True)
         if self.rate is not None:
-            check_number("gap_value: rate", self.rate, RATES)
+            check_number("gap_value: rate", self.rate, Rate)
         terms = StepColumns(queue, "gap_value").table[0]
         if len(terms) != 1 or not terms[0, 0] > 0.0:
             raise ConfigError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.registry import form_of, number_gap_of
-from evenmatch.criteria.validation.values import LIMITS, WEIGHTS
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Limit, Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
 from evenmatch.policies.shared.rated_duels import check_number
@@ -102,8 +102,8 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
         }
 
     def _check(self, queue: Queue) -> None:
-        check_number("group_price: theta", self.theta or 0.0, LIMITS)
-        check_number("group_price: grow", self.grow, WEIGHTS)
+        check_number("group_price: theta", self.theta or 0.0, Limit)
+        check_number("group_price: grow", self.grow, Weight)
         if self.theta is None:
             check_priced(queue, "group_price", " or give theta")
         if queue.format.k == 2:

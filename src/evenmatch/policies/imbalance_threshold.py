@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from evenmatch.criteria.validation.values import LIMITS
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Limit
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.balance import Balance
@@ -75,7 +75,7 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
             _check_priced(queue, balance)
             limit = LearntLimit(balance, queue.price, queue.wait_max, known.get("limit"))
         else:
-            check_number("imbalance_threshold: delta", self.delta, LIMITS)
+            check_number("imbalance_threshold: delta", self.delta, Limit)
             limit = FixedLimit(self.delta)
         return ImbalanceMatcher(balance, limit, known)
 

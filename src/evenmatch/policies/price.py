@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.criteria.scales import Floats
-from evenmatch.criteria.validation.values import FACTORS, LIMITS, RATES, WEIGHTS
+from evenmatch.model.fields import Factor, Limit, Rate, Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.rated_duels import check_number
 from evenmatch.policies.shared.step_columns import StepColumns
@@ -83,14 +83,14 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
         grow = self.grow
         if grow is None:
             grow = GROW if self.theta is None else 0.0
-        check_number("price: c", self.c, FACTORS)
-        check_number("price: grow", grow, WEIGHTS)
+        check_number("price: c", self.c, Factor)
+        check_number("price: grow", grow, Weight)
         if self.theta is None:
             check_priced(queue, "price", " or give theta")
         else:
-            check_number("price: theta", self.theta, LIMITS)
+            check_number("price: theta", self.theta, Limit)
         if self.rate is not None:
-            check_number("price: rate", self.rate, RATES)
+            check_number("price: rate", self.rate, Rate)
         terms = StepColumns(queue, "price").table[0]
         counted = terms[terms[:, 0] > 0.0]
         return {

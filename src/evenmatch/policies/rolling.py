@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.criteria.objective import weights_of
-from evenmatch.criteria.validation.values import SECONDS, Bounds
+from evenmatch.model.fields import Seconds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
@@ -22,8 +23,8 @@ from evenmatch.policies.shared.search_job import effort_of, prospects_in
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import TentativeMatch
 
-EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
-SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")
+EFFORTS = Annotated[float, Meta(ge=1, le=100_000, extra={"unit": "evaluations a player"})]
+SPREADS = Annotated[float, Meta(ge=0.1, le=100.0)]
 SEATS_MAX = 1_000
 """Seats of the largest match; a search holds the players of two at least."""
 PLAYERS_MAX = 400
@@ -100,10 +101,10 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         """
         check_number("rolling: effort", self.effort, EFFORTS)
         check_number("rolling: spread", self.spread, SPREADS)
-        check_number("rolling: wait_max", self.wait_max, SECONDS)
+        check_number("rolling: wait_max", self.wait_max, Seconds)
         target = self.target_wait
         if target is not None:
-            check_number("rolling: target_wait", target, SECONDS)
+            check_number("rolling: target_wait", target, Seconds)
         else:
             target = queue.target
         wait_max = min(self.wait_max, BEFORE_DEADLINE * (queue.wait_max or math.inf))

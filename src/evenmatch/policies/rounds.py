@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.criteria.objective import Objective
-from evenmatch.criteria.validation.values import ROUNDS, SECONDS, Bounds
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import RoundTime, Seconds
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -25,10 +26,13 @@ from evenmatch.policies.shared.search_matcher import STARTS_MAX, TICK, WRITTEN
 
 EVERY = 120.0
 """Seconds between rounds where nothing else is said, as in the source."""
-PLAYERS = Bounds(2, 1_000_000, "between 2 and 1,000,000")
-PARTS = Bounds(1, PARTS_MAX, f"between 1 and {PARTS_MAX}")
-EFFORTS = Bounds(1, 10_000_000, "between 1 and 10,000,000 evaluations a player")
-SKIPS = Bounds(1, 1_000_000, "between 1 and 1,000,000 rounds")
+PLAYERS = Annotated[float, Meta(ge=2, le=1_000_000)]
+PARTS = Annotated[float, Meta(ge=1, le=PARTS_MAX)]
+EFFORTS = Annotated[
+    float,
+    Meta(ge=1, le=10_000_000, extra={"unit": "evaluations a player"}),
+]
+SKIPS = Annotated[float, Meta(ge=1, le=1_000_000, extra={"unit": "rounds"})]
 WAITING_WORTH = 0.01
 """Quality that a match gains by seating a player who sat out a round, for each round."""
 URGENT = 1.0
@@ -96,7 +100,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
                 "rounds: players needs wait_max, the longest that anybody waits for a round, "
                 "e.g. rounds:players=100,wait_max=300"
             )
-        for name, bounds in (("every", ROUNDS), ("wait_max", SECONDS), ("players", PLAYERS)):
+        for name, bounds in (("every", RoundTime), ("wait_max", Seconds), ("players", PLAYERS)):
             value = getattr(self, name)
             if value is not None:
                 check_number(f"rounds: {name}", value, bounds)

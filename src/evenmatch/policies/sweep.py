@@ -8,8 +8,8 @@ import msgspec
 
 from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.rules import Rules
-from evenmatch.criteria.validation.values import LIMITS, ROUNDS
 from evenmatch.criteria.values import number
+from evenmatch.model.fields import Limit, RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
@@ -63,7 +63,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rule that the limit is short for."""
         del queue
         for name in ("limit", "rate", "limit_max"):
-            check_number(f"sweep: {name}", getattr(self, name), LIMITS)
+            check_number(f"sweep: {name}", getattr(self, name), Limit)
         most = max(self.limit, self.limit_max)
         expand = Expansion(rate=self.rate, max=most) if self.rate else None
         return (difference_rule(RATING, self.limit, expand=expand),)
@@ -72,7 +72,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("sweep", queue)
-        check_number("sweep: every", self.every, ROUNDS)
+        check_number("sweep: every", self.every, RoundTime)
         full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
         return SweepMatcher(full, self, RoundClock(self.every, memory or {}))
 

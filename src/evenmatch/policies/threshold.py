@@ -6,11 +6,13 @@ import math
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from evenmatch.criteria.expansion import round_up
-from evenmatch.criteria.validation.values import SECONDS, Bounds
+from evenmatch.model.fields import Seconds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Matcher, Memory
@@ -20,10 +22,10 @@ from evenmatch.policies.shared.search_job import effort_of
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import TentativeMatch
 
-QUALITIES = Bounds(0.0, 1.0, "between 0 and 1")
-FALLS = Bounds(0.0, 1.0, "between 0 and 1 a second")
-FACTORS = Bounds(1.0, 100.0, "between 1 and 100")
-EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
+QUALITIES = Annotated[float, Meta(ge=0.0, le=1.0)]
+FALLS = Annotated[float, Meta(ge=0.0, le=1.0, extra={"unit": "a second"})]
+FACTORS = Annotated[float, Meta(ge=1.0, le=100.0)]
+EFFORTS = Annotated[float, Meta(ge=1, le=100_000, extra={"unit": "evaluations a player"})]
 PLAYERS_MAX = 400
 """Players whom a search holds."""
 EVERY = 1.0
@@ -81,7 +83,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
             ("quality", QUALITIES),
             ("relax", FALLS),
             ("patience", FACTORS),
-            ("wait_max", SECONDS),
+            ("wait_max", Seconds),
             ("effort", EFFORTS),
         ):
             check_number(f"threshold: {name}", getattr(self, name), bounds)

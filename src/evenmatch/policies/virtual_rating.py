@@ -9,8 +9,8 @@ from collections import deque
 import msgspec
 
 from evenmatch.criteria.expansion import inverse
-from evenmatch.criteria.validation.values import LIMITS, RATES
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Limit, Rate
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pair_matcher import PairMatcher, SoonestPairing, TreeTicket, is_due
@@ -71,8 +71,8 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("virtual_rating", queue)
-        check_number("virtual_rating: rate", self.rate, RATES)
-        check_number("virtual_rating: limit", self.limit, LIMITS)
+        check_number("virtual_rating: rate", self.rate, Rate)
+        check_number("virtual_rating: limit", self.limit, Limit)
         if self.toward not in ("down", "median"):
             raise ConfigError(f"virtual_rating: toward must be down or median, got {self.toward}")
         return VirtualRatingMatcher(queue, self, memory or {})

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.rules import Rules
-from evenmatch.criteria.validation.values import GAPS, ROUNDS, Bounds
 from evenmatch.criteria.values import number
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Gap, RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
@@ -27,8 +28,8 @@ from evenmatch.policies.shared.round_clock import RoundClock
 WAIT_COUNTED_MAX = 3600.0
 """Seconds of an opponent's wait that count, so that no weight grows without end."""
 RECENCY_MAX = 100
-WAIT_WEIGHTS = Bounds(0.0, 1e6, "between 0 and 1e6 per second")
-FLOORS = Bounds(0.0, 1e9, "between 0 and 1e9")
+WAIT_WEIGHTS = Annotated[float, Meta(ge=0.0, le=1e6, extra={"unit": "per second"})]
+FLOORS = Annotated[float, Meta(ge=0.0, le=1e9)]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -85,7 +86,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         check_duel("weighted", queue)
-        check_number("weighted: sigma", self.sigma, GAPS)
+        check_number("weighted: sigma", self.sigma, Gap)
         check_number("weighted: wait", self.wait, WAIT_WEIGHTS)
         check_number("weighted: floor", self.floor, FLOORS)
         if not 0 <= self.recency <= RECENCY_MAX:
@@ -95,7 +96,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
         chance = Chance(seed, queue.name)
         if self.every is None:
             return WeightedMatcher(queue, weights, chance)
-        check_number("weighted: every", self.every, ROUNDS)
+        check_number("weighted: every", self.every, RoundTime)
         return WeightedRounds(queue, weights, chance, known)
 
 

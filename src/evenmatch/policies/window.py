@@ -11,11 +11,11 @@ from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.rules import Rules
-from evenmatch.criteria.validation.queue import LAST_MAX
-from evenmatch.criteria.validation.values import LIMITS, RATES, ROUNDS, SECONDS
 from evenmatch.errors import ConfigError
+from evenmatch.model.checks import is_in, range_of
+from evenmatch.model.fields import Limit, Rate, RoundTime, Seconds
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
+from evenmatch.model.queue import Expansion, Queue, Rule, Sample, SampleSize, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.duel_candidates import IndexedTicket, Partner, candidates_for
@@ -129,16 +129,16 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     def _check_words(self) -> None:
         if self.accept not in ("both", "either"):
             raise ConfigError(f"window: accept must be both or either, got {self.accept}")
-        if self.every is not None and not ROUNDS.hold(self.every):
-            raise ConfigError(f"window: every must be {ROUNDS.text}, got {self.every}")
+        if self.every is not None and not is_in(self.every, RoundTime):
+            raise ConfigError(f"window: every must be {range_of(RoundTime)}, got {self.every}")
         if self.unit not in get_args(Unit):
             raise ConfigError(
                 f"window: unit must be one of {', '.join(get_args(Unit))}, got {self.unit}"
             )
         if self.last is not None and self.unit != "percentile":
             raise ConfigError("window: last goes only with unit=percentile")
-        if self.last is not None and not 1 <= self.last <= LAST_MAX:
-            raise ConfigError(f"window: last must be 1 to {LAST_MAX:,}, got {self.last}")
+        if self.last is not None and not is_in(self.last, SampleSize):
+            raise ConfigError(f"window: last must be {range_of(SampleSize)}, got {self.last}")
         if self.unit == "percentile" and self.limit is not None and self.limit > 1.0:
             raise ConfigError(
                 "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
@@ -200,17 +200,17 @@ def _check_growth(
 ) -> None:
     """Refuse limits that fall with the wait or are out of range."""
     for name, value in (("limit", limit), ("limit_max", limit_max or 0.0)):
-        if not LIMITS.hold(value):
-            raise ConfigError(f"window: {name} must be {LIMITS.text}, got {value}")
-    if rate != 0.0 and not RATES.hold(rate):
-        raise ConfigError(f"window: rate must be 0 or {RATES.text}, got {rate}")
+        if not is_in(value, Limit):
+            raise ConfigError(f"window: {name} must be {range_of(Limit)}, got {value}")
+    if rate != 0.0 and not is_in(rate, Rate):
+        raise ConfigError(f"window: rate must be 0 or {range_of(Rate)}, got {rate}")
     if limit_max is not None and limit_max < limit:
         raise ConfigError(f"window: limit_max must be >= limit {limit}, got {limit_max}")
     before = (0.0, limit)
     for step in steps:
-        if not (SECONDS.hold(step[0]) and LIMITS.hold(step[1])):
+        if not (is_in(step[0], Seconds) and is_in(step[1], Limit)):
             raise ConfigError(
-                f"window: steps must have waits {SECONDS.text} and limits {LIMITS.text}, "
+                f"window: steps must have waits {range_of(Seconds)} and limits {range_of(Limit)}, "
                 f"got {step[0]:g}-{step[1]:g}"
             )
         if not (step[0] > before[0] and step[1] >= before[1]):

@@ -76,7 +76,7 @@ def test_each_queue_rule_criterion_and_unknown_key_is_told_of() -> None:
         'queue "duel", silent_after must be seconds',
         "queue[2].players must be between 1 and 1,000",
         'queue "hero", roles add up to 6 players',
-        'queue "hero", rules[1].expand.rate must be between',
+        'queue "hero", rules[1].expand.rate must be 0 or between',
         'queue "hero", policy = "rollin": no policy is called',
         "until must be between",
         "server.keep_days must be between",

@@ -35,7 +35,7 @@ def test_outcomes_are_read() -> None:
         ("rating_period = 60", "rating_period needs rating, the system by which"),
         ('rating = "elo"\nrating_period = 0.5', "rating_period must be between 1 and 1e9 s"),
         ('ladder = "a b"', "ladder must be 1 to 64 letters"),
-        ("[outcomes]\nscale = 0", "outcomes.scale must be between 1e-06 and 1e+09, got 0"),
+        ("[outcomes]\nscale = 0", "outcomes.scale must be between 1e-6 and 1e9, got 0"),
         ("[outcomes]\ndraws = 1.5", "outcomes.draws must be between 0 and 1, got 1.5"),
         ("[outcomes]\nlast = 1", "did you mean lasts?"),
     ],

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from evenmatch.config.files import load_scenario, load_server, load_tenants, parse_server
+from evenmatch.config.server import Tenant, Tokens
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import Tenant, Tokens
 
 TOKENS = 'tokens = {algorithm = "EdDSA", key_files = ["login.pem"], audience = "my-game"}'
 
@@ -38,7 +38,7 @@ def test_reads_who_may_come_in(tmp_path: Path) -> None:
         ('trusted_proxies = ["10.0.0.1/8"]', "server.trusted_proxies[0] must be a network"),
         ('keys_file = ""', "server.keys_file must be the name of a file"),
         (TOKENS.replace("EdDSA", "none"), "server.tokens.algorithm must be one of HS256"),
-        (TOKENS.replace('"login.pem"', ""), "server.tokens.key_files must name 1 to 8 files"),
+        (TOKENS.replace('"login.pem"', ""), "tokens.key_files must have 1 to 8 entries, got 0"),
         (TOKENS.replace("my-game", ""), "server.tokens.audience must be 1 to 256 characters"),
         (TOKENS.replace("}", ", lifetime_max = 0.0}"), "tokens.lifetime_max must be between"),
         (TOKENS.replace("}", ", leeway = 3600.0}"), "server.tokens.leeway must be between"),

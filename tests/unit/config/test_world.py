@@ -93,7 +93,10 @@ def test_roles_are_lists_with_shares_beside_the_seats_of_a_team() -> None:
         ("{damage = 0.5}", "arrivals.world.roles must sum to 1, got 0.5"),
         ("{}", "arrivals.world.roles must have 1 to 100 entries, got 0"),
         ("{damage = 1.5, tank = -0.5}", "roles.damage must be between 0 and 1, got 1.5"),
-        ("{damage = true}", "arrivals.world.roles must be a table of numbers"),
+        (
+            "{damage = true}",
+            "arrivals.world.roles.damage must be a number between 0 and 1, got true",
+        ),
         (
             "{damge = 1.0}",
             (

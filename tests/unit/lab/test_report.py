@@ -15,9 +15,9 @@ from evenmatch.lab.report.report import render
 from evenmatch.lab.simulate import Run
 from evenmatch.lab.study.study import Repeated, averages
 from evenmatch.model.queue import Criterion, Queue, Rule, Scale
-from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import Arrivals, Exponential, Scenario, Uniform
 
-RATING = {"rating": Distribution("uniform", min=0.0, max=1.0)}
+RATING = {"rating": Uniform(min=0.0, max=1.0)}
 
 
 def run(policy: str | None = None, *, count: int = 60, scale: str = "linear", by: str = "") -> Run:
@@ -104,9 +104,7 @@ def test_players_without_a_match_are_marked_apart() -> None:
     queue = Queue(rules=(Rule("spread", "rating", 0.001),), wait_max=2.0)
     world = Scenario(
         (queue,),
-        Arrivals(
-            rate=2.0, count=60, attributes=RATING, patience=Distribution("exponential", mean=3.0)
-        ),
+        Arrivals(rate=2.0, count=60, attributes=RATING, patience=Exponential(mean=3.0)),
         until=20.0,
     )
     found = simulate(world)

@@ -82,7 +82,7 @@ def test_a_key_that_no_queue_has_is_refused(key: str) -> None:
 def test_a_key_that_takes_no_such_value_is_refused_as_in_a_file() -> None:
     with pytest.raises(ConfigError, match="wait_pric is not a known key"):
         at("wait_pric", 1.0)
-    with pytest.raises(ConfigError, match=r"queue\[0\].name must be a text"):
+    with pytest.raises(ConfigError, match=r"queue\[0\].name must be 1 to 64"):
         at("name", 1.0)
     with pytest.raises(ConfigError, match="wait_max"):
         at("wait_max", -1.0)

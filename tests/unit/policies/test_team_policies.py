@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
-from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import Arrivals, Normal, Scenario
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.registry import parse_policy
@@ -106,7 +106,7 @@ def test_round_begins_when_enough_players_wait() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_round_begins_before_anybody_waits_longer_than_it_allows(seed: int) -> None:
     form, level = Format((3, 3)), Criterion("mean_gap", "rating", scale=Scale(min=0.0, max=3000.0))
-    drawn = Distribution("normal", mean=1500.0, deviation=300.0)
+    drawn = Normal(mean=1500.0, deviation=300.0)
     world = Scenario(
         (Queue("q", form, (level,), policy="rounds:wait_max=300,effort=50"),),
         Arrivals("poisson", rate=5.0 / 60.0, count=480, attributes={"rating": drawn}),

@@ -248,7 +248,7 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=0.1, unit="percentile", last=0),
             queue(),
-            "window: last must be 1 to 10,000, got 0",
+            "window: last must be between 1 and 10,000, got 0",
         ),
         (
             Window(limit=10, unit="percentile"),

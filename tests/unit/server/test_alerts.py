@@ -16,13 +16,13 @@ import pytest
 import yaml
 
 from evenmatch.cli.main import COMMANDS
+from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable, PolicyError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
 from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
-from evenmatch.model.scenario import ServerLimits, ServerSettings
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.http.table import openapi_document

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from evenmatch.config.files import load_server
+from evenmatch.config.server import Allocation, ServerSettings
 from evenmatch.engine.state.rows import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Allocation, ServerSettings
 from evenmatch.server.allocation import allocations
 from evenmatch.server.allocation.hooks import Hook, NoServer, signature
 from evenmatch.server.runtime.recovery import ShardPlan
@@ -130,8 +130,8 @@ async def world(stand_in: StandIn, journal: MemoryJournal | None = None, **hook:
     path = hook.pop("path", "/find")
     # A busy machine must not make an answer late: what is asked again counts twice.
     given = {"kind": "webhook", "timeout": 30.0, "retries": 2, **hook}
-    fleet = Allocation("fleet", url=f"http://127.0.0.1:{port}{path}", **given)
-    plan = ShardPlan((DUEL,), settings=ServerSettings(allocation=(fleet,)))
+    fleet = Allocation(url=f"http://127.0.0.1:{port}{path}", **given)
+    plan = ShardPlan((DUEL,), settings=ServerSettings(allocation={"fleet": fleet}))
     parts = assemble(plan, journal or MemoryJournal())
     await parts.runtime.start()
     try:
@@ -412,7 +412,7 @@ class TestConfiguration:
         more = '[server.allocation.fleet]\nkind = "webhook"\nurl = "https://x.example/find"\n'
         file.write_text(file.read_text() + more)
         _, settings, _ = load_server(file)
-        assert settings.allocation == (Allocation("fleet", "webhook", "https://x.example/find"),)
+        assert settings.allocation == {"fleet": Allocation("webhook", "https://x.example/find")}
 
     @pytest.mark.parametrize(
         "line",
@@ -435,15 +435,16 @@ class TestConfiguration:
             load_server(file)
 
     def test_without_the_file_of_its_secret_is_refused(self) -> None:
-        hook = Allocation("fleet", "webhook", "http://x", secret_file="/nowhere/secret")
+        hook = Allocation("webhook", "http://x", secret_file="/nowhere/secret")
         with pytest.raises(ConfigError, match="secret_file: /nowhere/secret cannot be read"):
             assemble(
-                ShardPlan((DUEL,), settings=ServerSettings(allocation=(hook,))), MemoryJournal()
+                ShardPlan((DUEL,), settings=ServerSettings(allocation={"fleet": hook})),
+                MemoryJournal(),
             )
 
 
 def test_order_dropped_before_it_began_leaves_its_place_to_others() -> None:
-    hook = Hook(Allocation("fleet", "webhook", "http://127.0.0.1:1/", concurrency=2))
+    hook = Hook("fleet", Allocation("webhook", "http://127.0.0.1:1/", concurrency=2))
 
     async def scene() -> None:
         found = allocations.Allocations([hook])
@@ -477,8 +478,8 @@ def test_certificates_are_read_once_for_a_hook(monkeypatch: pytest.MonkeyPatch) 
         raise OSError("nobody is there")
 
     monkeypatch.setattr(asyncio, "open_connection", connect)
-    hook = Hook(Allocation("fleet", "webhook", "https://x.example/"))
-    Hook(Allocation("near", "webhook", "http://x.example/"))
+    hook = Hook("fleet", Allocation("webhook", "https://x.example/"))
+    Hook("near", Allocation("webhook", "http://x.example/"))
     match = Match("m", "duel", 0.0, ("t",), (("t",),), (("ann",),))
     roster = Roster("duel", (1,), ((),), allocation="fleet")
 

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from evenmatch.client.client import AsyncClient
+from evenmatch.config.server import ServerSettings
 from evenmatch.engine.state import reducers as forgetting
 from evenmatch.errors import PolicyError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Queue
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.app import AllowedHosts, App
 from evenmatch.server.http.responses import Message

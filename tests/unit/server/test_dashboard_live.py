@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.errors import UnknownQueue
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Sample, Scale
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.dashboard import live
 from evenmatch.server.dashboard.live import View
 from evenmatch.server.dashboard.queue_figures import COARSE_MOST, COUNTS, FINE_MOST

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
 from evenmatch.server.runtime.clock import Clock

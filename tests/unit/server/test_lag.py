@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept, Enqueue, Prolong
 from evenmatch.model.queue import Queue
 from evenmatch.model.queue import ReadyCheck as Check
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.lag import INTERVAL, READ_MOST, Lag, RecentDurations

@@ -4,12 +4,12 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.journals.backup import back_up
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.runtime.recovery import ShardPlan, recover
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.testing import new_ticket

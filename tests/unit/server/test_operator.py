@@ -219,7 +219,7 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
         (BROKEN, 'queue "squad", policy = "gready"'),
         (CONFIG + "\n[server]\nkeep_days = 3", "server differs"),
         (CONFIG + 'allocation = "fleet"', '"fleet" names no hook'),
-        ("[[queue]]\nname = 3", "must be a text"),
+        ("[[queue]]\nname = 3", "name must be 1 to 64 letters"),
         ("not toml", "must be valid TOML"),
         ("seed = " + "9" * 5_000, "must be valid TOML"),
         ("seed = " + "9" * 400, "seed must be a number of at most"),

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept, Configure, Enqueue
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.queue import ReadyCheck as Check
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock

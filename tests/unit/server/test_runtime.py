@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer
 from evenmatch.engine.state.snapshot import Snapshot, encode_snapshot, state_hash
@@ -15,7 +16,6 @@ from evenmatch.errors import ConfigError, JournalUnavailable, StaleOwner, Unknow
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
 from evenmatch.server.runtime import recovery as recovery_module

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 import evenmatch
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan

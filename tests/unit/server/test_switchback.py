@@ -215,7 +215,7 @@ def test_file_names_the_policies() -> None:
     ("text", "said"),
     [
         (FILE + 'policy = "greedy"', 'queue "duel", policy contradicts switchback'),
-        (FILE.replace(', "patient"', ""), "switchback.policies must be 2 to 10 SPECs"),
+        (FILE.replace(', "patient"', ""), "switchback.policies must have 2 to 10 entries"),
         (FILE.replace("patient", "patiens"), 'switchback.policies[1] = "patiens"'),
         (FILE.replace("600", "0"), "switchback.block must be between"),
         (FILE.replace("600", "600, trim = 0.95"), "switchback.trim must be between 0 and 0.9"),

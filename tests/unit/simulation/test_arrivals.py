@@ -12,12 +12,21 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ArrivalsError
-from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution
+from evenmatch.model.scenario import (
+    ArrivalClass,
+    Arrivals,
+    Choice,
+    Distribution,
+    Empirical,
+    Exponential,
+    Normal,
+    Uniform,
+)
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded
 from evenmatch.simulation.arrivals.stream import Arrival
 
-UNIFORM = Distribution(kind="uniform")
+UNIFORM = Uniform()
 
 
 def made(arrivals: Arrivals, seed: int = 1) -> list[Arrival]:
@@ -185,8 +194,8 @@ class TestTickets:
         world = Arrivals(
             rate=1.0,
             count=5,
-            attributes={"c0": UNIFORM, "m": Distribution(kind="choice", values=("a", 1.0))},
-            patience=Distribution(kind="exponential", mean=5.0),
+            attributes={"c0": UNIFORM, "m": Choice(values=("a", 1.0))},
+            patience=Exponential(mean=5.0),
         )
         for each in made(world):
             assert type(each.at) is float
@@ -201,7 +210,7 @@ class TestTickets:
         assert one.attributes["rating"] != two.attributes["rating"]
 
     def test_party_has_one_side_and_none_if_flexible(self) -> None:
-        sides = Distribution(kind="choice", values=("A", ""))
+        sides = Choice(values=("A", ""))
         party = ArrivalClass(share=1.0, size=2)
         world = Arrivals(rate=1.0, count=99, classes=(party,), attributes={"side": sides})
         found = [each.ticket.attributes for each in made(world)]
@@ -215,37 +224,37 @@ class TestDistributions:
         values = drawn(UNIFORM)
         assert 0.0 <= min(values) < max(values) <= 1.0
         assert_mean(values, 0.5, math.sqrt(1 / 12))
-        assert_mean(drawn(Distribution(kind="uniform", min=10, max=30)), 20.0, 20 / math.sqrt(12))
+        assert_mean(drawn(Uniform(min=10, max=30)), 20.0, 20 / math.sqrt(12))
 
     def test_normal_has_its_mean_and_deviation(self) -> None:
-        values = drawn(Distribution(kind="normal", mean=1500.0, deviation=350.0))
+        values = drawn(Normal(mean=1500.0, deviation=350.0))
         assert_mean(values, 1500.0, 350.0)
         # The variance of the square of a standard normal is 2.
         assert_mean([((v - 1500.0) / 350.0) ** 2 for v in values], 1.0, math.sqrt(2.0))
 
     def test_bounded_normal_is_redrawn_not_clipped(self) -> None:
-        values = drawn(Distribution(kind="normal", mean=0.0, deviation=1.0, min=0.0, max=3.0))
+        values = drawn(Normal(mean=0.0, deviation=1.0, min=0.0, max=3.0))
         assert 0.0 < min(values) <= max(values) < 3.0
         assert_mean(values, 0.79116, 0.589)
 
     def test_exponential_has_its_mean(self) -> None:
-        assert_mean(drawn(Distribution(kind="exponential", mean=30.0)), 30.0, 30.0)
+        assert_mean(drawn(Exponential(mean=30.0)), 30.0, 30.0)
 
     def test_choice_follows_its_probabilities_or_is_even(self) -> None:
-        odd = drawn(Distribution(kind="choice", values=(0.0, 1.0), probs=(0.9, 0.1)))
+        odd = drawn(Choice(values=(0.0, 1.0), probs=(0.9, 0.1)))
         assert_mean(odd, 0.1, 0.3)
-        assert_mean(drawn(Distribution(kind="choice", values=(0.0, 1.0))), 0.5, 0.5)
+        assert_mean(drawn(Choice(values=(0.0, 1.0))), 0.5, 0.5)
 
     def test_empirical_draws_cells_of_a_shipped_column(self) -> None:
         trace = "evenmatch:halo2_1v1_queue_trace.csv.gz"
-        values = drawn(Distribution(kind="empirical", file=trace, column="session_start"))
+        values = drawn(Empirical(file=trace, column="session_start"))
         assert set(values) == {0.0, 1.0}
         assert_mean(values, 3538 / 9690, 0.5)
 
     def test_empirical_without_such_a_column_says_what_there_is(self) -> None:
         trace = "evenmatch:halo2_1v1_queue_trace.csv.gz"
         with pytest.raises(ArrivalsError, match=r"no column ts_mean; did you mean .*columns are"):
-            drawn(Distribution(kind="empirical", file=trace, column="ts_mean"))
+            drawn(Empirical(file=trace, column="ts_mean"))
 
     @pytest.mark.parametrize(
         ("text", "fragment"),
@@ -256,7 +265,7 @@ class TestDistributions:
     )
     def test_empirical_refuses_bad_columns(self, tmp_path: Path, text: str, fragment: str) -> None:
         (tmp_path / "a.csv").write_text(text)
-        source = Distribution(kind="empirical", file="a.csv", column="x")
+        source = Empirical(file="a.csv", column="x")
         world = Arrivals(rate=1.0, count=1, attributes={"x": source})
         with pytest.raises(ArrivalsError, match=fragment):
             next(arrivals_of(world, np.random.SeedSequence(1), tmp_path))
@@ -267,14 +276,14 @@ class TestPatience:
         assert {each.leaves_at for each in made(Arrivals(rate=1.0, count=5))} == {None}
 
     def test_counts_from_the_arrival(self) -> None:
-        fixed = Distribution(kind="choice", values=(30.0,))
+        fixed = Choice(values=(30.0,))
         assert all(
             each.leaves_at == each.at + 30.0
             for each in made(Arrivals(rate=1.0, count=5, patience=fixed))
         )
 
     def test_is_drawn_for_each_ticket(self) -> None:
-        random = Distribution(kind="exponential", mean=8.0)
+        random = Exponential(mean=8.0)
         left = [
             each.leaves_at - each.at
             for each in made(Arrivals(rate=1.0, count=9000, patience=random))
@@ -283,10 +292,10 @@ class TestPatience:
         assert_mean(left, 8.0, 8.0)
 
     def test_that_is_no_number_of_seconds_is_refused(self) -> None:
-        trace = Distribution(kind="empirical", file="", column="x")
+        trace = Empirical(file="", column="x")
         with pytest.raises(ArrivalsError):
             made(Arrivals(rate=1.0, count=5, patience=trace))
-        words = Distribution(kind="choice", values=("long",))
+        words = Choice(values=("long",))
         with pytest.raises(ArrivalsError, match="patience must be a number of seconds"):
             made(Arrivals(rate=1.0, count=5, patience=words))
 
@@ -296,7 +305,7 @@ WORLD = Arrivals(
     count=300,
     classes=(ArrivalClass(share=0.5), ArrivalClass(share=0.5, size=2)),
     attributes={"c0": UNIFORM, "c1": UNIFORM},
-    patience=Distribution(kind="exponential", mean=9.0),
+    patience=Exponential(mean=9.0),
 )
 
 
@@ -317,7 +326,7 @@ class TestStreams:
         assert list(arrivals_of(WORLD, one)) != list(arrivals_of(WORLD, two))
 
     def test_another_distribution_of_an_attribute_changes_nothing_else(self) -> None:
-        normal = Distribution(kind="normal", mean=0.0, deviation=1.0, min=-1.0)
+        normal = Normal(mean=0.0, deviation=1.0, min=-1.0)
         other = msgspec.structs.replace(WORLD, attributes={"c0": normal, "c1": UNIFORM})
         for ours, theirs in zip(made(WORLD), made(other), strict=True):
             assert (ours.at, ours.leaves_at) == (theirs.at, theirs.leaves_at)
@@ -343,8 +352,8 @@ class TestStreams:
 
 def test_attributes_with_a_dot_are_drawn_as_keys_of_one_map() -> None:
     two = {
-        "latency.eu": Distribution("uniform", 10.0, 20.0),
-        "latency.us.west": Distribution("uniform", 90.0, 95.0),
+        "latency.eu": Uniform(10.0, 20.0),
+        "latency.us.west": Uniform(90.0, 95.0),
         "c0": UNIFORM,
     }
     tickets = [each.ticket for each in made(Arrivals(rate=1.0, count=50, attributes=two))]
@@ -364,7 +373,7 @@ def test_attributes_with_a_dot_are_drawn_as_keys_of_one_map() -> None:
 
 
 def test_key_of_a_map_must_be_drawn_as_a_number() -> None:
-    words = {"latency.eu": Distribution("choice", values=("fast",))}
+    words = {"latency.eu": Choice(values=("fast",))}
     with pytest.raises(ArrivalsError, match=r"latency\.eu must be drawn as a number, got 'fast'"):
         made(Arrivals(rate=1.0, count=5, attributes=words))
 

@@ -11,7 +11,7 @@ from evenmatch import simulate
 from evenmatch.config.files import load_scenario
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Format, Queue, Rule
-from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import Arrivals, Choice, Scenario
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals import tables
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
@@ -72,7 +72,7 @@ class TestTimes:
         assert (list(found), found.offset) == ([], 0.0)
 
     def test_patience_is_drawn_where_the_file_does_not_say(self, tmp_path: Path) -> None:
-        thirty = Distribution(kind="choice", values=(30.0,))
+        thirty = Choice(values=(30.0,))
         assert [e.leaves_at for e in stream(tmp_path, "at\n7\n", patience=thirty)] == [30.0]
         said = stream(tmp_path, "at,leaves_at\n7,\n", patience=thirty)
         assert [each.leaves_at for each in said] == [None]
@@ -128,7 +128,7 @@ class TestAttributes:
         assert (flexible.queues, flexible.attributes) == ((), {})
 
     def test_that_the_file_lacks_are_drawn(self, tmp_path: Path) -> None:
-        seven = Distribution(kind="choice", values=(7.0,))
+        seven = Choice(values=(7.0,))
         text = "at,c0\n0,1\n1,\n"
         found = tickets(tmp_path, text, attributes={"c0": seven, "c1": seven})
         assert [ticket.attributes for ticket in found] == [{"c0": 1.0}, {}]

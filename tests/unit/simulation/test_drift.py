@@ -118,9 +118,9 @@ def test_file_says_drift_as_pairs() -> None:
             "drift[1] must be at an instant later than 9 s",
         ),
         (f"count = 5\n{CLASS}rate = 1\ndrift = [[0, 2]]", "drift[0] must be at an instant later"),
-        (f"count = 5\n{CLASS}rate = 1\ndrift = [[1, -2]]", "drift[0] must be between 0 and"),
+        (f"count = 5\n{CLASS}rate = 1\ndrift = [[1, -2]]", "drift[0][1] must be between 0 and"),
         (f"count = 5\n{CLASS}rate = 1\ndrift = [[1]]", "drift"),
-        (f"count = 5\n{CLASS}rate = 0", "rate must be between 1e-09"),
+        (f"count = 5\n{CLASS}rate = 0", "rate must be between 1e-9"),
         (f"count = 5\n{CLASS}rate = 0\ndrift = [[1, 0]]", "are all 0, so nobody would arrive"),
         (
             f'process = "hourly"\nhours = {[1] * 24}\ncount = 5\n{CLASS}rate = 1\ndrift = [[1, 2]]',
@@ -128,7 +128,7 @@ def test_file_says_drift_as_pairs() -> None:
         ),
         (
             f"rate = 1\ncount = 5\n{CLASS}share = 1\ndrift = [[1, 1.5]]",
-            "drift[0] must be between 0 and 1",
+            "drift[0][1] must be between 0 and 1",
         ),
         (
             f"duration = 1e8\n{CLASS}rate = 0\ndrift = [[1e8, 2]]",
@@ -136,7 +136,7 @@ def test_file_says_drift_as_pairs() -> None:
         ),
         (
             f"count = 5\n{CLASS}rate = 1\ndrift = {[[i, 1] for i in range(1, 1002)]}",
-            "must have at most 1,000 pairs, got 1,001",
+            "must have at most 1,000 entries, got 1,001",
         ),
     ],
 )

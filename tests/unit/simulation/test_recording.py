@@ -8,7 +8,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Queue, Rule
-from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import Arrivals, Scenario, Uniform
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.arrivals.file_rows import Timestamps
 from evenmatch.simulation.arrivals.stream import ArrivalStream
@@ -127,7 +127,7 @@ class TestBadRows:
         assert found.bad.warning().startswith("left out 3 of 6 rows: a.csv, line 3, column at")
 
     def test_draw_nothing_from_the_good_ones(self, tmp_path: Path) -> None:
-        drawn = {"c0": Distribution(kind="uniform")}
+        drawn = {"c0": Uniform()}
         good = stream(tmp_path, "at\n1\n2\n", attributes=drawn)
         mixed = stream(tmp_path, "at\n1\nx\n2\n", "b.csv", attributes=drawn, skip_bad=True)
         expected = [each.ticket.players[0].attributes for each in good]

@@ -11,7 +11,7 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.errors import ArrivalsError, ConfigError, PolicyError
 from evenmatch.model.queue import Expansion, Format, Handicap, Queue, Rule
-from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import Arrivals, Normal, Scenario
 from evenmatch.model.ticket import NewTicket, Rating
 from evenmatch.policies.base import Decision, NoJobs, policy
 from evenmatch.policies.registry import parse_policy
@@ -348,7 +348,7 @@ def test_scenario_without_arrivals_says_what_to_do() -> None:
 
 
 def test_policies_meet_the_same_arrivals() -> None:
-    ratings = {"rating": Distribution("normal", mean=1500.0, deviation=300.0)}
+    ratings = {"rating": Normal(mean=1500.0, deviation=300.0)}
     world = Scenario((DUEL,), Arrivals(rate=1.0, count=200, attributes=ratings))
     first = simulate(world, policy="greedy", seed=5, by=["rating_decile"])
     second = simulate(world, policy="window:limit=100,rate=1", seed=5, by=["rating_decile"])

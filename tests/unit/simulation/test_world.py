@@ -13,7 +13,7 @@ import pytest
 
 from evenmatch.criteria.roles import role_problem
 from evenmatch.errors import ArrivalsError
-from evenmatch.model.scenario import Arrivals, Distribution
+from evenmatch.model.scenario import Arrivals, Choice, Uniform
 from evenmatch.model.ticket import Player
 from evenmatch.model.world import Connect, LastMile, RoleMix, Skill, World
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
@@ -253,7 +253,7 @@ def test_roles_have_a_stream_of_their_own() -> None:
 
 
 def test_drawn_attributes_keep_the_roles() -> None:
-    moods = {"mood": Distribution("choice", values=("good",))}
+    moods = {"mood": Choice(values=("good",))}
     with_moods = players_of(made(World(1.0, roles=LIKED), 200, attributes=moods))
     assert [each.roles for each in with_moods] == [
         each.roles for each in players_of(made(World(1.0, roles=LIKED), 200))
@@ -276,11 +276,11 @@ def test_drawn_attributes_and_patience_go_beside_those_of_the_world() -> None:
         World(1.0, party_shares=THREES),
         count=200,
         attributes={
-            "rating": Distribution("uniform", min=1.0, max=2.0),
-            "side": Distribution("choice", values=("A",)),
-            "mood": Distribution("choice", values=("good",)),
+            "rating": Uniform(min=1.0, max=2.0),
+            "side": Choice(values=("A",)),
+            "mood": Choice(values=("good",)),
         },
-        patience=Distribution("choice", values=(5.0,)),
+        patience=Choice(values=(5.0,)),
     )
     assert all(1.0 <= rating <= 2.0 for rating in values(comers, "rating"))  # type: ignore[operator]
     assert set(values(comers, "mood")) == {"good"}

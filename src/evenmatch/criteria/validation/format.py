@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
-from evenmatch.criteria.base import Fault
-from evenmatch.model.queue import Format, SideChoice
+from evenmatch.model.checks import Fault, show
+from evenmatch.model.queue import SEATS_MAX, Format
 
-SEATS_MAX = 1000
 ROLES_MAX = 12
+NAME_LENGTH_MAX = 64
 ROLE_WAYS_MAX = 4096
 """Ways in which the seats of a team's roles may be taken, which an assignment goes through."""
 
@@ -22,6 +21,8 @@ def fault_of_format(form: Format) -> Fault:
         or _fault_of_sides(form)
         or _fault_of_party_sizes(form)
         or _fault_of_roles(form)
+        or fault_of_names("sides", form.sides)
+        or fault_of_names("roles", tuple(name for name, _ in form.roles))
     )
 
 
@@ -29,9 +30,6 @@ def _fault_of_players(form: Format) -> Fault:
     players = form.players
     if not players:
         return "players", "must name the seats of at least one team, got an empty list"
-    for index, seats in enumerate(players):
-        if not _is_whole(seats, 1, SEATS_MAX):
-            return f"players[{index}]", f"must be between 1 and {SEATS_MAX:,}, got {_shown(seats)}"
     if sum(players) < 2:
         return "players", "and teams give a match of 1 player; a match has at least 2"
     if sum(players) > SEATS_MAX:
@@ -51,8 +49,8 @@ def _fault_of_minimum(form: Format) -> Fault:
     before: dict[int, int] = {}
     for index, (count, seats) in enumerate(zip(least, form.players, strict=True)):
         key = f"players_min[{index}]"
-        if not _is_whole(count, 0, seats):
-            return key, f"must be between 0 and the team's {seats} seats, got {_shown(count)}"
+        if not 0 <= count <= seats:
+            return key, f"must be between 0 and the team's {seats} seats, got {show(count)}"
         if not form.sides and count > before.get(seats, count):
             return key, "is higher than that of a team like it; put the highest numbers first"
         before[seats] = count
@@ -68,9 +66,6 @@ def _fault_of_sides(form: Format) -> Fault:
     if form.sides and len(form.sides) != len(form.players):
         teams = f"each of the {len(form.players)} teams"
         return "sides", f"must name {teams}, got {len(form.sides)} names"
-    if form.side_choice not in get_args(SideChoice):
-        allowed = ", ".join(get_args(SideChoice))
-        return "side_choice", f'must be one of {allowed}, got "{form.side_choice}"'
     if form.side_choice == "prefer" and not form.sides:
         return "side_choice", "says what a wish for a side is; name the sides, or leave it out"
     return None
@@ -80,9 +75,9 @@ def _fault_of_party_sizes(form: Format) -> Fault:
     sizes = form.party_sizes
     largest = max(form.players)
     for index, size in enumerate(sizes):
-        if not _is_whole(size, 1, largest):
+        if not 1 <= size <= largest:
             allowed = f"between 1 and {largest}, the largest team"
-            return f"party_sizes[{index}]", f"must be {allowed}, got {_shown(size)}"
+            return f"party_sizes[{index}]", f"must be {allowed}, got {show(size)}"
         if size in sizes[:index]:
             return f"party_sizes[{index}]", f"repeats {size}; sizes must be different"
     for least, team in sorted(set(zip(form.least, form.players, strict=True))):
@@ -111,10 +106,10 @@ def _fault_of_roles(form: Format) -> Fault:
     if len(form.roles) > ROLES_MAX:
         return "roles", f"must be at most {ROLES_MAX}, got {len(form.roles)}"
     for name, count in form.roles:
-        if not _is_whole(count, 1, SEATS_MAX):
-            return f"roles.{name}", f"must be between 1 and {seats} players, got {_shown(count)}"
+        if not 1 <= count <= SEATS_MAX:
+            return f"roles.{name}", f"must be between 1 and {seats} players, got {show(count)}"
         if "+" in name or "|" in name:
-            return "roles", f"must have names without + and |, got {_shown(name)}"
+            return "roles", f"must have names without + and |, got {show(name)}"
     total = sum(count for _, count in form.roles)
     if total != seats:
         return "roles", f"add up to {total} players and a team has {seats}; make them equal"
@@ -127,9 +122,11 @@ def _fault_of_roles(form: Format) -> Fault:
     return None
 
 
-def _is_whole(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
-def _shown(value: object) -> str:
-    return f'"{value:.40}"' if isinstance(value, str) else f"{value!r:.40}"
+def fault_of_names(key: str, names: tuple[str, ...]) -> Fault:
+    """Return a name that is empty, too long, or given twice."""
+    for index, name in enumerate(names):
+        if not 1 <= len(name) <= NAME_LENGTH_MAX:
+            return f"{key}[{index}]", f"must be a name of 1 to 64 characters, got {show(name)}"
+        if name in names[:index]:
+            return f"{key}[{index}]", f'repeats "{name}"; names must be different'
+    return None

@@ -34,7 +34,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Empirical:
+class EmpiricalWaits:
     """The law of waits that were seen.
 
     Args:
@@ -77,8 +77,8 @@ class Simulated:
     players: int
     figures: dict[str, Interval]
     classes: dict[str, Interval]
-    law: Empirical = field(repr=False)
-    by_class: dict[str, tuple[float, Empirical]] = field(repr=False, default_factory=dict)
+    law: EmpiricalWaits = field(repr=False)
+    by_class: dict[str, tuple[float, EmpiricalWaits]] = field(repr=False, default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures by name; every one is {value, half_width}."""
@@ -268,5 +268,5 @@ def _quantile(seen: _Waits, part: float) -> float | None:
     return float(np.quantile(seen.waits[seen.matched], min(part / share, 1.0)))
 
 
-def _law(seen: Iterable[_Waits], rate: float) -> Empirical:
-    return Empirical(np.sort(np.concatenate([each.waits[each.matched] for each in seen])) * rate)
+def _law(seen: Iterable[_Waits], rate: float) -> EmpiricalWaits:
+    return EmpiricalWaits(np.sort(np.concatenate([each.waits[each.matched] for each in seen])) * rate)

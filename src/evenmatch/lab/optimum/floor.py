@@ -7,7 +7,7 @@ from functools import lru_cache
 from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.registry import number_gap_of
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Arrivals, Scenario
+from evenmatch.model.scenario import Arrivals, Scenario, Uniform
 from evenmatch.theory.floor import floor, least_cost
 
 
@@ -66,9 +66,9 @@ def _weight(queue: Queue, arrivals: Arrivals) -> float | None:
     (criterion,) = queue.criteria
     drawn = arrivals.attributes.get(criterion.attribute)
     compares_players = number_gap_of(criterion) in (NumberGap.WIDEST, NumberGap.PAIRS)
-    if drawn is None or drawn.kind != "uniform" or not compares_players:
+    if not isinstance(drawn, Uniform) or not compares_players:
         return None
-    low, high = drawn.min or 0.0, 1.0 if drawn.max is None else drawn.max
+    low, high = drawn.min, drawn.max
     weight = float(queue.format.k) if criterion.weight is None else criterion.weight
     scale = criterion.scale
     if scale.kind == "none":

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.registry import NUMERIC, number_gap_of
-from evenmatch.criteria.validation.values import LIMITS, Bounds
 from evenmatch.errors import ConfigError
+from evenmatch.model.checks import Place
+from evenmatch.model.fields import LARGEST
 from evenmatch.model.queue import Queue, Rule
 
 RATING = "rating"
@@ -28,14 +30,13 @@ def check_duel(name: str, queue: Queue) -> None:
         )
 
 
-def check_number(name: str, value: float, bounds: Bounds) -> None:
+def check_number(name: str, value: float, kind: Any) -> None:
     """Refuse a parameter that is out of bounds.
 
     Raises:
         ConfigError: Names the parameter, what is allowed and what was given.
     """
-    if not bounds.hold(value):
-        raise ConfigError(f"{name} must be {bounds.text}, got {value}")
+    Place(name).within(value, kind)
 
 
 def rating_rule(limit: float) -> Rule:
@@ -50,7 +51,7 @@ def any_rating(queue: Queue) -> tuple[Rule, ...]:
     """
     compared = [each.attribute for each in queue.criteria if each.kind in NUMERIC]
     compared += [each.attribute for each in queue.rules if each.kind in NUMERIC]
-    return () if RATING in compared else (rating_rule(LIMITS.high),)
+    return () if RATING in compared else (rating_rule(LARGEST),)
 
 
 def rating_limits(queue: Queue) -> list[Callable[[float], float]]:

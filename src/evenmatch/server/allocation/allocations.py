@@ -58,7 +58,7 @@ class Allocations:
     """
 
     def __init__(self, hooks: Iterable[Hook]) -> None:
-        self._hooks = {hook.given.name: hook for hook in hooks}
+        self._hooks = {hook.name: hook for hook in hooks}
         self._engine: Engine | None = None
         self._runtime: Runtime | None = None
         self._orders: dict[str, _Order] = {}

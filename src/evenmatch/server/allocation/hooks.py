@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from evenmatch.config.server import Allocation
 from evenmatch.engine.state.rows import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
-from evenmatch.model.scenario import Allocation
 from evenmatch.server.http.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
 from evenmatch.server.runtime.secret_files import read_secret
 from evenmatch.wire.http1 import Connection, HttpResponse
@@ -78,6 +78,7 @@ class Hook:
     """One allocation hook, ready to be asked.
 
     Args:
+        name: The hook's.
         given: Its settings.
         wall: Unix time, for signatures.
 
@@ -85,11 +86,14 @@ class Hook:
         ConfigError: The file of its secret cannot be read.
     """
 
-    def __init__(self, given: Allocation, *, wall: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, name: str, given: Allocation, *, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.name = name
         self.given = given
         self._wall = wall
         self._tls = tls_of(given.url)
-        self._secret = _secret_in(given.secret_file, f"server.allocation.{given.name}")
+        self._secret = _secret_in(given.secret_file, f"server.allocation.{name}")
 
     async def ask(self, match: Match, roster: Roster) -> AllocatedPlace:
         """Ask for a server.

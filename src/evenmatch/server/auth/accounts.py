@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import msgspec
 
+from evenmatch.config.server import ServerSettings, Tokens
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import ServerSettings, Tokens
 from evenmatch.model.ticket import Player, Value
 from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog

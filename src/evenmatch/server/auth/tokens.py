@@ -18,8 +18,8 @@ import msgspec
 from jwt.api_jws import PyJWS
 from jwt.utils import base64url_decode, base64url_encode
 
+from evenmatch.config.server import Tokens
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import Tokens
 from evenmatch.model.ticket import Rating, Value
 from evenmatch.server.auth.principal import (
     ANYONE,

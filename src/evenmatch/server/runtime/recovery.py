@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 import evenmatch
+from evenmatch.config.server import ServerSettings
 from evenmatch.engine.admission.limits import ShardLimits
 from evenmatch.engine.configuration import ConfigurationEffect, foresee
 from evenmatch.engine.engine import Engine
@@ -26,7 +27,6 @@ from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Journal, Segment, StoredSnapshot
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
-from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period

@@ -105,7 +105,7 @@ def assemble(
     shown = Figures(plan.settings.clock_speed)
     waits, presence, return_grace = WaitEstimates(), Presence(tickets), ReturnGrace(tickets)
     shadows, switchbacks = Shadows(), Switchbacks()
-    allocations = Allocations([Hook(each) for each in plan.settings.allocation])
+    allocations = Allocations([Hook(*each) for each in plan.settings.allocation.items()])
     heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
     keys, players = KeyQuota(), PlayerTickets()
     heard += [return_grace, shadows, switchbacks, keys, players]

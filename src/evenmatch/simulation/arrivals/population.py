@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ArrivalsError
-from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution
+from evenmatch.model.scenario import (
+    ArrivalClass,
+    Arrivals,
+    Distribution,
+    Empirical,
+    Exponential,
+    Normal,
+    Uniform,
+)
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.simulation.arrivals.tables import open_table, value_of
 from evenmatch.simulation.arrivals.times import drifting_kinds, has_drift
@@ -174,22 +182,23 @@ def _seconds(value: Value) -> float:
 
 def _sampler(distribution: Distribution, base_dir: Path | None) -> Sampler:
     """Return the function that draws n values as Python objects."""
-    low, high = distribution.min, distribution.max
-    if distribution.kind == "uniform":
-        start, end = low or 0.0, 1.0 if high is None else high
-        return lambda rng, n: list(rng.uniform(start, end, n).tolist())
-    if distribution.kind == "exponential":
-        return lambda rng, n: list(rng.exponential(distribution.mean, n).tolist())
-    if distribution.kind == "normal":
+    if isinstance(distribution, Uniform):
+        low, high = distribution.min, distribution.max
+        return lambda rng, n: list(rng.uniform(low, high, n).tolist())
+    if isinstance(distribution, Exponential):
+        mean = distribution.mean
+        return lambda rng, n: list(rng.exponential(mean, n).tolist())
+    if isinstance(distribution, Normal):
         return lambda rng, n: _normal(distribution, rng, n)
-    values = distribution.values
-    if distribution.kind == "empirical":
+    probs: tuple[float, ...] = ()
+    if isinstance(distribution, Empirical):
         values = _column(distribution, base_dir)
-    probs = distribution.probs
+    else:
+        values, probs = distribution.values, distribution.probs
     return lambda rng, n: [values[i] for i in _draw_indices(rng, probs, len(values), n)]
 
 
-def _normal(distribution: Distribution, rng: np.random.Generator, n: int) -> list[Value]:
+def _normal(distribution: Normal, rng: np.random.Generator, n: int) -> list[Value]:
     """Return normal draws; those outside the bounds are drawn again."""
     low = -np.inf if distribution.min is None else distribution.min
     high = np.inf if distribution.max is None else distribution.max
@@ -218,7 +227,7 @@ def _draw_indices(
     return list(np.minimum(drawn, choices - 1).tolist())
 
 
-def _column(distribution: Distribution, base_dir: Path | None) -> tuple[Value, ...]:
+def _column(distribution: Empirical, base_dir: Path | None) -> tuple[Value, ...]:
     """Return all filled cells of a file's column."""
     table = open_table(distribution.file, base_dir)
     index = table.index(distribution.column)

@@ -14,7 +14,7 @@ from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.rules import Rules
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import ArrivalClass, Arrivals, Choice, Distribution, Scenario
 from evenmatch.policies.base import Policy
 from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 
@@ -180,7 +180,7 @@ def _why_other_parties(arrivals: Arrivals, queues: Sequence[Queue]) -> str:
 
 
 def _are_sides(drawn: Distribution, queue: Queue) -> bool:
-    return drawn.kind == "choice" and all(_is_side(value, queue) for value in drawn.values)
+    return isinstance(drawn, Choice) and all(_is_side(value, queue) for value in drawn.values)
 
 
 def _is_side(value: object, queue: Queue) -> bool:

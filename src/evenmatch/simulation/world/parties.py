@@ -114,7 +114,7 @@ class Geography:
         """Find the pings from each city to the city nearest to each region's servers."""
         self._rtt: Floats | None = None
         self._cities = np.empty((0, 3))
-        if not world.pings_file:
+        if not world.pings_file or not world.cities_file:
             return
         cities = read_cities(world.cities_file, self._base_dir)
         rtt = read_pings(world.pings_file, cities, self._base_dir)

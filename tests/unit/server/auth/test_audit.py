@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from evenmatch.model.scenario import ServerLimits
+from evenmatch.config.server import ServerLimits
 from evenmatch.server.auth import audit as audit_module
 from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.principal import LOCAL

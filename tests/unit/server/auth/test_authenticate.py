@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenmatch.config.server import ServerLimits, Tokens
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import ServerLimits, Tokens
 from evenmatch.server.auth import authenticate as gate_module
 from evenmatch.server.auth.authenticate import Authenticator
 from evenmatch.server.auth.keys import read_keys, write_keys

@@ -3,8 +3,8 @@
 import stat
 from pathlib import Path
 
+from evenmatch.config.server import ServerLimits
 from evenmatch.model.queue import Queue, Rule
-from evenmatch.model.scenario import ServerLimits
 from tests.callers import Site, call, duel, token, with_site
 
 

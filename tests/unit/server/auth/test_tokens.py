@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from evenmatch.config.server import Algorithm, Tokens
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import Algorithm, Tokens
 from evenmatch.server.auth.principal import Unauthenticated
 from evenmatch.server.auth.tokens import Verifier, audiences_of, read_token_keys
 
