@@ -269,4 +269,5 @@ def _quantile(seen: _Waits, part: float) -> float | None:
 
 
 def _law(seen: Iterable[_Waits], rate: float) -> EmpiricalWaits:
-    return EmpiricalWaits(np.sort(np.concatenate([each.waits[each.matched] for each in seen])) * rate)
+    waits = np.concatenate([each.waits[each.matched] for each in seen])
+    return EmpiricalWaits(np.sort(waits) * rate)
