@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import MatchmakingError
@@ -28,10 +28,27 @@ from evenmatch.solvers import kernel
 from evenmatch.solvers.kernel_keys import PACKAGE, sources
 
 SOME = 0.1
-"""Share of the kernels after which the time left is stated."""
+"""Share of the work after which the time left is stated."""
+CALLED = 0.05
+"""Share of a kernel's size that it adds to the work on each kernel that calls it, however far up.
+
+The compiler reads a kernel's own code, and optimises it together with all that it calls.
+"""
 
 Calls = Mapping[str, Sequence[str]]
 """Kernels that are kept nowhere, `module:name`, and the kernels that each calls."""
+
+
+class Missing(NamedTuple):
+    """Kernels that are kept nowhere.
+
+    Args:
+        calls: Which each calls.
+        sizes: Bytes of the code of each, as Python runs it.
+    """
+
+    calls: Calls
+    sizes: Mapping[str, int] = {}
 
 
 class Warming:
@@ -39,9 +56,10 @@ class Warming:
 
     Args:
         calls: What is missing, of `missing`.
+        sizes: How large each is; by default all alike.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, sizes: Mapping[str, int] = {}) -> None:
         self._calls = {name: set(callees) & calls.keys() for name, callees in calls.items()}
         self._left = set(calls)
         self._running: set[str] = set()
@@ -49,6 +67,8 @@ class Warming:
         self._workers: list[subprocess.Popen[bytes]] = []
         self._failure = ""
         self._began = time.monotonic()
+        self._work = _work_on(self._calls, sizes)
+        self._work_done = 0.0
         self.total = len(calls)
         self.done = 0
         """Kernels that are compiled, of `total`."""
@@ -62,9 +82,10 @@ class Warming:
     @property
     def seconds_left(self) -> float | None:
         """Return the seconds that the rest will take; None while that is not known."""
-        if self.done < SOME * self.total or not self.done:
+        done, whole = self._work_done, sum(self._work.values())
+        if done < SOME * whole or not done:
             return None
-        return (time.monotonic() - self._began) / self.done * (self.total - self.done)
+        return (time.monotonic() - self._began) / done * max(0.0, whole - done)
 
     def run(self, jobs: int, on_kernel: Callable[[], None] = lambda: None) -> None:
         """Compile all, and return when that is done.
@@ -114,8 +135,7 @@ class Warming:
                     worker.stdin.flush()
                 answer = worker.stdout.readline().decode().strip()
                 with self._change:
-                    self._running.remove(name)
-                    self.done += 1
+                    self._note(name)
                     if answer != "done":
                         self._failure = self._failure or answer or f"{name}: the process ended"
                     self._change.notify_all()
@@ -140,10 +160,31 @@ class Warming:
                 self._change.wait()
         return None
 
+    def _note(self, name: str) -> None:
+        """Note that a kernel is compiled."""
+        self._running.remove(name)
+        self.done += 1
+        self._work_done += self._work[name]
+
     @property
     def _heights(self) -> Mapping[str, int]:
         """Return for each kernel the length of the longest chain of those that wait for it."""
         return _heights(tuple((name, tuple(callees)) for name, callees in self._calls.items()))
+
+
+def _work_on(calls: Mapping[str, set[str]], sizes: Mapping[str, int]) -> dict[str, float]:
+    """Return how much work each kernel is, compared with the others."""
+    work = {}
+    for name in calls:
+        called: set[str] = set()
+        coming = [name]
+        while coming:
+            found = calls[coming.pop()] - called
+            called |= found
+            coming += found
+        others = sum(sizes.get(each, 1) for each in called - {name})
+        work[name] = sizes.get(name, 1) + CALLED * others
+    return work
 
 
 @cache
@@ -162,7 +203,7 @@ def _heights(calls: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[str, int
     return heights
 
 
-def missing(queues: Sequence[Queue] | None = None) -> Calls:
+def missing(queues: Sequence[Queue] | None = None) -> Missing:
     """Return the kernels that are kept nowhere, of those that queues use or of all.
 
     Args:
@@ -175,8 +216,9 @@ def missing(queues: Sequence[Queue] | None = None) -> Calls:
     answer, _ = finder.communicate(pickle.dumps(None if queues is None else tuple(queues)))
     if finder.returncode:
         raise MatchmakingError("the kernels that the queues use could not be found")
-    found: Calls = json.loads(answer)
-    return found
+    found: dict[str, tuple[int, list[str]]] = json.loads(answer)
+    calls = {name: callees for name, (_, callees) in found.items()}
+    return Missing(calls, {name: size for name, (size, _) in found.items()})
 
 
 def processors() -> int:
@@ -228,7 +270,11 @@ def find() -> None:
                 with suppress(MatchmakingError):
                     Pool(queue, parse_policy(policy), seed=0)
         found = list((kernel.deferred or {}).values())
-        lacking = {each.name: sorted(each.callees) for each in found if not each.is_kept}
+        lacking = {
+            each.name: (len(each.function.__code__.co_code), sorted(each.callees))
+            for each in found
+            if not each.is_kept
+        }
     out.write(json.dumps(lacking).encode())
     out.flush()
 

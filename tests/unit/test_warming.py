@@ -71,6 +71,14 @@ def order_of(calls: warming.Calls) -> list[str]:
     return order
 
 
+def take(work: Warming, count: int) -> None:
+    """Let so many kernels be compiled."""
+    for _ in range(count):
+        name = work._take()
+        assert name is not None
+        work._note(name)
+
+
 def test_kernel_comes_after_those_that_it_calls() -> None:
     calls = {"a": ["b", "c"], "b": ["d"], "c": [], "d": [], "e": ["kept already"]}
     order = order_of(calls)
@@ -91,9 +99,20 @@ def test_kernels_that_call_each_other_are_compiled_nevertheless() -> None:
 def test_time_left_is_stated_when_some_is_done() -> None:
     work = Warming({str(number): [] for number in range(40)})
     assert str(work) == "0 of 40"
-    work.done = 10
+    take(work, 10)
     work._began -= 30.0
     assert re.fullmatch(r"10 of 40, about (89|90|91) s left", str(work))
+
+
+def test_time_left_counts_the_large_kernels_that_come_last() -> None:
+    calls = {**{f"leaf{number}": [] for number in range(30)}, "top": ["middle"], "middle": ["base"]}
+    work = Warming({**calls, "base": []}, {"base": 2_000, "middle": 2_000, "top": 1_800})
+    take(work, 1)
+    work._began -= 20.0
+    # Each of the three takes as long as the other, and the small ones next to nothing.
+    assert re.fullmatch(r"1 of 33, about (39|40|41|42) s left", str(work))
+    take(work, 32)
+    assert str(work) == "33 of 33, about 0 s left"
 
 
 def test_deferred_kernels_are_replaced_when_they_are_settled(tmp_path: Path) -> None:
@@ -158,7 +177,8 @@ def test_queue_misses_the_kernels_that_it_uses_and_no_others(
 ) -> None:
     pytest.importorskip("numba")
     monkeypatch.setenv("XDG_CACHE_HOME", "/nonexistent/nowhere")
-    calls = missing([Queue("duel", policy="first_come")])
+    calls, sizes = missing([Queue("duel", policy="first_come")])
+    assert sizes.keys() == calls.keys()
     assert "put" in names(calls, "evenmatch.solvers.service_orders.lines")
     modules = {name.partition(":")[0].removeprefix("evenmatch.solvers.") for name in calls}
     assert not [each for each in modules if "batch" in each or "bounds" in each]
@@ -167,7 +187,8 @@ def test_queue_misses_the_kernels_that_it_uses_and_no_others(
 def test_all_kernels_that_there_are_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     monkeypatch.setenv("XDG_CACHE_HOME", "/nonexistent/nowhere")
-    calls = missing()
+    calls, sizes = missing()
+    assert all(size > 0 for size in sizes.values())
     written = sum(
         len(re.findall(r"(?m)^@kernel\(", path.read_text()))
         for path in (SOURCE / "evenmatch" / "solvers").rglob("*.py")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -123,7 +124,7 @@ def _show(
                 return await run.play(settle_until), run.is_stopped
 
     console = Console(quiet=is_json)
-    with ended_by_signals(), server(setting.server_config(plan.speed)) as url:
+    with ended_by_signals(), server(setting.server_config(plan.speed), _say) as url:
         print_address(console, url)
         if seconds is None:
             ends_at = time.monotonic() + plan.seconds + SETTLE_SECONDS + checking
@@ -144,3 +145,8 @@ def _show(
                 while not is_stopped:
                     _, is_stopped = asyncio.run(play(url, hidden, time.monotonic()))
     return 1 if figures.lost or figures.duplicated else 0
+
+
+def _say(sentence: str) -> None:
+    """Tell people what the server is busy with before players can come."""
+    print(f"evenmatch: {sentence}", file=sys.stderr, flush=True)

@@ -62,7 +62,7 @@ def warm(
     began = time.monotonic()
     # Another process that compiles is waited for: most of what is missing now will be there.
     with alone():
-        warming = Warming(missing(queues))
+        warming = Warming(*missing(queues))
         with progress("Compiling kernels for this machine", max(warming.total, 2)) as advance:
             warming.run(jobs or processors(), lambda: _step(warming, advance))
     seconds = time.monotonic() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -17,8 +18,10 @@ from evenmatch.errors import MatchmakingError
 
 STOP_SECONDS = 5.0
 READY_SECONDS = 180.0
-"""How long kernels may take to compile where they never did before."""
+"""How long the server may take without saying anything new, such as how many kernels it has."""
 ASK_EVERY = 0.05
+SAY_EVERY = 10.0
+"""Seconds between two sentences about what the server is busy with."""
 
 
 @contextmanager
@@ -63,11 +66,12 @@ def stopped_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def server(config_text: str) -> Iterator[str]:
+def server(config_text: str, say: Callable[[str], None] = lambda _: None) -> Iterator[str]:
     """Run `evenmatch serve` on a journal in a temporary directory; yield its address when ready.
 
     Args:
         config_text: The server's configuration, TOML.
+        say: Told what it is busy with, where that takes a while.
     """
     with tempfile.TemporaryDirectory(prefix="evenmatch-demo-") as folder:
         config = Path(folder) / "demo.toml"
@@ -80,7 +84,7 @@ def server(config_text: str) -> Iterator[str]:
             )
             try:
                 url = _address(process, errors.name)
-                _wait_until_ready(process, url)
+                _wait_until_ready(process, url, say)
                 yield url
             finally:
                 _stop(process)
@@ -107,22 +111,33 @@ def _stop(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-def _wait_until_ready(process: subprocess.Popen[str], url: str) -> None:
+def _wait_until_ready(process: subprocess.Popen[str], url: str, say: Callable[[str], None]) -> None:
     """Return when the server says that its queues make matches; nobody comes before."""
-    give_up = time.monotonic() + READY_SECONDS
-    while not _is_ready(url):
-        if process.poll() is not None or time.monotonic() > give_up:
-            raise MatchmakingError("the server did not become ready")
+    news, told_at, now = "", -SAY_EVERY, time.monotonic()
+    give_up = now + READY_SECONDS
+    while (reason := _why_not_ready(url)) is not None:
+        now = time.monotonic()
+        if reason != news:
+            news, give_up = reason, now + READY_SECONDS
+        if news and now - told_at >= SAY_EVERY:
+            told_at = now
+            say(news)
+        if process.poll() is not None or now > give_up:
+            raise MatchmakingError(f"the server did not become ready{news and f': {news}'}")
         time.sleep(ASK_EVERY)
 
 
-def _is_ready(url: str) -> bool:
+def _why_not_ready(url: str) -> str | None:
+    """Return what the server is busy with, "" if it says nothing; None once it is ready."""
     parts = urlsplit(url)
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=STOP_SECONDS)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
+        answer = connection.getresponse()
+        if answer.status == 200:
+            return None
+        return str(json.loads(answer.read()).get("reason", ""))
+    except (OSError, HTTPException, ValueError):
+        return ""
     finally:
         connection.close()

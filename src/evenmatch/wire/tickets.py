@@ -488,6 +488,9 @@ def _faults_of_fields(
             continue
         near = nearest_name(key[:64], fields)
         hint = f"; did you mean {near}?" if near else ""
+        if not near and "attributes" in fields and isinstance(item, str | int | float | dict):
+            shown = msgspec.json.encode(key[:64]).decode()
+            hint = f'; a value of your own goes into "attributes": {{{shown}: ...}}'
         yield (
             f"{where}/{_escaped(key[:64])}",
             f"{name} has no field {key[:64]!r}; allowed: {', '.join(fields)}{hint}",

@@ -24,7 +24,7 @@ from evenmatch.demo.players import ConnectedPlayers, Party, _Ear
 from evenmatch.demo.run import note_of
 from evenmatch.demo.view import print_summary
 from evenmatch.demo.world import SETTINGS, Guest, busiest, ticket_of
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.model.scenario import Answers
 from evenmatch.model.ticket import Player, Rating
 from evenmatch.simulation.ready_check_behaviour import ACCEPT, DECLINE, SILENT, PlayerAnswer
@@ -279,7 +279,34 @@ def test_figures_of_players_without_regions_are_those_of_a_duel() -> None:
 def test_server_that_does_not_listen_is_not_ready() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        assert not demo_server._is_ready(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        assert demo_server._why_not_ready(f"http://127.0.0.1:{taken.getsockname()[1]}") == ""
+
+
+class _Running:
+    """A process that never ends."""
+
+    def poll(self) -> None:
+        return None
+
+
+def test_people_hear_what_the_server_is_busy_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    coming = ["", "compiling, 1 of 9", "compiling, 1 of 9", "compiling, 8 of 9", None]
+    clock = iter(range(0, 1_000, 100))
+    monkeypatch.setattr(demo_server, "_why_not_ready", lambda _: coming.pop(0))
+    monkeypatch.setattr(demo_server.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(demo_server, "ASK_EVERY", 0.0)
+    said: list[str] = []
+    demo_server._wait_until_ready(_Running(), "http://here", said.append)  # type: ignore[arg-type]
+    assert said == ["compiling, 1 of 9", "compiling, 1 of 9", "compiling, 8 of 9"]
+
+
+def test_server_that_says_nothing_new_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 1_000, 100))
+    monkeypatch.setattr(demo_server, "_why_not_ready", lambda _: "compiling, 1 of 9")
+    monkeypatch.setattr(demo_server.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(demo_server, "ASK_EVERY", 0.0)
+    with pytest.raises(MatchmakingError, match="did not become ready: compiling, 1 of 9"):
+        demo_server._wait_until_ready(_Running(), "http://here", print)  # type: ignore[arg-type]
 
 
 def test_match_of_a_ticket_that_nobody_acknowledged_has_no_figures() -> None:

@@ -1,5 +1,6 @@
 """Recordings as studios have them: their times, their separators, their order, their bad rows."""
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,36 @@ class TestSeparators:
     def test_of_the_header_leave_others_in_cells(self, tmp_path: Path) -> None:
         (ada,) = stream(tmp_path, "at;mode\n5;duel, ranked\n", name="a.tsv")
         assert ada.ticket.attributes == {"mode": "duel, ranked"}
+
+    def test_that_are_semicolons_leave_the_comma_to_numbers(self, tmp_path: Path) -> None:
+        text = "at;size;rating;ping.eu;mode\n0,5;2;1500,25|1480;30,5;1,5,x\n"
+        (ada,) = stream(tmp_path, text)
+        assert ada.at == 0.5
+        assert [each.rating and each.rating.mean for each in ada.ticket.players] == [1500.25, 1480]
+        assert ada.ticket.attributes == {"ping": {"eu": 30.5}, "mode": "1,5,x"}
+
+    def test_that_are_commas_leave_quoted_numbers_alone(self, tmp_path: Path) -> None:
+        with pytest.raises(ArrivalsError, match='must be a number, got "1500,5"'):
+            list(stream(tmp_path, 'at,rating\n0,"1500,5"\n'))
+
+
+class TestColumns:
+    def test_that_take_the_times_away_say_so(self, tmp_path: Path) -> None:
+        with pytest.raises(ArrivalsError, match="column at is read as att, so another one must"):
+            stream(tmp_path, "at,player\n0,ada\n", columns={"att": "at"})
+
+    def test_of_parquet_may_have_times_of_their_own_kind(self, tmp_path: Path) -> None:
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        zone = timezone(timedelta(hours=1))
+        times = [datetime(2026, 11, 22, 20, 0, s, 250_000, zone) for s in (3, 1)]
+        table = pyarrow.table({"at": times, "player": ["ada", "bob"]})
+        parquet.write_table(table, tmp_path / "a.parquet")
+        arrivals = Arrivals(process="file", file="a.parquet")
+        found = arrivals_of(arrivals, np.random.SeedSequence(1), tmp_path)
+        assert found.offset == 1795374001.0
+        got = [(each.at, each.ticket.players[0].id) for each in found]
+        assert got == [(0.25, "bob"), (2.25, "ada")]
 
 
 class TestOrder:

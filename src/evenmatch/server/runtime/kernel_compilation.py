@@ -88,7 +88,7 @@ class KernelCompilation:
         try:
             # Another process may be at it: then little is left.
             with alone():
-                self._warming = Warming(missing(queues))
+                self._warming = Warming(*missing(queues))
                 if not self._is_stopped:
                     self._warming.run(processors())
         except MatchmakingError as error:

@@ -79,6 +79,11 @@ def plan_columns(table: ArrivalTable, columns: dict[str, str]) -> ColumnPlan:
         if name not in taken and name not in positions:
             positions[name] = index
     if "at" not in positions:
+        if "at" in taken:
+            ours = next(name for name, theirs in columns.items() if theirs == "at")
+            raise table.error(
+                f"column at is read as {ours}, so another one must hold the times: name it with at"
+            )
         raise table.error(table.lacks("at") + MAPPING.format("at"))
     if "rating_deviation" in positions and "rating" not in positions:
         raise table.error("has a column rating_deviation, so it must have a column rating")

@@ -12,6 +12,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -26,6 +27,8 @@ LINE_MAX = 1_000_000
 FORMATS = ".csv, .tsv, .csv.gz, .tsv.gz or .parquet"
 SEPARATORS = (",", ";", "\t")
 QUOTED = re.compile(r'"[^"]*"')
+DECIMAL_COMMAS = re.compile(r"\s*[+-]?\d+,\d+(\s*\|\s*[+-]?\d+(,\d+)?)*\s*", re.ASCII)
+"""A number with a comma for its point, or one for each player of a party."""
 LINE_ENDS = re.compile(rb"\r\n?|\n")
 DATA = "evenmatch.data"
 NUMBERS_MAX = 10_000_000
@@ -221,11 +224,12 @@ def _csv_lines(name: str, path: Path, *, is_packed: bool) -> Rows:
         with _open_text(path, is_packed=is_packed) as file:
             lines = _physical_lines(name, file)
             head = next(lines, "")
-            reader = csv.reader(chain([head], lines), strict=True, delimiter=separator_of(head))
+            separator = separator_of(head)
+            reader = csv.reader(chain([head], lines), strict=True, delimiter=separator)
             for cells in reader:
                 line = reader.line_num
                 if cells:
-                    yield line, cells
+                    yield line, cells if separator != ";" else [_with_point(each) for each in cells]
     except csv.Error as error:
         raise ArrivalsError(f"{name}, line {line + 1}: must be valid CSV: {error}") from None
     except UnicodeDecodeError as error:
@@ -260,6 +264,15 @@ def separator_of(head: str) -> str:
     """
     plain = QUOTED.sub("", head)
     return max(SEPARATORS, key=plain.count)
+
+
+def _with_point(cell: str) -> str:
+    """Return a cell of a file that is separated by `;`, because its numbers have commas.
+
+    >>> _with_point("1500,5"), _with_point("1500,5|1480"), _with_point("eu,us")
+    ('1500.5', '1500.5|1480', 'eu,us')
+    """
+    return cell.replace(",", ".") if DECIMAL_COMMAS.fullmatch(cell) else cell
 
 
 def _physical_lines(name: str, file: TextIO) -> Iterator[str]:
@@ -320,8 +333,12 @@ def _cell(name: str, row: int, column: str, value: object) -> str:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return repr(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
     kind = type(value).__name__
-    raise ArrivalsError(f"{name}, row {row}, column {column}: must be a number or text, got {kind}")
+    raise ArrivalsError(
+        f"{name}, row {row}, column {column}: must be a number, a time or text, got {kind}"
+    )
 
 
 def write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
