@@ -333,12 +333,13 @@ def _parameters(kind: type[msgspec.Struct], args: dict[str, str]) -> list[str]:
     fields = msgspec.structs.fields(kind)
     if not fields:
         return ["It takes no parameters.", ""]
-    lines = ["| parameter | default | meaning |", "|---|---|---|"]
+    lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
     for field in fields:
         if field.name not in args:
             raise SystemExit(f"{kind.__name__}.{field.name} is not described under Args")
         default = _shown(field.default)
-        lines.append(f"| `{field.name}` | {default} | {_cell(args[field.name])} |")
+        cells = (f"`{field.name}`", words_of(field.type), default, _cell(args[field.name]))
+        lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
 

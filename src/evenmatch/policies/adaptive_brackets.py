@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from evenmatch.criteria.expansion import TICKS
 from evenmatch.errors import ConfigError
@@ -14,10 +15,11 @@ from evenmatch.model.fields import Gap, RoundTime
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pair_matcher import PairMatcher, TreeTicket
-from evenmatch.policies.shared.rated_duels import check_duel, check_number, rating_rule
+from evenmatch.policies.shared.parameters import check_parameters
+from evenmatch.policies.shared.rated_duels import check_duel, rating_rule
 from evenmatch.policies.shared.round_clock import RoundClock
 
-MATCHES_MAX = 1_000_000
+Matches = Annotated[int, Meta(ge=1, le=1_000_000)]
 """Largest `split_at`."""
 
 
@@ -57,27 +59,23 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
     held_back = "adaptive_brackets looks within a bracket for now"
     evaluations_max = (8, 8, 4, 1)
 
-    width: float = 500.0
-    split_at: int = 6
-    merge_below: int = 3
-    frame: float = 60.0
+    width: Gap = 500.0
+    split_at: Matches = 6
+    merge_below: Matches = 3
+    frame: RoundTime = 60.0
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the limit that holds always: no bracket is wider than `width`."""
         del queue
-        check_number("adaptive_brackets: width", self.width, Gap)
+        check_parameters(self)
         return (rating_rule(self.width),)
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("adaptive_brackets", queue)
-        check_number("adaptive_brackets: frame", self.frame, RoundTime)
-        if not 1 <= self.split_at <= MATCHES_MAX:
-            raise ConfigError(
-                f"adaptive_brackets: split_at must be 1 to {MATCHES_MAX}, got {self.split_at}"
-            )
-        if not 1 <= self.merge_below <= self.split_at:
+        check_parameters(self)
+        if self.merge_below > self.split_at:
             raise ConfigError(
                 f"adaptive_brackets: merge_below must be 1 to split_at ({self.split_at}), "
                 f"got {self.merge_below}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from evenmatch.criteria.rules import side_of
 from evenmatch.errors import ConfigError
@@ -13,8 +15,9 @@ from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import EVALUATIONS_MAX, GreedyMatcher
+from evenmatch.policies.shared.parameters import check_parameters
 
-SPAN_MAX = 1_000_000.0
+Spare = Annotated[float, Meta(ge=-1.0, le=1.0)]
 """Largest `span`."""
 PRIOR = 20.0
 """Flexible players assumed before the first came: no side closes for a few who want the same."""
@@ -60,9 +63,9 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
     evaluations_max = (EVALUATIONS_MAX, 2)
     """That of `greedy`, and all who wait where a side is closed or opened."""
 
-    reserve: float = 0.1
-    reopen: float = 0.2
-    span: float = 500.0
+    reserve: Spare = 0.1
+    reopen: Spare = 0.2
+    span: Annotated[float, Meta(ge=1.0, le=1e6, extra={"unit": "players"})] = 500.0
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue whose sides are wishes."""
@@ -72,15 +75,10 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
                 "adaptive_sides places players against their wish at times; give queue "
                 f'{queue.name} sides and side_choice = "prefer"'
             )
-        if not -1.0 <= self.reserve <= 1.0:
-            raise ConfigError(f"adaptive_sides: reserve must be -1 to 1, got {self.reserve}")
-        if not self.reserve <= self.reopen <= 1.0:
+        check_parameters(self)
+        if self.reserve > self.reopen:
             raise ConfigError(
                 f"adaptive_sides: reopen must be reserve ({self.reserve}) to 1, got {self.reopen}"
-            )
-        if not 1.0 <= self.span <= SPAN_MAX:
-            raise ConfigError(
-                f"adaptive_sides: span must be 1 to {SPAN_MAX:,.0f} players, got {self.span}"
             )
         return AdaptiveSidesMatcher(queue, Wishes(queue.format, self, memory or {}))
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.values import number
-from evenmatch.errors import ConfigError
 from evenmatch.model.fields import Limit, RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.chance import Chance
-from evenmatch.policies.shared.rated_duels import (
-    RATING,
-    check_duel,
-    check_number,
-    rating_limits,
-    rating_rule,
-)
+from evenmatch.policies.shared.parameters import check_parameters
+from evenmatch.policies.shared.rated_duels import RATING, check_duel, rating_limits, rating_rule
 from evenmatch.policies.shared.round_clock import RoundClock
 
 CANDIDATES_MAX = 1_000_000
@@ -62,24 +58,20 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     in_rounds = True
     evaluations_max = (0, 2, 1)
 
-    every: float = 120.0
-    limit: float = 500.0
-    candidates: int | None = None
+    every: RoundTime = 120.0
+    limit: Limit = 500.0
+    candidates: Annotated[int, Meta(ge=1, le=CANDIDATES_MAX)] | None = None
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the rule that `limit` is short for."""
         del queue
-        check_number("closest_random: limit", self.limit, Limit)
+        check_parameters(self)
         return (rating_rule(self.limit),)
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         check_duel("closest_random", queue)
-        check_number("closest_random: every", self.every, RoundTime)
-        if self.candidates is not None and not 1 <= self.candidates <= CANDIDATES_MAX:
-            raise ConfigError(
-                f"closest_random: candidates must be 1 to {CANDIDATES_MAX}, got {self.candidates}"
-            )
+        check_parameters(self)
         full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
         clock = RoundClock(self.every, memory or {})
         return ClosestRandomMatcher(full, self, clock, Chance(seed, queue.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.model.fields import Weight
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import delay_greedy, kinds
 
@@ -49,7 +49,7 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
     name = "delay_greedy"
     compiled = STEPS
 
-    factor: float = 1.0
+    factor: Weight = 1.0
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.
@@ -58,7 +58,7 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
             ConfigError: A parameter is out of range, or the queue has another format.
         """
         check_solo(queue, "delay_greedy", is_duel=True)
-        check_number("delay_greedy: factor", self.factor, Weight)
+        check_parameters(self)
         if self.factor > 0.0:
             check_priced(queue, "delay_greedy", " or factor=0")
         return {delay_greedy.SECONDS: self.factor / queue.price if self.factor > 0.0 else 0.0}

@@ -6,10 +6,9 @@ import math
 from typing import Literal
 
 from evenmatch.criteria.objective import weights_of
-from evenmatch.errors import ConfigError
 from evenmatch.model.fields import LARGEST, Power, Wait
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_matcher import (
     SteppedPolicy,
     Steps,
@@ -77,9 +76,9 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
     name = "difference_wait"
     compiled = STEPS
 
-    factor: float | None = None
+    factor: Wait | None = None
     origin: Literal["arrival", "pair"] = "arrival"
-    power: float = 1.0
+    power: Power = 1.0
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.
@@ -89,16 +88,11 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
         """
         check_solo(queue, "difference_wait", is_duel=False)
         check_without_rules(queue, "difference_wait")
+        check_parameters(self)
         factor = self.factor
         if factor is None:
             check_priced(queue, "difference_wait", " or give factor")
             factor = min(math.fsum(weights_of(queue)) / (queue.format.k * queue.price), LARGEST)
-        check_number("difference_wait: factor", factor, Wait)
-        check_number("difference_wait: power", self.power, Power)
-        if self.origin not in ("arrival", "pair"):
-            raise ConfigError(
-                f"difference_wait: origin must be arrival or pair, got {self.origin!r}"
-            )
         return {
             difference_wait.FACTOR: factor,
             difference_wait.POWER: self.power,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.registry import kind_with
@@ -13,6 +16,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.solvers.service_orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
 from evenmatch.solvers.service_orders.packs import Plan, bind, leave, members_of, serve
 from evenmatch.solvers.service_orders.plan import (
@@ -27,7 +31,6 @@ from evenmatch.solvers.service_orders.plan import (
 
 SLOTS = 64
 """Room of a new pool; it doubles when it is full."""
-THETA_MAX = 1_000_000
 MIRRORED_MAX, MIRRORED_MAX_OF_MORE = 16, 6
 """Players of a match of two or of more teams all of whose divisions the engine looks at."""
 
@@ -88,7 +91,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
     """Each newcomer, and each match, is a look at all sets of kinds that fill one."""
 
     order: Order = "oldest"
-    theta: int | None = None
+    theta: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
     shape: Shape = "any"
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
@@ -158,13 +161,12 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         return plan
 
     def _check(self) -> None:
+        check_parameters(self)
         if (self.order == "reserve") != (self.theta is not None):
             raise ConfigError(
                 "first_come: theta belongs to order=reserve, as the single players who must wait "
                 "before a team of them is made: first_come:order=reserve,theta=5"
             )
-        if self.theta is not None and not 0 <= self.theta <= THETA_MAX:
-            raise ConfigError(f"first_come: theta must be 0 to {THETA_MAX:,}, got {self.theta}")
 
 
 class Kinds:

@@ -6,7 +6,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.fields import Rate
 from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import gap_value, kinds, line, price
@@ -78,7 +78,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
     name = "gap_value"
     compiled = STEPS
 
-    rate: float | None = None
+    rate: Rate | None = None
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.
@@ -88,8 +88,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
                 number of criteria, or waiting that costs nothing.
         """
         check_solo(queue, "gap_value", is_duel=True)
-        if self.rate is not None:
-            check_number("gap_value: rate", self.rate, Rate)
+        check_parameters(self)
         terms = StepColumns(queue, "gap_value").table[0]
         if len(terms) != 1 or not terms[0, 0] > 0.0:
             raise ConfigError(

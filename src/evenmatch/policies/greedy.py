@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec import Meta
 
-from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.greedy_matcher import GreedyMatcher as GreedyMatcher
+from evenmatch.policies.shared.parameters import check_parameters
 
 if TYPE_CHECKING:
     from evenmatch.policies.shared.step_matcher import Steps
@@ -59,16 +60,14 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         newcomers take all of that, one such search in `turns.PATIENCE` is made all the same.
     """
 
-    evaluations_max: int = EVALUATIONS_MAX
+    evaluations_max: Annotated[int, Meta(ge=EVALUATIONS_MIN, le=EVALUATIONS_LIMIT)] = (
+        EVALUATIONS_MAX
+    )
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for any format."""
         del seed, memory
-        if not EVALUATIONS_MIN <= self.evaluations_max <= EVALUATIONS_LIMIT:
-            raise ConfigError(
-                f"greedy: evaluations_max must be {EVALUATIONS_MIN:,} to {EVALUATIONS_LIMIT:,}, "
-                f"got {self.evaluations_max:,}"
-            )
+        check_parameters(self)
         return GreedyMatcher(queue, self.evaluations_max)
 
     def steps(self, queue: Queue) -> Steps:

@@ -8,7 +8,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.fields import Limit, Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import group_price, kinds, price
@@ -77,8 +77,8 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
     name = "group_price"
     compiled = STEPS
 
-    theta: float | None = None
-    grow: float = GROW
+    theta: Limit | None = None
+    grow: Weight = GROW
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.
@@ -102,8 +102,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
         }
 
     def _check(self, queue: Queue) -> None:
-        check_number("group_price: theta", self.theta or 0.0, Limit)
-        check_number("group_price: grow", self.grow, Weight)
+        check_parameters(self)
         if self.theta is None:
             check_priced(queue, "group_price", " or give theta")
         if queue.format.k == 2:

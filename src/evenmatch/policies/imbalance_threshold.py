@@ -11,7 +11,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.balance import Balance
 from evenmatch.policies.shared.imbalance_matcher import FixedLimit, ImbalanceLimit, ImbalanceMatcher
 from evenmatch.policies.shared.learnt_limit import LearntLimit
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 
 
 class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
     evaluations_max = (8, 65_536, 2)
     """A newcomer is tried with at most `even_sets.ROWS_MAX` divisions of those who wait."""
 
-    delta: float | None = None
+    delta: Limit | None = None
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of two teams.
@@ -68,6 +68,7 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
                 criterion to be even in; or without `delta` neither waiting nor imbalance counts.
         """
         del seed
+        check_parameters(self)
         balance = Balance(queue, "imbalance_threshold")
         known = memory or {}
         limit: ImbalanceLimit
@@ -75,7 +76,6 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
             _check_priced(queue, balance)
             limit = LearntLimit(balance, queue.price, queue.wait_max, known.get("limit"))
         else:
-            check_number("imbalance_threshold: delta", self.delta, Limit)
             limit = FixedLimit(self.delta)
         return ImbalanceMatcher(balance, limit, known)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from itertools import combinations, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.objective import Objective, weights_of
@@ -20,11 +21,13 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.shared.parameters import check_parameters
 
 if TYPE_CHECKING:
     from evenmatch.policies.shared.step_matcher import Steps
 
 ROUNDS_OF_MAX = 10_000
+
 RATE_OF = 50
 """Arrivals from which the rate is estimated."""
 
@@ -61,7 +64,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
     held_back = "periodic collects more players before it cuts them into matches"
     evaluations_max = (8, 4)
 
-    rounds_of: int = 4
+    rounds_of: Annotated[int, Meta(ge=1, le=ROUNDS_OF_MAX)] = 4
     sort: str | None = None
     adaptive: bool = False
 
@@ -102,10 +105,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _check(self, queue: Queue) -> None:
-        if not 1 <= self.rounds_of <= ROUNDS_OF_MAX:
-            raise ConfigError(
-                f"periodic: rounds_of must be 1 to {ROUNDS_OF_MAX}, got {self.rounds_of}"
-            )
+        check_parameters(self)
         if not queue.format.solo_only:
             raise ConfigError(
                 f"policy periodic takes solo tickets: give queue {queue.name} party_sizes = [1]"

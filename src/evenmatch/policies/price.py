@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.fields import Factor, Limit, Rate, Weight
 from evenmatch.model.queue import Queue
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.matching.pairs import CAPPED
@@ -68,10 +68,10 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
     name = "price"
     compiled = STEPS
 
-    c: float = 1.1
-    theta: float | None = None
-    grow: float | None = None
-    rate: float | None = None
+    c: Factor = 1.1
+    theta: Limit | None = None
+    grow: Weight | None = None
+    rate: Rate | None = None
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.
@@ -80,17 +80,12 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
             ConfigError: A parameter is out of range, or the queue has another format.
         """
         check_solo(queue, "price", is_duel=True)
+        check_parameters(self)
         grow = self.grow
         if grow is None:
             grow = GROW if self.theta is None else 0.0
-        check_number("price: c", self.c, Factor)
-        check_number("price: grow", grow, Weight)
         if self.theta is None:
             check_priced(queue, "price", " or give theta")
-        else:
-            check_number("price: theta", self.theta, Limit)
-        if self.rate is not None:
-            check_number("price: rate", self.rate, Rate)
         terms = StepColumns(queue, "price").table[0]
         counted = terms[terms[:, 0] > 0.0]
         return {

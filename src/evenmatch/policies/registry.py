@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import math
 from types import ModuleType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
 
 from evenmatch.errors import ConfigError, MatchmakingError, NotSupported, nearest_name
+from evenmatch.model.checks import range_of, words_of
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.solvers import kernel
 
@@ -140,25 +141,26 @@ def _convert(where: str, text: str, kind: Any) -> Any:
     try:
         value = msgspec.convert(raw, kind, strict=False)
     except msgspec.ValidationError:
-        raise ConfigError(f"{where} must be {_describe(kind)}, got {text!r}") from None
+        # A number out of bounds is refused by the policy, like one that Python code gives it.
+        number = _number(text) if range_of(kind) else None
+        is_other = isinstance(number, float) and "whole" in _describe(kind)
+        if number is None or is_other:
+            raise ConfigError(f"{where} must be {_describe(kind)}, got {text!r}") from None
+        value = number
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{where} must be a finite number, got {text!r}")
     return value
 
 
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if set(text) - set("+-0123456789") else int(text)
+    except ValueError:
+        return None
+
+
 def _describe(kind: Any) -> str:
-    text = str(kind)
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(get_args(kind))}"
-    if "tuple[tuple" in text:
-        return "pairs such as 60-250+120-350"
-    if "float" in text:
-        return "a number"
-    if "int" in text:
-        return "a whole number"
-    if "bool" in text:
-        return "true or false"
-    return "a word"
+    return "pairs such as 60-250+120-350" if "tuple[tuple" in str(kind) else words_of(kind)
 
 
 def _imported(name: str, texts: dict[str, str]) -> Policy:

@@ -17,14 +17,12 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pace import SHORTFALL, Pace
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.prospects import Prospects
-from evenmatch.policies.shared.rated_duels import check_number
-from evenmatch.policies.shared.search_job import effort_of, prospects_in
+from evenmatch.policies.shared.search_job import Effort, effort_of, prospects_in
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import TentativeMatch
 
-EFFORTS = Annotated[float, Meta(ge=1, le=100_000, extra={"unit": "evaluations a player"})]
-SPREADS = Annotated[float, Meta(ge=0.1, le=100.0)]
 SEATS_MAX = 1_000
 """Seats of the largest match; a search holds the players of two at least."""
 PLAYERS_MAX = 400
@@ -88,10 +86,10 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     jobs = True
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
-    target_wait: float | None = None
-    effort: int = 600
-    spread: float = 0.5
-    wait_max: float = 600.0
+    target_wait: Seconds | None = None
+    effort: Effort = 600
+    spread: Annotated[float, Meta(ge=0.1, le=100.0)] = 0.5
+    wait_max: Seconds = 600.0
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of any format.
@@ -99,14 +97,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: A parameter is out of range.
         """
-        check_number("rolling: effort", self.effort, EFFORTS)
-        check_number("rolling: spread", self.spread, SPREADS)
-        check_number("rolling: wait_max", self.wait_max, Seconds)
-        target = self.target_wait
-        if target is not None:
-            check_number("rolling: target_wait", target, Seconds)
-        else:
-            target = queue.target
+        check_parameters(self)
+        target = queue.target if self.target_wait is None else self.target_wait
         wait_max = min(self.wait_max, BEFORE_DEADLINE * (queue.wait_max or math.inf))
         known = memory or {}
         price = queue.price * queue.format.k / (math.fsum(weights_of(queue)) or 1.0)

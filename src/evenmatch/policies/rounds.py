@@ -19,20 +19,14 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
 from evenmatch.policies.hooks import Promise
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
-from evenmatch.policies.shared.rated_duels import check_number
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.round_clock import RoundClock, is_due
 from evenmatch.policies.shared.search_job import SearchJob, effort_of, found_in, seed_of
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, TICK, WRITTEN
 
+RoundEffort = Annotated[int, Meta(ge=1, le=10_000_000, extra={"unit": "evaluations a player"})]
 EVERY = 120.0
 """Seconds between rounds where nothing else is said, as in the source."""
-PLAYERS = Annotated[float, Meta(ge=2, le=1_000_000)]
-PARTS = Annotated[float, Meta(ge=1, le=PARTS_MAX)]
-EFFORTS = Annotated[
-    float,
-    Meta(ge=1, le=10_000_000, extra={"unit": "evaluations a player"}),
-]
-SKIPS = Annotated[float, Meta(ge=1, le=1_000_000, extra={"unit": "rounds"})]
 WAITING_WORTH = 0.01
 """Quality that a match gains by seating a player who sat out a round, for each round."""
 URGENT = 1.0
@@ -83,13 +77,13 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     # A round is about everybody: who takes part is listed when it begins.
     evaluations_max = (STARTS_MAX, 1)
 
-    every: float | None = None
-    players: int | None = None
-    wait_max: float | None = None
-    parts: int = 2
-    effort: int = 1_000
+    every: RoundTime | None = None
+    players: Annotated[int, Meta(ge=2, le=1_000_000)] | None = None
+    wait_max: Seconds | None = None
+    parts: Annotated[int, Meta(ge=1, le=PARTS_MAX)] = 2
+    effort: RoundEffort = 1_000
     solver: Literal["anneal", "descent"] = "anneal"
-    skips: int = 3
+    skips: Annotated[int, Meta(ge=1, le=1_000_000, extra={"unit": "rounds"})] = 3
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue."""
@@ -100,13 +94,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
                 "rounds: players needs wait_max, the longest that anybody waits for a round, "
                 "e.g. rounds:players=100,wait_max=300"
             )
-        for name, bounds in (("every", RoundTime), ("wait_max", Seconds), ("players", PLAYERS)):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(f"rounds: {name}", value, bounds)
-        check_number("rounds: parts", self.parts, PARTS)
-        check_number("rounds: effort", self.effort, EFFORTS)
-        check_number("rounds: skips", self.skips, SKIPS)
+        check_parameters(self)
         return RoundsMatcher(queue, self, seed, memory or {})
 
 

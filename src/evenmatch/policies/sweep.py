@@ -14,7 +14,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.shared.rated_duels import RATING, check_duel, check_number
+from evenmatch.policies.shared.parameters import check_parameters
+from evenmatch.policies.shared.rated_duels import RATING, check_duel
 from evenmatch.policies.shared.round_clock import RoundClock
 
 NEAREST_MAX = 32
@@ -54,16 +55,15 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     in_rounds = True
     evaluations_max = (0, NEAREST_MAX + 1)
 
-    every: float = 1.0
-    limit: float = 150.0
-    rate: float = 2.0
-    limit_max: float = 500.0
+    every: RoundTime = 1.0
+    limit: Limit = 150.0
+    rate: Limit = 2.0
+    limit_max: Limit = 500.0
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the rule that the limit is short for."""
         del queue
-        for name in ("limit", "rate", "limit_max"):
-            check_number(f"sweep: {name}", getattr(self, name), Limit)
+        check_parameters(self)
         most = max(self.limit, self.limit_max)
         expand = Expansion(rate=self.rate, max=most) if self.rate else None
         return (difference_rule(RATING, self.limit, expand=expand),)
@@ -72,7 +72,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("sweep", queue)
-        check_number("sweep: every", self.every, RoundTime)
         full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
         return SweepMatcher(full, self, RoundClock(self.every, memory or {}))
 

@@ -12,20 +12,16 @@ import msgspec
 from msgspec import Meta
 
 from evenmatch.criteria.expansion import round_up
-from evenmatch.model.fields import Seconds
+from evenmatch.model.fields import Seconds, Share
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.rolling import SEATS_MAX
-from evenmatch.policies.shared.rated_duels import check_number
-from evenmatch.policies.shared.search_job import effort_of
+from evenmatch.policies.shared.parameters import check_parameters
+from evenmatch.policies.shared.search_job import Effort, effort_of
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import TentativeMatch
 
-QUALITIES = Annotated[float, Meta(ge=0.0, le=1.0)]
-FALLS = Annotated[float, Meta(ge=0.0, le=1.0, extra={"unit": "a second"})]
-FACTORS = Annotated[float, Meta(ge=1.0, le=100.0)]
-EFFORTS = Annotated[float, Meta(ge=1, le=100_000, extra={"unit": "evaluations a player"})]
 PLAYERS_MAX = 400
 """Players whom a search holds."""
 EVERY = 1.0
@@ -70,23 +66,16 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     jobs = True
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
-    quality: float = 0.85
-    relax: float = 0.001
+    quality: Share = 0.85
+    relax: Annotated[float, Meta(ge=0.0, le=1.0, extra={"unit": "a second"})] = 0.001
     by: str = ""
-    patience: float = 3.0
-    wait_max: float = 300.0
-    effort: int = 200
+    patience: Annotated[float, Meta(ge=1.0, le=100.0)] = 3.0
+    wait_max: Seconds = 300.0
+    effort: Effort = 200
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of any format."""
-        for name, bounds in (
-            ("quality", QUALITIES),
-            ("relax", FALLS),
-            ("patience", FACTORS),
-            ("wait_max", Seconds),
-            ("effort", EFFORTS),
-        ):
-            check_number(f"threshold: {name}", getattr(self, name), bounds)
+        check_parameters(self)
         known = memory or {}
         return SearchingMatcher(
             queue,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import deque
+from typing import Literal
 
 import msgspec
 
 from evenmatch.criteria.expansion import inverse
-from evenmatch.errors import ConfigError
 from evenmatch.model.fields import Limit, Rate
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pair_matcher import PairMatcher, SoonestPairing, TreeTicket, is_due
-from evenmatch.policies.shared.rated_duels import any_rating, check_duel, check_number
+from evenmatch.policies.shared.parameters import check_parameters
+from evenmatch.policies.shared.rated_duels import any_rating, check_duel
 
 RECENT_MAX = 1_000
 """Entries whose median a newcomer's virtual rating goes to."""
@@ -59,9 +60,9 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
     held_back = "virtual_rating waits until a rating has sunk to somebody else's"
     evaluations_max = (8, 8, 4, 1)
 
-    rate: float = 2.0
-    limit: float = 150.0
-    toward: str = "down"
+    rate: Rate = 2.0
+    limit: Limit = 150.0
+    toward: Literal["down", "median"] = "down"
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return no limit, for the match may be as wide as the wait was long."""
@@ -71,10 +72,7 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("virtual_rating", queue)
-        check_number("virtual_rating: rate", self.rate, Rate)
-        check_number("virtual_rating: limit", self.limit, Limit)
-        if self.toward not in ("down", "median"):
-            raise ConfigError(f"virtual_rating: toward must be down or median, got {self.toward}")
+        check_parameters(self)
         return VirtualRatingMatcher(queue, self, memory or {})
 
     def is_wide(self, first: float, second: float) -> bool:

@@ -14,7 +14,6 @@ from msgspec import Meta
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.values import number
-from evenmatch.errors import ConfigError
 from evenmatch.model.fields import Gap, RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
@@ -22,14 +21,12 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.chance import Chance
 from evenmatch.policies.shared.pair_matcher import PairMatcher, TreeTicket
-from evenmatch.policies.shared.rated_duels import RATING, any_rating, check_duel, check_number
+from evenmatch.policies.shared.parameters import check_parameters
+from evenmatch.policies.shared.rated_duels import RATING, any_rating, check_duel
 from evenmatch.policies.shared.round_clock import RoundClock
 
 WAIT_COUNTED_MAX = 3600.0
 """Seconds of an opponent's wait that count, so that no weight grows without end."""
-RECENCY_MAX = 100
-WAIT_WEIGHTS = Annotated[float, Meta(ge=0.0, le=1e6, extra={"unit": "per second"})]
-FLOORS = Annotated[float, Meta(ge=0.0, le=1e9)]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,11 +70,11 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
     held_back = "weighted draws among opponents at its own pace"
     evaluations_max = (8, 8, 4, 1)
 
-    sigma: float = 200.0
-    wait: float = 0.02
-    recency: int = 5
-    floor: float = 0.0
-    every: float | None = None
+    sigma: Gap = 200.0
+    wait: Annotated[float, Meta(ge=0.0, le=1e6, extra={"unit": "per second"})] = 0.02
+    recency: Annotated[int, Meta(ge=0, le=100)] = 5
+    floor: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
+    every: RoundTime | None = None
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return no limit: weights do not forbid."""
@@ -86,17 +83,12 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         check_duel("weighted", queue)
-        check_number("weighted: sigma", self.sigma, Gap)
-        check_number("weighted: wait", self.wait, WAIT_WEIGHTS)
-        check_number("weighted: floor", self.floor, FLOORS)
-        if not 0 <= self.recency <= RECENCY_MAX:
-            raise ConfigError(f"weighted: recency must be 0 to {RECENCY_MAX}, got {self.recency}")
+        check_parameters(self)
         known = memory or {}
         weights = _Weights(self, Opponents(self.recency, known))
         chance = Chance(seed, queue.name)
         if self.every is None:
             return WeightedMatcher(queue, weights, chance)
-        check_number("weighted: every", self.every, RoundTime)
         return WeightedRounds(queue, weights, chance, known)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, cast, get_args
+from typing import Literal
 
 import msgspec
 
@@ -13,12 +13,13 @@ from evenmatch.criteria.registry import number_gap_of
 from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.checks import is_in, range_of
-from evenmatch.model.fields import Limit, Rate, RoundTime, Seconds
+from evenmatch.model.fields import AttributeName, Limit, RoundTime, Seconds
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Expansion, Queue, Rule, Sample, SampleSize, Unit
+from evenmatch.model.queue import Expansion, Growth, Queue, Rule, Sample, SampleSize, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.duel_candidates import IndexedTicket, Partner, candidates_for
+from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.round_clock import RoundClock
 from evenmatch.policies.shared.timers import Timers
 
@@ -72,16 +73,16 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     evaluations_max = (8, 8, 4, 1)
 
-    attribute: str = "rating"
-    limit: float | None = None
-    rate: float = 0.0
+    attribute: AttributeName = "rating"
+    limit: Limit | None = None
+    rate: Growth = 0.0
     steps: tuple[tuple[float, float], ...] = ()
-    limit_max: float | None = None
-    unit: str = "difference"
-    last: int | None = None
-    accept: str = "both"
-    pick: str = "oldest"
-    every: float | None = None
+    limit_max: Limit | None = None
+    unit: Unit = "difference"
+    last: SampleSize | None = None
+    accept: Literal["both", "either"] = "both"
+    pick: Literal["oldest", "nearest"] = "oldest"
+    every: RoundTime | None = None
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the one `spread` rule that the parameters are short for.
@@ -127,27 +128,14 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def _check_words(self) -> None:
-        if self.accept not in ("both", "either"):
-            raise ConfigError(f"window: accept must be both or either, got {self.accept}")
-        if self.every is not None and not is_in(self.every, RoundTime):
-            raise ConfigError(f"window: every must be {range_of(RoundTime)}, got {self.every}")
-        if self.unit not in get_args(Unit):
-            raise ConfigError(
-                f"window: unit must be one of {', '.join(get_args(Unit))}, got {self.unit}"
-            )
+        check_parameters(self)
         if self.last is not None and self.unit != "percentile":
             raise ConfigError("window: last goes only with unit=percentile")
-        if self.last is not None and not is_in(self.last, SampleSize):
-            raise ConfigError(f"window: last must be {range_of(SampleSize)}, got {self.last}")
         if self.unit == "percentile" and self.limit is not None and self.limit > 1.0:
             raise ConfigError(
                 "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
                 f"five of a hundred, got {self.limit}"
             )
-        if self.pick not in ("oldest", "nearest"):
-            raise ConfigError(f"window: pick must be oldest or nearest, got {self.pick}")
-        if not 1 <= len(self.attribute) <= 100:
-            raise ConfigError("window: attribute must be a name of 1 to 100 characters")
 
     def _check_comparable(self, queue: Queue) -> None:
         """Refuse an attribute whose only rules do not limit a difference of numbers."""
@@ -171,39 +159,30 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     def _thread_rule(self) -> Rule:
         widening = Expansion(rate=THREAD_RATE, max=THREAD_LIMIT_MAX)
-        return difference_rule(self.attribute, THREAD_LIMIT, expand=widening, accept=self._accept)
+        return difference_rule(self.attribute, THREAD_LIMIT, expand=widening, accept=self.accept)
 
     def _rule(self) -> Rule:
         assert self.limit is not None
         if self.rate and self.steps:
             raise ConfigError("window: give rate or steps, not both")
-        _check_growth(self.limit, self.rate, self.steps, self.limit_max)
+        _check_growth(self.limit, self.steps, self.limit_max)
         expand = None
         if self.rate or self.steps:
             expand = Expansion(rate=self.rate, steps=self.steps, max=self.limit_max)
         return difference_rule(
             self.attribute,
             self.limit,
-            cast("Unit", self.unit),
+            self.unit,
             expand,
-            accept=self._accept,
+            accept=self.accept,
             sample=None if self.last is None else Sample(last=self.last),
         )
 
-    @property
-    def _accept(self) -> Literal["both", "either"]:
-        return "either" if self.accept == "either" else "both"
-
 
 def _check_growth(
-    limit: float, rate: float, steps: tuple[tuple[float, float], ...], limit_max: float | None
+    limit: float, steps: tuple[tuple[float, float], ...], limit_max: float | None
 ) -> None:
-    """Refuse limits that fall with the wait or are out of range."""
-    for name, value in (("limit", limit), ("limit_max", limit_max or 0.0)):
-        if not is_in(value, Limit):
-            raise ConfigError(f"window: {name} must be {range_of(Limit)}, got {value}")
-    if rate != 0.0 and not is_in(rate, Rate):
-        raise ConfigError(f"window: rate must be 0 or {range_of(Rate)}, got {rate}")
+    """Refuse limits that fall with the wait, and steps that are out of range."""
     if limit_max is not None and limit_max < limit:
         raise ConfigError(f"window: limit_max must be >= limit {limit}, got {limit_max}")
     before = (0.0, limit)

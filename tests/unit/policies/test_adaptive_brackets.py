@@ -155,7 +155,7 @@ def test_open_matches_are_left_to_the_engine() -> None:
         ),
         (
             AdaptiveBrackets(split_at=0),
-            "adaptive_brackets: split_at must be 1 to 1000000, got 0",
+            "adaptive_brackets: split_at must be between 1 and 1,000,000, got 0",
         ),
         (
             AdaptiveBrackets(merge_below=7),

@@ -236,10 +236,10 @@ def _undisturbed(sides: list[str]) -> list[list[set[str]]]:
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"reserve": -1.5}, "reserve must be -1 to 1, got -1.5"),
+        ({"reserve": -1.5}, "reserve must be between -1 and 1, got -1.5"),
         ({"reserve": 0.3}, "reopen must be reserve"),
-        ({"reopen": 1.5}, "reopen must be reserve"),
-        ({"span": 0.5}, "span must be 1 to 1,000,000 players, got 0.5"),
+        ({"reopen": 1.5}, "reopen must be between -1 and 1, got 1.5"),
+        ({"span": 0.5}, "span must be between 1 and 1e6 players, got 0.5"),
         ({"span": float("nan")}, "span must be"),
         ({"reserve": float("nan")}, "reserve must be"),
     ],

@@ -213,7 +213,7 @@ def test_limit_stands_for_a_rule() -> None:
         (
             ClosestRandom(candidates=0),
             queue(),
-            "closest_random: candidates must be 1 to 1000000, got 0",
+            "closest_random: candidates must be between 1 and 1,000,000, got 0",
         ),
         (
             ClosestRandom(),

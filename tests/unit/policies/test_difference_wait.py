@@ -181,8 +181,8 @@ def test_groups_cost_far_less_than_greedy_ones(
 @pytest.mark.parametrize(
     ("spec", "in_queue", "sentence"),
     [
-        ("difference_wait:factor=-1", DUEL, "factor must be between 0 and 1e9 s, got -1.0"),
-        ("difference_wait:power=-1", DUEL, "power must be between 0 and 100, got -1.0"),
+        ("difference_wait:factor=-1", DUEL, "factor must be between 0 and 1e9 s, got -1"),
+        ("difference_wait:power=-1", DUEL, "power must be between 0 and 100, got -1"),
         ("difference_wait:origin=start", DUEL, "origin must be"),
         (
             "difference_wait",

@@ -174,7 +174,11 @@ def test_hundreds_may_wait() -> None:
         ("first_come:shape=round", PAIRS, "must be one of any, mirrored, unmixed"),
         ("first_come:order=reserve", PAIRS, "theta belongs to order=reserve"),
         ("first_come:theta=3", PAIRS, "theta belongs to order=reserve"),
-        ("first_come:order=reserve,theta=-1", PAIRS, "theta must be 0 to 1,000,000, got -1"),
+        (
+            "first_come:order=reserve,theta=-1",
+            PAIRS,
+            "theta must be between 0 and 1,000,000, got -1",
+        ),
         ("first_come", queue(rules=(Rule("spread", "rating", 5.0),)), "queue main has rules"),
         ("first_come", Queue(format=Format((1, 1), roles=(("tank", 1),))), "queue main has roles"),
         ("first_come:order=packing", queue("main", 1, 4), "packing needs teams of the same"),

@@ -189,12 +189,12 @@ def test_open_matches_are_left_to_the_engine() -> None:
         (
             Periodic(rounds_of=0),
             queue(),
-            "periodic: rounds_of must be 1 to 10000, got 0",
+            "periodic: rounds_of must be between 1 and 10,000, got 0",
         ),
         (
             Periodic(rounds_of=10_001),
             queue(),
-            "periodic: rounds_of must be 1 to 10000, got 10001",
+            "periodic: rounds_of must be between 1 and 10,000, got 10001",
         ),
         (
             Periodic(),

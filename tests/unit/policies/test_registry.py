@@ -136,10 +136,13 @@ def test_every_name_alone_is_a_spec() -> None:
                 "key once, got 'limit=2'"
             ),
         ),
-        ("window:limit=far", "window:limit must be a number, got 'far'"),
+        ("window:limit=far", "window:limit must be a number between 0 and 1e15, got 'far'"),
         ("window:limit=inf", "window:limit must be a finite number, got 'inf'"),
         ("window:rate=nan", "window:rate must be a finite number, got 'nan'"),
-        ("periodic:rounds_of=2.5", "periodic:rounds_of must be a whole number, got '2.5'"),
+        (
+            "periodic:rounds_of=2.5",
+            "periodic:rounds_of must be a whole number between 1 and 10,000, got '2.5'",
+        ),
         ("periodic:adaptive=maybe", "periodic:adaptive must be true or false, got 'maybe'"),
         (
             "window:steps=60",

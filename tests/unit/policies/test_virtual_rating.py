@@ -258,7 +258,7 @@ def test_open_matches_are_left_to_the_engine() -> None:
         (
             VirtualRating(toward="mean"),
             queue(),
-            "virtual_rating: toward must be down or median, got mean",
+            'virtual_rating: toward must be one of down, median (did you mean median?), got "mean"',
         ),
         (
             VirtualRating(),

@@ -274,7 +274,7 @@ def test_open_matches_are_left_to_the_engine(every: float | None) -> None:
         (Weighted(sigma=0), queue(), "weighted: sigma must be between 1e-9 and 1e15, got 0"),
         (Weighted(wait=-1), queue(), "weighted: wait must be between 0 and 1e6 per second, got -1"),
         (Weighted(floor=-1), queue(), "weighted: floor must be between 0 and 1e9, got -1"),
-        (Weighted(recency=101), queue(), "weighted: recency must be 0 to 100, got 101"),
+        (Weighted(recency=101), queue(), "weighted: recency must be between 0 and 100, got 101"),
         (Weighted(every=0), queue(), "weighted: every must be between 0.05 and 1e9 s, got 0"),
         (
             Weighted(),

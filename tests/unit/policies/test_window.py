@@ -237,12 +237,15 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1, pick="best"),
             queue(),
-            "window: pick must be oldest or nearest, got best",
+            'window: pick must be one of oldest, nearest (did you mean oldest?), got "best"',
         ),
         (
             Window(limit=1, unit="percent"),
             queue(),
-            "window: unit must be one of difference, relative, percentile, got percent",
+            (
+                "window: unit must be one of difference, relative, percentile "
+                '(did you mean percentile?), got "percent"'
+            ),
         ),
         (Window(limit=1, last=5), queue(), "window: last goes only with unit=percentile"),
         (
@@ -308,12 +311,12 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1, accept="one"),
             queue(),
-            "window: accept must be both or either, got one",
+            'window: accept must be one of both, either, got "one"',
         ),
         (
             Window(limit=1, attribute=""),
             queue(),
-            "window: attribute must be a name of 1 to 100 characters",
+            'window: attribute must be a name of 1 to 100 characters, got ""',
         ),
         (
             Window(attribute="region"),

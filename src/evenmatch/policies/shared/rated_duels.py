@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.registry import NUMERIC, number_gap_of
 from evenmatch.errors import ConfigError
-from evenmatch.model.checks import Place
 from evenmatch.model.fields import LARGEST
 from evenmatch.model.queue import Queue, Rule
 
@@ -28,15 +26,6 @@ def check_duel(name: str, queue: Queue) -> None:
             f"policy {name} pairs two players: queue {queue.name} needs teams = 2 and "
             f"players = 1; use greedy for larger formats"
         )
-
-
-def check_number(name: str, value: float, kind: Any) -> None:
-    """Refuse a parameter that is out of bounds.
-
-    Raises:
-        ConfigError: Names the parameter, what is allowed and what was given.
-    """
-    Place(name).within(value, kind)
 
 
 def rating_rule(limit: float) -> Rule:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -21,6 +22,7 @@ from evenmatch.policies.base import JobResult
 from evenmatch.policies.shared.prospects import prospects_of
 from evenmatch.solvers.teams.batch import Batch, Plan
 
+Effort = Annotated[int, Meta(ge=1, le=100_000, extra={"unit": "evaluations a player"})]
 EFFORT_MOST = 200_000_000
 """Most evaluations of one part."""
 EACH_USUAL = 200
