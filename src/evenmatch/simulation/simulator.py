@@ -267,7 +267,7 @@ class Simulator:
                 arrival, f"times must ascend from 0, got {at:g} s after {self._now:g} s"
             )
         if ticket.id is not None and ticket.id in self.history.index:
-            raise self._error(arrival, "its ticket id came before; ids must differ")
+            raise self._error(arrival, "its ticket id was used before; ids must differ")
         self._end_matches_of(ticket, at)
         (event, *_) = self._step(Enqueue(at, (ticket,)))
         if isinstance(event, Accepted):

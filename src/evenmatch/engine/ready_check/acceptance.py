@@ -61,7 +61,9 @@ class Proposals:
             return
         proposal = self._asked(given)
         if proposal is None:
-            raise TooLate(f"match {given.match} is made", ticket=given.ticket, match=given.match)
+            raise TooLate(
+                f"match {given.match} is already made", ticket=given.ticket, match=given.match
+            )
         named = self._named(given)
         self._lose(proposal, {given.ticket: ("declined", named)})
         scheduler.decide(list(scheduler.dirty), fired=False)

@@ -105,7 +105,7 @@ class Admission:
         """
         ahead = self._look_at_line()
         if ahead > (STANDING_MOST if self._is_kept_short else WAIT_MOST):
-            raise self._refusal("more is asked for than this server can do", ahead)
+            raise self._refusal("this server cannot take that many tickets at once", ahead)
         if (late := self._lateness()) > LATE_MOST:
             raise self._refusal("this server is behind with its work", late)
         if (age := self._commit_age()) > COMMIT_MOST:
