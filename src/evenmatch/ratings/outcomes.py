@@ -125,7 +125,7 @@ def team_matches(table: MatchTable) -> PeriodOutcomes:
     """Return the outcomes of a period of matches between teams.
 
     A team that everybody quit is ranked behind all others. Elsewhere a player who quit has lost
-    to every other team, whatever his team achieved without him.
+    to every other team, whatever their team achieved without them.
 
     Raises:
         ConfigError: The shapes do not fit together, or a size is out of bounds.

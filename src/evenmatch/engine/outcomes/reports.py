@@ -309,7 +309,7 @@ def _next_slice(period: Period) -> tuple[list[str], list[Result]]:
 
 # Lineups: who has played in a match from first to last, and who of them has left it.
 #
-# Who left has played as well: he is rated with his team, as somebody who quit. How the match
+# A player who left has played as well: they are rated with their team, as a quitter. How the match
 # ended is for those to say who did not leave.
 
 
@@ -369,7 +369,7 @@ def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Resul
 
     Teams may come in any order, ranks may be any numbers: 10 and 20 are places 1 and 2. Points
     become places after the handicap that the match gave, or the one given with them. Who has left
-    has quit, unless the game's service names him among those who played.
+    has quit, unless the game's service names them among those who played.
 
     Args:
         given: What is said.

@@ -5,8 +5,8 @@
        |  `--replacements found--.
        `--someone declines, leaves or is silent--> open --time is up--> dissolved, innocents wait on
 
-Whoever declines or is silent ends, with his party; everyone else keeps his place, his acceptance
-and his age; replacements are sought (`repairs`), and only they are asked. Cooldowns are for players
+Whoever declines or is silent ends, with their party; all others keep their place, acceptance and
+age; replacements are sought (`repairs`), and only they are asked. Cooldowns are for players
 who fail again and again, and for nobody else.
 """
 

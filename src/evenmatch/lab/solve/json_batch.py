@@ -178,7 +178,7 @@ def _tables(raw: object) -> dict[str, NDArray[Any]]:
 
 
 def _checked(tables: Mapping[str, NDArray[Any]], players: int) -> dict[str, NDArray[Any]]:
-    """Return the tables, with what they say of a player and himself made harmless."""
+    """Return the tables, with what they say of players and themselves made harmless."""
     found = dict(tables)
     for name, table in tables.items():
         check_square(f"pairs.{name}", table, players)

@@ -12,7 +12,7 @@ A line may be long for a moment, when many come at once; it dissolves as fast as
 line that has stood for a second does not dissolve: it makes everybody late and helps nobody. From
 then on it is kept short, until nobody has had to be refused for a second.
 
-Those who are refused come back. So each of them is told a time of his own: what has been refused
+Those who are refused come back. So each of them is told a time of their own: what has been refused
 counts as a line that moves as fast as the server works.
 
 Source:
