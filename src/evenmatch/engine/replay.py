@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from evenmatch.engine.admission.limits import UNLIMITED
+from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.errors import (

@@ -24,7 +24,7 @@ import msgspec
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.admission import fits
-from evenmatch.engine.admission.limits import UNLIMITED
+from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record

@@ -27,7 +27,7 @@ import numpy as np
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.admission.admission import AdmissionContext, judge
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.scheduler import Resolve

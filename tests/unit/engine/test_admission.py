@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.admission import admit, existing, fits, refused
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue

@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from evenmatch.criteria.expansion import round_up
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.percentile import placed_among
-from evenmatch.engine.admission.limits import ShardLimits, check_player, check_values, is_plain
+from evenmatch.engine.admission.shard_limits import (
+    ShardLimits,
+    check_player,
+    check_values,
+    is_plain,
+)
 from evenmatch.engine.admission.ticket_update import renewed
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables

@@ -269,4 +269,6 @@ def _quantile(seen: _Waits, part: float) -> float | None:
 
 
 def _law(seen: Iterable[_Waits], rate: float) -> EmpiricalWaits:
-    return EmpiricalWaits(np.sort(np.concatenate([each.waits[each.matched] for each in seen])) * rate)
+    return EmpiricalWaits(
+        np.sort(np.concatenate([each.waits[each.matched] for each in seen])) * rate
+    )

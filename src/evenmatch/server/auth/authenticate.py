@@ -20,7 +20,6 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import Network, caller_address, household_of, networks_of
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import PREFIX
-from evenmatch.server.auth.limits import Buckets
 from evenmatch.server.auth.principal import (
     LOCAL,
     NOBODY,
@@ -29,6 +28,7 @@ from evenmatch.server.auth.principal import (
     Unauthenticated,
     unknown_credential,
 )
+from evenmatch.server.auth.rate_limits import Buckets
 from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
 from evenmatch.server.http.responses import (
     Asgi,
