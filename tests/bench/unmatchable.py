@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import thread_time
 from typing import NamedTuple
 
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.model.inputs import Advance, Configure, Enqueue

@@ -168,7 +168,7 @@ def test_caller_hears_at_once_of_what_takes_longer_than_a_client_waits() -> None
 def test_answer_of_something_else_is_no_answer(answer: tuple[int, bytes]) -> None:
     async def scene(client: AsyncClient) -> None:
         with pytest.raises(
-            ServerUnreachable, match="no evenmatch server, or one of another version"
+            ServerUnreachable, match="is not an evenmatch server, or has another version"
         ):
             await client.get("s0-1")
 

@@ -78,7 +78,7 @@ def check(
     if not tenants:
         return _check_game(config, matches, against)
     if matches is not None:
-        raise ConfigError(f"{config}: --matches is for one game; name its own file in place of it")
+        raise ConfigError(f"{config}: --matches checks one game; name the file of that game")
     print(f"{config} names {len(tenants)} games.")
     codes = []
     for tenant in tenants:

@@ -63,7 +63,7 @@ def keys(
     if action not in ACTIONS:
         raise ConfigError(f"keys can {', '.join(ACTIONS)}, got {action!r} (see --help)")
     if action != "list" and not name:
-        raise ConfigError(f"name whose key it is: evenmatch keys {action} NAME (see --help)")
+        raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
     path = _path(data, file)
     if action == "list":
         _show(read_keys(path), is_json=json)

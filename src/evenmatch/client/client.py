@@ -182,8 +182,8 @@ class Client:
                 raise
             work.close()
             raise ConfigError(
-                "a Client works until it is closed, and where no event loop runs; in a notebook, "
-                "or in a coroutine, use AsyncClient"
+                "a Client works until it is closed, and only where no event loop runs; in a "
+                "notebook, or in a coroutine, use AsyncClient"
             ) from error
 
     def _iterate(self, items: AsyncIterable[ItemT]) -> Iterator[ItemT]:

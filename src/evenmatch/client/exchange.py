@@ -197,7 +197,7 @@ class Exchange:
             return msgspec.json.decode(answer.body, type=shape)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise ServerUnreachable(
-                f"what answers at {self.url} is no evenmatch server, or one of another version: "
+                f"the server at {self.url} is not an evenmatch server, or has another version: "
                 f"{error}"
             ) from None
 

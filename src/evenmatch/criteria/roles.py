@@ -1,7 +1,7 @@
 """Roles: who plays what in a team, so that everybody gets what they like best.
 
-A player lists the roles that he accepts, preferred first; whoever lists none is flexible and takes
-any. The **rank** of a role for a player is its place in his list, from 0, and inf if he does not
+A player lists the roles that they accept, preferred first; whoever lists none is flexible and takes
+any. The **rank** of a role for a player is its place in their list, from 0, and inf if they do not
 accept it. A team is legal if its players can be given roles that they accept, each role to no more
 players than it takes; of all ways to do so, the one with the least sum of ranks is taken.
 """
@@ -36,7 +36,7 @@ NEVER = 1e6
 
 
 def ranks_of(player: Player, roles: Roles) -> Ranks:
-    """Return the rank of each role for a player; 0 for all if he is flexible.
+    """Return the rank of each role for a player; 0 for all if they are flexible.
 
     >>> ranks_of(Player("a", roles=("dps", "tank")), (("tank", 1), ("dps", 2), ("healer", 1)))
     (1.0, 0.0, inf)

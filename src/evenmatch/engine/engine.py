@@ -22,7 +22,7 @@ from evenmatch.engine.admission.admission import (
     judge,
     judge_update,
 )
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.backfill.requests import BackfillRequests
 from evenmatch.engine.configuration import carried_over, changed_since, check_configuration, misfits
 from evenmatch.engine.matching.deadlines import Entry, fill_at_deadline

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from evenmatch.engine.admission.limits import UNLIMITED
+from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.errors import (
@@ -82,7 +82,7 @@ class Replay:
         now, engine = record.input.now, self.engine
         if not engine.tables.now <= now < math.inf:
             raise JournalCorrupt(
-                f"record {record.sequence} is of {now} s, and the one before it of "
+                f"record {record.sequence} is at {now} s, but the one before it is at "
                 f"{engine.tables.now} s: keep the damaged journal and restore a copy"
             )
         is_advance = type(record.input) is Advance

@@ -7,10 +7,10 @@ is counterfactual about it:
 
 - A ticket that the live engine matched waits on in the shadow until the shadow matches it, or its
   deadline there. A player who was matched live cancels nothing afterwards, so the shadow cannot
-  know whether he would have had the patience.
+  know whether they would have had the patience.
 - Cancels count in both worlds where the ticket still waits.
-- A player who was matched live and comes back while he still waits in the shadow stays there with
-  his first ticket; the second one is counted as `merged`.
+- A player who was matched live and comes back while they still wait in the shadow stays there with
+  their first ticket; the second one is counted as `merged`.
 - Ratings are those that the live server knew; nobody plays the shadow's matches.
 - Matches of the shadow are final at once: ready-checks, backfill, exclusive matches and silence are
   answers to live matches, which the shadow did not make.
@@ -24,7 +24,7 @@ import msgspec
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.admission import fits
-from evenmatch.engine.admission.limits import UNLIMITED
+from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record

@@ -137,7 +137,7 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JournalUnavailable(
-            f"the directory {directory} cannot be made: {error.strerror}; name another one"
+            f"the directory {directory} cannot be created: {error.strerror}; name another one"
         ) from error
 
 

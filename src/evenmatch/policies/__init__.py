@@ -1,5 +1,7 @@
 """Policies, one a module: frozen parameters, and the matcher that decides who plays.
 
+A new policy is a module here and a line in `registry`.
+
 `base` is the contract, `hooks` lists what a policy may say beside its matches, and `registry` knows
 the names of those that come with evenmatch (a policy of your own goes by its dotted path). `shared`
 is what several policies are built of.

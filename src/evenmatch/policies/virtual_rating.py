@@ -115,7 +115,7 @@ class VirtualRatingMatcher(PairMatcher):
             del self._median.aims[waiting.ticket.sequence]
 
     def bound(self, waiting: TreeTicket, gap: float) -> float:
-        """Return when he who waits longest reaches so far: nobody does earlier."""
+        """Return when the longest waiting reaches so far: nobody does earlier."""
         del waiting
         return self.oldest_at() + self._when(gap)
 

@@ -123,7 +123,7 @@ class _Weights:
 
         Args:
             chooser: The player who draws.
-            places: Player -> his place in the arrays.
+            places: Player -> their place in the arrays.
             gaps: Differences of rating, shape (n,).
             wait_logs: As `wait_logs` gives them.
         """
@@ -157,7 +157,7 @@ class WeightedMatcher(PairMatcher):
         self._players: dict[str, None] = {}
 
     def entered(self, waiting: TreeTicket, now: float) -> None:
-        """Note who waits: he must not be forgotten."""
+        """Note who waits: they must not be forgotten."""
         del now
         self._players[_player(waiting.ticket)] = None
 
@@ -279,7 +279,7 @@ class WeightedRounds(NoJobs):
         return pairs
 
     def _draw(self, pool: list[Ticket], at: int, logs: FloatArray, now: float) -> int | None:
-        """Return whom a ticket draws; whom a rule forbids is drawn again without him."""
+        """Return whom a ticket draws; a draw that a rule forbids is repeated without them."""
         chooser, floor = pool[at], self._weights.chosen.floor
         if floor > 0.0:
             logs[logs < math.log(floor)] = -math.inf
@@ -323,8 +323,8 @@ class Opponents:
     def faded(self, own: str) -> dict[str, float]:
         """Return each opponent whom a player remembers, with a factor (1 + n) / (1 + depth).
 
-        n is the number of matches with others that the player has had since; for all whom he
-        does not remember the factor is 1.
+        n is the number of matches with others that the player has had since; for all whom they
+        do not remember the factor is 1.
         """
         met = self._met.get(own, ())
         # In a row of A, B, A only the later A counts, and a dict keeps the later value.

@@ -2,7 +2,7 @@
 
 These systems know a player and an opponent only. A team therefore plays with the mean of its
 members' ratings, against an opponent with the mean rating and the root mean square deviation of
-the rival team: each member is rated as if the gap between himself and his opponent were the gap
+the rival team: each member is rated as if the gap between them and their opponent were the gap
 between the teams. For teams of one this is the plain system.
 """
 
@@ -76,9 +76,9 @@ def add_up(owner: npt.NDArray[np.intp], amount: FloatArray, count: int) -> Float
 
 # Fair results from unfair matches: wide gaps that a long wait allowed, and handicaps.
 #
-# A player who has waited long may be matched by a virtual rating, far below his own. Nobody asked
+# A player who has waited long may be matched by a virtual rating, far below their own. Nobody asked
 # for that match, so its result counts like this: if the favourite wins, both change by the
-# ordinary update on real ratings, which is near 0. If the favourite loses, he loses and the other
+# ordinary update on real ratings, which is near 0. If the favourite loses, they lose and the other
 # gains what an even match at their own level would give.
 
 FloatArray = npt.NDArray[np.float64]
@@ -90,7 +90,7 @@ def settle_gap(gap: FloatArray, score: FloatArray, wide: BoolArray | None) -> Fl
 
     Both sides of a meeting give opposite gaps and scores, and get opposite gaps back, so what one
     wins in Elo the other still loses. The proposal says nothing of draws: they count at half the
-    gap, between the favourite's win and his loss.
+    gap, between the favourite's win and loss.
 
     Args:
         gap: Own mean less the rival's, in points, shape (meetings,).

@@ -70,7 +70,7 @@ def duels(
         wide: Matches made far beyond the usual gap, see `adjust`; shape (n,).
 
     Raises:
-        ConfigError: Lengths differ, a score is not in [0, 1], or a player meets himself.
+        ConfigError: Lengths differ, a score is not in [0, 1], or a player meets themselves.
 
     Complexity:
         O(n).
@@ -86,7 +86,9 @@ def duels(
         raise ConfigError("every score must be in [0, 1]: 1 won, 0.5 drew, 0 lost")
     if np.any(one == two):
         at = int(np.argmax(one == two))
-        raise ConfigError(f"a player cannot meet himself: match {at} is {one[at]} against himself")
+        raise ConfigError(
+            f"no player can meet themselves: match {at} pairs {one[at]} with {one[at]}"
+        )
     n = one.size
     seats = np.arange(2 * n)
     rivals = np.concatenate((seats[n:], seats[:n]))
@@ -123,7 +125,7 @@ def team_matches(table: MatchTable) -> PeriodOutcomes:
     """Return the outcomes of a period of matches between teams.
 
     A team that everybody quit is ranked behind all others. Elsewhere a player who quit has lost
-    to every other team, whatever his team achieved without him.
+    to every other team, whatever their team achieved without them.
 
     Raises:
         ConfigError: The shapes do not fit together, or a size is out of bounds.

@@ -115,7 +115,7 @@ def _items(ratings: Mapping[str, Mapping[str, float | None]]) -> Iterable[tuple[
         raise ConfigError(f"ratings must map player ids to ratings, got {type(ratings).__name__}")
     for name in ratings:
         if not isinstance(name, str):
-            raise ConfigError(f"a player id must be a text, got {name!r}")
+            raise ConfigError(f"a player id must be text, got {name!r}")
     return ratings.items()
 
 

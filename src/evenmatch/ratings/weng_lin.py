@@ -1,8 +1,8 @@
 """Weng and Lin's rating of teams by the full Bradley-Terry model: skills of a team add up.
 
 The paper updates after each match. Here each match of a period, read at the ratings of its start,
-is a Gaussian message about a player: his new precision is the old one plus those of all messages,
-and his new mean their weighted mean. One match a period is exactly the paper's update, and the
+is a Gaussian message about a player: their new precision is the old one plus those of all messages,
+and their new mean the weighted mean. One match a period is exactly the paper's update, and the
 order of matches in a period cannot matter.
 """
 

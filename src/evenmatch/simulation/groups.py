@@ -29,8 +29,8 @@ def groups_of(history: History, attribute: str, first: int = 0) -> dict[str, lis
 
     Args:
         history: A finished run that kept its tickets, but for `WITHOUT_TICKETS`.
-        attribute: What to group by. `queue` is where a player was matched, else where he waited,
-            joined by `+`; `queues` is where he waited in either case. By `side`, those who insist
+        attribute: What to group by. `queue` is where a player was matched, else where they waited,
+            joined by `+`; `queues` is where they waited in either case. By `side`, those who insist
             on none are `flexible`.
         first: Index of the first ticket that counts.
 

@@ -1,7 +1,8 @@
 """How players answer ready-checks in a simulation: they accept, decline, or say nothing.
 
-What a player does depends on the seed, on his ticket's number among the arrivals and on how often
-he was asked, and on nothing else: another policy, or another way to repair, meets the same people.
+What a player does depends on the seed, on their ticket's number among the arrivals and on how
+often they were asked, and on nothing else: another policy, or another way to repair, meets the
+same people.
 """
 
 from __future__ import annotations

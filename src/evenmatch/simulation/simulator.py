@@ -27,7 +27,7 @@ import numpy as np
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.admission.admission import AdmissionContext, judge
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.scheduler import Resolve
@@ -267,7 +267,7 @@ class Simulator:
                 arrival, f"times must ascend from 0, got {at:g} s after {self._now:g} s"
             )
         if ticket.id is not None and ticket.id in self.history.index:
-            raise self._error(arrival, "its ticket id came before; ids must differ")
+            raise self._error(arrival, "its ticket id was used before; ids must differ")
         self._end_matches_of(ticket, at)
         (event, *_) = self._step(Enqueue(at, (ticket,)))
         if isinstance(event, Accepted):

@@ -1,8 +1,8 @@
 """What a class of players gains by being flexible, and who pays for it.
 
-A flexible player takes every opponent that he or somebody of other classes may meet: either side,
-any zone, any band. A single one changes nobody else's wait, and his own is that of a class of rate
-0 with those opponents. When a share of a class does so, all waits move, and some get longer.
+A flexible player takes every opponent that they or somebody of other classes may meet: either side,
+any zone, any band. A single one changes nobody else's wait, and their own is that of a class of
+rate 0 with those opponents. When a share of a class does so, all waits move, and some get longer.
 """
 
 from __future__ import annotations

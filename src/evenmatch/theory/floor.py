@@ -9,7 +9,7 @@ policy without foreknowledge, whatever its state, its clock or its chance:
    know the next arrival, its instant is that of a Poisson process.
 2. Of each match one player came later than the other, who waited already. Whatever the n places
    are, they cover at most 2 n d of [0, 1] up to a distance d, and the newcomer's place is uniform.
-   So if the newcomer is the later one with probability p, he adds at least weight * p^2 / (4 n)
+   So if the newcomer is the later one with probability p, they add at least weight * p^2 / (4 n)
    to the mean distance: that of the nearest newcomers.
 3. hold * n + weight * p^2 / (4 n) >= p * s for every n >= 1 and p in [0, 1], with
    s = sqrt(weight * hold), and s = hold + weight/4 where hold > weight/4 (then n = 1 is the

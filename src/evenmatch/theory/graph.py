@@ -2,7 +2,7 @@
 
 Classes of players come in Poisson streams; an edge joins two classes that may play each other, a
 loop a class that may play among itself. A newcomer plays against whoever has waited longest among
-those whom he may meet. Sides, zones, skill bands and regions with flexible players are such
+those whom they may meet. Sides, zones, skill bands and regions with flexible players are such
 graphs. `independent_sets` says how they are solved.
 """
 
@@ -57,7 +57,7 @@ class GraphWaits:
             of all sets that have none left.
         mean: Mean wait of a player.
         means: Mean wait by class. That of a class with rate 0 is what a single such player would
-            wait; None where he would never play.
+            wait; None where they would never play.
         var, vars: Variances of the same.
         p_no_wait: Probability by class that a newcomer plays at once. Over all players it is 1/2:
             each match has one who waited and one who did not.

@@ -1,6 +1,6 @@
 """The whole law of a wait in duels on a compatibility graph: medians and other quantiles.
 
-Let a single player of class j wait, who may not play his own class (of one who may, another class
+Let a single player of class j wait, who may not play their own class (of one who may, another class
 of rate 0 with the same opponents tells the same). Not the means alone, but the transform of the
 law follows from the recursion of `independent_sets` with the rate of j as its variable, and it
 has the form of a chain whose phases are the sets I that hold j: it starts in I with probability

@@ -2,7 +2,7 @@
 
 Players of classes 0..n-1 come in Poisson streams; an edge says that two classes may play, a loop
 that a class may play among itself. A newcomer plays against the one who has waited longest among
-those whom he may meet. Then no two classes that wait together may meet each other, and a class
+those whom they may meet. Then no two classes that wait together may meet each other, and a class
 with a loop never has two waiting: the classes that wait form an independent set, own loops
 ignored. With pi(I) the weight of all states in which exactly the classes of I wait, E(I) those
 whom somebody of I may meet, and I' the members of I without a loop,
@@ -17,11 +17,11 @@ and the players of class j who wait, L_j(I) = rate(j) W_j(I) in weight, follow
 Then E[T_j] = sum W_j / sum pi. Written with W_j, not L_j, it holds for classes of rate 0 as well:
 they get the wait that a single such player would have.
 
-The second moment is not in the sources. Whom a player waits for does not depend on those of his
-class who come after him, if they may not play him; so the number of his class whom he leaves
-behind has, given his wait T, the law of Poisson arrivals in T, and its factorial moments give those
-of T (the distributional form of Little's law). Differentiating the recursion twice in the rate of
-j gives E[T_j^2] = sum V_j / sum pi with
+The second moment is not in the sources. Whom a player waits for does not depend on those of their
+class who come later, if these may not play them; so the number of their class whom they leave
+behind has, given their wait T, the law of Poisson arrivals in T, and its factorial moments give
+those of T (the distributional form of Little's law). Differentiating the recursion twice in the
+rate of j gives E[T_j^2] = sum V_j / sum pi with
 
     V_j(I) [rate(E(I)) - rate(I')] = sum over i in I of rate(i) V_j(I - i) + 2 W_j(I).
 

@@ -1,6 +1,6 @@
 """How wide a rating window should be: close opponents against short waits.
 
-Duels of players whose skill is uniform, each with the nearest who waits, if he is no farther than
+Duels of players whose skill is uniform, each with the nearest who waits, within a distance of
 delta. A wide window makes bad matches, a narrow one long waits; at the best width the two cost
 about the same. With as many players per unit of skill as come in a second, a window of delta is
 answered at a rate of about 2 delta * rate * density by each player who waits, which leads to a

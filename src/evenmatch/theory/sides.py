@@ -1,7 +1,7 @@
 """Duels in which players may insist on one of two sides; some are flexible.
 
 Three Poisson streams: players who insist on side a, who insist on side b, and flexible ones. A
-newcomer plays against whoever has waited longest among those whom he may meet. Only one side can
+newcomer plays against whoever has waited longest among those whom they may meet. Only one side can
 ever be waiting, so a state is a whole number: i > 0 players of side a, or -i of side b, or one
 flexible player. "Flexible" is the paper's "choice-free".
 
@@ -227,7 +227,7 @@ def _mean_of(a: Fraction, b: Fraction) -> float | None:
 
 # The whole law of a wait in duels with sides, not the mean alone.
 #
-# Where i players of side a wait, a newcomer of side a waits for i + 1 others who may play him,
+# Where i players of side a wait, a newcomer of side a waits for i + 1 others who may play them,
 # and i is geometric: a geometric number of exponential times is exponential again. So each class
 # waits 0 or an exponential time.
 #

@@ -1,6 +1,6 @@
 """The best way to match players of a few skills, and what simpler policies cost beside it.
 
-Each period one player arrives; his skill is one of `types`. A match takes any 2n who wait and
+Each period one player arrives; their skill is one of `types`. A match takes any 2n who wait and
 costs alpha * 2n times the least difference of its teams' sums of skill; whoever is left waits for
 a period, which costs 1. The least cost per period of all stationary policies comes from a Markov
 decision process on the numbers of waiting players of each type: relative value iteration, with

@@ -1,7 +1,7 @@
 """Duels in two zones; some experts are flexible and play in either.
 
 Three Poisson streams: juniors, who play in their zone; experts, who play in theirs; flexible
-experts, who wait in both. A newcomer plays against whoever has waited longest among those whom he
+experts, who wait in both. A newcomer plays against whoever has waited longest among those whom they
 may meet. At most one player waits in each zone, so there are six states: nobody, a junior, an
 expert, both with the junior first, both with the expert first, a flexible one. "Flexible" is the
 paper's "choice-free".
@@ -37,7 +37,7 @@ class Zones:
 
     Attributes:
         mean, mean_junior, mean_expert, mean_flexible: Mean waits. That of a class with rate 0 is
-            what a single such player would wait; None where he would never play.
+            what a single such player would wait; None where they would never play.
         improvement: mean_flexible / mean_expert; None where an expert would never play.
         p0: Probability that nobody waits.
         exact: The same as fractions.

@@ -88,7 +88,7 @@ def test_games_of_one_server_are_checked_one_after_the_other(
     assert "may be 150" in told.partition("\n[b]\n")[2]
 
     assert main(["check", str(games), "--matches", str(games)]) == 2
-    assert "name its own file" in capsys.readouterr().err
+    assert "name the file of that game" in capsys.readouterr().err
     (tmp_path / "b.toml").write_text(QUEUE + "teams = 0\n")
     assert main(["check", str(games)]) == 2
     assert f"{tmp_path / 'b.toml'}: " in capsys.readouterr().err

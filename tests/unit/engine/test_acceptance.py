@@ -569,7 +569,7 @@ class TestAnswers:
         house.enter(1.0, "a", "b")
         house.accept(2.0, 1, 2)
 
-        with pytest.raises(TooLate, match="match s0-m1 is made"):
+        with pytest.raises(TooLate, match="match s0-m1 is already made"):
             house.decline(3.0, 1)
 
     def test_who_accepted_may_still_decline(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.admission import admit, existing, fits, refused
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue
@@ -119,7 +119,7 @@ def test_ticket_with_everything_at_its_limit_enters() -> None:
         (
             with_attributes(a=1.0, b=2.0, c=3.0),
             "/attributes",
-            "at most 2 attributes are taken, got 3",
+            "at most 2 attributes are allowed, got 3",
         ),
         (
             NewTicket((Player("a"),), attributes={"": 1.0}),
@@ -207,7 +207,7 @@ def test_unknown_queue_is_refused_with_the_names_of_the_others() -> None:
 def test_queues_of_two_groups_cannot_be_combined() -> None:
     both = (queue(), Queue(name="other", group="elsewhere"))
 
-    with pytest.raises(InvalidTicket, match="the queues of one ticket must be of one group"):
+    with pytest.raises(InvalidTicket, match="the queues of one ticket must be in one group"):
         enter(new_ticket("a", queues=("main", "other")), tables(*both))
 
 

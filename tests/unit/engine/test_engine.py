@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.records import Record, decode, encode

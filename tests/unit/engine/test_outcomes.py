@@ -128,7 +128,7 @@ class TestServiceReports:
         before = state_hash(world.engine)
 
         assert world.told(2.0, match, 10, 20) == ()
-        with pytest.raises(OutcomeDiffers, match="already counts with another outcome") as refused:
+        with pytest.raises(OutcomeDiffers, match="already has another outcome") as refused:
             world.told(2.0, match, 2, 1)
         assert refused.value.match == match
         world.engine.tables.now = 1.0

@@ -246,7 +246,7 @@ def test_read_only_directory_is_refused(tmp_path: Path) -> None:
 
 def test_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalUnavailable, match=r"cannot be made: .*; name another one"):
+    with pytest.raises(JournalUnavailable, match=r"cannot be created: .*; name another one"):
         SqliteJournal.open(tmp_path / "file" / "data")
 
 

@@ -263,7 +263,9 @@ def test_time_that_runs_backwards_is_damage(tmp_path: Path) -> None:
     world = a_duel()
     data = world.write(tmp_path)
     rewrite(data, [msgspec.structs.replace(world.records[9], input=Cancel(0.0, "s0-1"))])
-    with pytest.raises(JournalCorrupt, match=r"record 10 is of 0\.0 s, and the one before it of"):
+    with pytest.raises(
+        JournalCorrupt, match=r"record 10 is at 0\.0 s, but the one before it is at"
+    ):
         redecided(data)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.state.snapshot import decode_snapshot
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of

@@ -174,7 +174,7 @@ def test_handicap_decides_who_won() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: duels([0], [0], [1.0]), "a player cannot meet himself"),
+        (lambda: duels([0], [0], [1.0]), "no player can meet themselves: match 0 pairs 0 with 0"),
         (lambda: duels([0], [1], [1.5]), r"every score must be in \[0, 1\]"),
         (lambda: duels([0], [1], [np.nan]), r"every score must be in \[0, 1\]"),
         (lambda: duels([0, 1], [1], [1.0]), "flat arrays of one length"),

@@ -126,7 +126,7 @@ def test_a_spec_that_cannot_be_used_is_refused(spec: str, sentence: str) -> None
         ({"a": {"volatility": -1.0}}, duel(1, 2), "rating of 'a': volatility must be > 0"),
         ({"a": {"average": 1.0}}, duel(1, 2), "rating of 'a'"),
         ({"a": {"mean": "high"}}, duel(1, 2), "rating of 'a'"),
-        ({1: {"mean": 1.0}}, duel(1, 2), "a player id must be a text, got 1"),
+        ({1: {"mean": 1.0}}, duel(1, 2), "a player id must be text, got 1"),
         ([], duel(1, 2), "ratings must map player ids to ratings, got list"),
         ({}, duel(1), "outcome 0 needs one rank for each team: 2 teams, got 1"),
         ({}, duel(1, math.nan), "outcome 0: every rank must be a finite number"),

@@ -295,7 +295,7 @@ def test_code_is_not_taken_over_http() -> None:
                     parts, "PUT", path, text, query=query, kind="application/json"
                 )
                 assert (status, problem["error"]) == (400, "config_error")
-                assert "code is not taken over HTTP" in problem["message"]
+                assert "the server takes no code over HTTP" in problem["message"]
         await parts.runtime.stop()
 
     play(scene)

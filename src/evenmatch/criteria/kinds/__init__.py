@@ -1,6 +1,7 @@
 """The kinds of criteria and rules: what each compares, and when it allows a match.
 
-A kind is a subclass of `criteria.base.Comparison` and a line in `criteria.registry`. Its class says
+A new kind is a module here, with a subclass of `criteria.base.Comparison`, and a line in
+`criteria.registry`. Its class says
 
 - what a file may hold of it: keys, the limit, the default attribute;
 - how it compares one match: `gap`, `cost`, and `pair_gap` where two tickets tell something;

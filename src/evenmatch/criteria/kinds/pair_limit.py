@@ -11,7 +11,7 @@ limit is what one reads: with `limit = 2` a third match is refused.
 
 Source:
     Wu, Dynamic Matching with Teams, footnotes on sniping and on fixed matches: who may meet a
-    chosen opponent again and again can trade wins with him, or hunt him.
+    chosen opponent again and again can trade wins with them, or hunt them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Who may enter: tickets, changed tickets, limits, and the delay before a newcomer counts.
+"""Who may enter: tickets, changed tickets, the bounds of a shard, and when a newcomer counts.
 
-Whatever is refused here has changed nothing. May import `criteria` and `engine.state`; never a pool
-or a policy.
+`shard_limits` bounds what one shard takes; limits of rules on matches stand in `criteria`. Whatever
+is refused here has changed nothing. May import `criteria` and `engine.state`; never a pool or a
+policy.
 """

@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from evenmatch.criteria.expansion import round_up
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.percentile import placed_among
-from evenmatch.engine.admission.limits import ShardLimits, check_player, check_values, is_plain
+from evenmatch.engine.admission.shard_limits import (
+    ShardLimits,
+    check_player,
+    check_values,
+    is_plain,
+)
 from evenmatch.engine.admission.ticket_update import renewed
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables
@@ -58,7 +63,7 @@ def check_request(given: Enqueue, tables: Tables) -> None:
     if given.key is not None and given.key in tables.keys:
         raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
     if given.key is not None and len(tables.keys) >= KEYS_MOST:
-        raise Overloaded("too many idempotency keys are remembered; try again later")
+        raise Overloaded("too many idempotency keys are in use; try again later")
     if not tables.queues:
         raise ConfigError("the engine has no queues yet: hand in Configure first")
 
@@ -126,7 +131,7 @@ def admit(
     if len(tables.waiting) >= limits.waiting_max:
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
     if new.id is not None and tables.knows(new.id):
-        raise InvalidTicket(f"the ticket id {new.id[:64]!r} was given before", where="/id")
+        raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
     _check_queues(queues, tables, limits)
@@ -237,7 +242,7 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
                 f"no queue is called {name[:64]!r}; there is {known}", where="/queues"
             )
     if len(queues) > 1 and len({tables.queues[name].group for name in queues}) > 1:
-        raise InvalidTicket("the queues of one ticket must be of one group", where="/queues")
+        raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
 
 
 def _check_players(new: NewTicket, limits: ShardLimits) -> None:

@@ -1,7 +1,7 @@
 """Who could join a running match: a search with the seated players fixed in their teams.
 
-Unlike a new match, nobody who plays changes his team, his role or the region. Every rule is held
-against the whole match with its newcomers, at this instant.
+Unlike in a new match, players keep their team and role, and the match its region. Every rule must
+hold for the whole match with its newcomers, at this instant.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Join(msgspec.Struct, frozen=True, gc=False):
         return sum([ticket.size for team in self.newcomers for ticket in team])
 
     def net(self, price: float) -> float:
-        """Return what one newcomer costs, less what his and the seat's waiting has cost so far."""
+        """Return what one newcomer costs, less what their wait and the seat's has cost so far."""
         return (self.added - price * self.wait) / self.players
 
 
@@ -124,7 +124,7 @@ def opening_of(pool: Pool, roster: Roster) -> Opening | None:
     free = tuple([min(pair) for pair in zip(roster.open.free, roster.free, strict=True)])
     alone = sum([ticket.size for team in seated for ticket in team]) < 2
     now_costs = 0.0 if alone else pool.objective.judge(seated).criteria_cost
-    # Where matches are not exclusive, somebody may queue again while he plays.
+    # Where matches are not exclusive, somebody may queue again while they play.
     barred = frozenset(roster.left).union(*roster.players)
     floor = roster.open.quality_floor
     return Opening(roster, seated, free, now_costs, floor, barred, roles)

@@ -76,8 +76,8 @@ class BackfillRequests:
         roster = self.roster(given.match)
         if given.roster_version != roster.version:
             raise StaleRoster(
-                f"match {given.match} was filled since version {given.roster_version}: its "
-                f"roster has version {roster.version} now; look at it, then open it with that",
+                f"match {given.match} has been filled since version {given.roster_version}: its "
+                f"roster now has version {roster.version}; look at it, and open it with that one",
                 match=given.match,
                 roster_version=roster.version,
             )
@@ -201,8 +201,8 @@ class BackfillRequests:
             raise NoBackfill(f"match {match_id} is over: nobody can join it", match=match_id)
         if not self._suits(roster, queue):
             raise NoBackfill(
-                f"queue {queue.name} has other teams by now, or compares what the players of match "
-                f"{match_id} do not have; let it end as it is",
+                f"queue {queue.name} has changed: it has other teams, or compares attributes that "
+                f"the players of match {match_id} do not have; let the match end as it is",
                 match=match_id,
             )
         return roster
@@ -237,8 +237,8 @@ class BackfillRequests:
             not 0 <= n <= room for n, room in zip(free, most, strict=True)
         ):
             raise InvalidOpening(
-                f"free must say of each team how many seats are to be filled, at most {list(most)}"
-                f" in match {given.match}, got {list(free)}",
+                f"free must give the number of seats to fill for each team, at most {list(most)} "
+                f"in match {given.match}, got {list(free)}",
                 where="/free",
                 match=given.match,
             )

@@ -243,7 +243,7 @@ class BackfillSearch:
             ready = table.ready_at(newcomers, rows)
             first_at = ready.min(axis=0)
         now = self._scheduler.now
-        # Whoever was left out longest comes first, or the budget would always end before him.
+        # Whoever was left out longest comes first, or the budget would always end before them.
         turns = np.argsort(np.where(is_due, table.owed_since[rows], math.inf), kind="stable")
         for turn in np.flatnonzero((is_due | (first_at <= now))[turns]).tolist():
             place = turns[turn]

@@ -116,8 +116,8 @@ class OutcomeReports:
         """
         if kept.void is not None:
             raise TooLate(
-                f"match {kept.match.id} was called off: its tickets wait again, and nothing that "
-                f"is said of it counts",
+                f"match {kept.match.id} was called off: its tickets wait again, and no outcome "
+                f"of it counts",
                 match=kept.match.id,
             )
         lineup = lineup_of(self._scheduler.tables, kept)
@@ -126,7 +126,7 @@ class OutcomeReports:
         if told is not None and told.state == "counted":
             if told.result != result:
                 raise OutcomeDiffers(
-                    f"match {kept.match.id} already counts with another outcome, which stays",
+                    f"match {kept.match.id} already has another outcome, which stays",
                     match=kept.match.id,
                 )
             return
@@ -137,7 +137,7 @@ class OutcomeReports:
             self._report(given.player, kept, lineup, result)
 
     def reconsider(self, kept: KeptMatch) -> None:
-        """Count what all say who are left in a match, after others have left it."""
+        """Count an outcome on which all who are left in a match agree, after others left it."""
         if _is_reported(kept):
             self._count_agreed(kept)
 
@@ -160,15 +160,15 @@ class OutcomeReports:
             return
         if player in lineup.left:
             raise NotInMatch(
-                f"player {player[:64]!r} has left match {match.id}: how it ended is for those to "
-                f"say who have not",
+                f"player {player[:64]!r} has left match {match.id}: only those who stayed can "
+                f"report how it ended",
                 where="/player",
                 match=match.id,
             )
         if told.state == "disputed":
             raise OutcomeDisputed(
                 f"the players of match {match.id} did not agree in time; the game's own service "
-                f"may still say what happened",
+                f"can still report the outcome",
                 match=match.id,
             )
         self._check_room(kept)
@@ -309,7 +309,7 @@ def _next_slice(period: Period) -> tuple[list[str], list[Result]]:
 
 # Lineups: who has played in a match from first to last, and who of them has left it.
 #
-# Who left has played as well: he is rated with his team, as somebody who quit. How the match
+# A player who left has played as well: they are rated with their team, as a quitter. How the match
 # ended is for those to say who did not leave.
 
 
@@ -369,7 +369,7 @@ def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Resul
 
     Teams may come in any order, ranks may be any numbers: 10 and 20 are places 1 and 2. Points
     become places after the handicap that the match gave, or the one given with them. Who has left
-    has quit, unless the game's service names him among those who played.
+    has quit, unless the game's service names them among those who played.
 
     Args:
         given: What is said.

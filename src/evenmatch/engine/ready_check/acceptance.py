@@ -5,8 +5,8 @@
        |  `--replacements found--.
        `--someone declines, leaves or is silent--> open --time is up--> dissolved, innocents wait on
 
-Whoever declines or is silent ends, with his party; everyone else keeps his place, his acceptance
-and his age; replacements are sought (`repairs`), and only they are asked. Cooldowns are for players
+Whoever declines or is silent ends, with their party; all others keep their place, acceptance and
+age; replacements are sought (`repairs`), and only they are asked. Cooldowns are for players
 who fail again and again, and for nobody else.
 """
 
@@ -61,7 +61,9 @@ class Proposals:
             return
         proposal = self._asked(given)
         if proposal is None:
-            raise TooLate(f"match {given.match} is made", ticket=given.ticket, match=given.match)
+            raise TooLate(
+                f"match {given.match} is already made", ticket=given.ticket, match=given.match
+            )
         named = self._named(given)
         self._lose(proposal, {given.ticket: ("declined", named)})
         scheduler.decide(list(scheduler.dirty), fired=False)

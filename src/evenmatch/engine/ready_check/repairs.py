@@ -320,7 +320,7 @@ class Repairs:
         )
 
     def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
-        """Fill the free seats; whoever joins is asked, and leaves the pools he waited in."""
+        """Fill the free seats; whoever joins is asked, and leaves the pools they waited in."""
         scheduler, (tickets, seating) = self._scheduler, found
         accept, old = proposal.queue.accept, proposal.match
         assert accept is not None

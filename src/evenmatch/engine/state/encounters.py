@@ -26,7 +26,7 @@ Parties = tuple[tuple[str, ...], ...]
 SEATS_MOST = 1_000_000
 """Players of kept matches of a group, counted once a match; beyond, the oldest are forgotten."""
 MATCHES_MOST = 200
-"""Matches that are kept of one player; beyond, his oldest are forgotten."""
+"""Matches that are kept of one player; beyond, their oldest are forgotten."""
 SAID = " as said"
 """Behind a rule's attribute: what the caller said, where the engine's counts were added to it."""
 FORGOTTEN_AT_ONCE = 8
@@ -243,7 +243,7 @@ def _with(
 
 
 def _met(row: EncounterRow, player: str, pairs: str) -> list[str]:
-    """Return whom a player met in a match: enemies, teammates or all, but not his own party."""
+    """Return whom a player met in a match: enemies, teammates or all, but not their own party."""
     own = next(team for team in row.teams if any(player in party for party in team))
     found = []
     for team in row.teams:

@@ -162,7 +162,7 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Penalty(msgspec.Struct, frozen=True, gc=False):
-    """How often a player failed ready-checks lately, and until when he may not queue."""
+    """How often a player failed ready-checks lately, and until when they may not queue."""
 
     count: int
     at: float

@@ -347,7 +347,7 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
         UnknownMatch: It was never made.
         Forgotten: It is no longer kept.
         NotMade: Its players have not accepted it yet.
-        ProposalOver: It was proposed and did not come about.
+        ProposalOver: It was proposed, and its proposal failed.
     """
     kept = tables.matches.get(match_id)
     if kept is None:
@@ -357,7 +357,9 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
                 match=match_id,
             )
         if match_id in tables.failed:
-            raise ProposalOver(f"match {match_id} did not come about", match=match_id)
+            raise ProposalOver(
+                f"match {match_id} was never made: its proposal failed", match=match_id
+            )
         if _was_given(f"{shard}-m", match_id, tables.numbered):
             raise Forgotten(f"match {match_id[:64]} is no longer kept")
         raise UnknownMatch(f"no match has the id {match_id[:64]!r}")

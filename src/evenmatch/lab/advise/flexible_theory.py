@@ -128,7 +128,7 @@ def _of_split(
 
 
 class PooledWait(NamedTuple):
-    """Who waits in several pools at once: his mean wait if he is matched, and that chance."""
+    """A player in several pools at once: the mean wait if they are matched, and that chance."""
 
     mean: float
     matched: float
@@ -152,7 +152,7 @@ def mean_of_least(law: Law, rates: Floats) -> float:
     """Return the mean wait of one player who waits in pools of these rates at once.
 
     Args:
-        law: Of the waits of players of his kind, at a rate of one player per second.
+        law: Of the waits of players of their kind, at a rate of one player per second.
         rates: Players per second of each pool.
     """
     waits, weights = _panels(law.quantile(1.0 - TAIL) / float(rates.max()))
@@ -161,10 +161,10 @@ def mean_of_least(law: Law, rates: Floats) -> float:
 
 
 def least_with_patience(pool: PatientPool, rates: Floats) -> PooledWait:
-    """Return the same where players give up, and he does too.
+    """Return the same where players give up, and this one does too.
 
-    He is matched where the least of the waits that he would have if he were patient comes before
-    his patience ends. With S the survival of that least wait and P the mean patience, the time in
+    They are matched where the least of the waits that they would have with patience comes before
+    their patience ends. With S the survival of that least wait and P the mean patience, the time in
     the queue is the integral of S exp(-t/P), and by parts the wait in case of a match that of
     S (1 - t/P) exp(-t/P).
 
@@ -173,7 +173,7 @@ def least_with_patience(pool: PatientPool, rates: Floats) -> PooledWait:
         rates: Players per second of each pool.
     """
     laws = [pool.law_of_the_patient(float(rate)) for rate in rates]
-    # Nobody stays longer than his patience, and hardly anybody than the fullest pool makes him.
+    # Nobody stays longer than their patience, and hardly anybody than the fullest pool needs.
     # Its wait is looked for by doubling: that of a thin pool is out of reach.
     fullest = laws[int(rates.argmax())]
     last, end = -math.log(TAIL) * pool.patience, pool.patience * 2.0**-40

@@ -203,7 +203,7 @@ class PoolScenario:
 
 
 def _fits(asked: list[tuple[str, ...]], free: dict[str, int]) -> bool:
-    """Return whether each player gets one of his roles."""
+    """Return whether each player gets one of their roles."""
     if not asked:
         return True
     return any(_fits(asked[1:], {**free, role: free[role] - 1}) for role in asked[0] if free[role])

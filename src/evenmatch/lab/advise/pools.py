@@ -169,7 +169,7 @@ class PatientPool:
             seen = self._chain(rate)
             matched, in_queue = seen.matched, seen.in_queue
             if matched > self.matched_max:
-                # Whoever is not matched gives up, after all of his patience on average.
+                # Whoever is not matched gives up, after all of their patience on average.
                 matched, in_queue = self.matched_max, (1.0 - self.matched_max) * self.patience
             found = self._known[rate] = PoolWaits(seen.mean, in_queue, matched, seen)
         return found

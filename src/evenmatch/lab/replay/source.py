@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.engine.admission.limits import UNLIMITED
+from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import as_judged

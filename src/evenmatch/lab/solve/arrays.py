@@ -202,7 +202,7 @@ def check_square(name: str, table: NDArray[Any], count: int) -> None:
 
 
 def checked_pings(name: str, table: NDArray[Any]) -> NDArray[np.float32]:
-    """Return pings as solvers want them, with 0 from a player to himself.
+    """Return pings as solvers want them, with 0 from players to themselves.
 
     Raises:
         ConfigError: One is negative, not finite, or not the same in both directions.

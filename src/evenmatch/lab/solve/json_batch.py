@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenmatch.config.files import queue_of
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.registry import NUMERIC, form_of, kind_with, number_gap_of, pairs_within
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
 from evenmatch.lab.solve.arrays import (
@@ -178,7 +178,7 @@ def _tables(raw: object) -> dict[str, NDArray[Any]]:
 
 
 def _checked(tables: Mapping[str, NDArray[Any]], players: int) -> dict[str, NDArray[Any]]:
-    """Return the tables, with what they say of a player and himself made harmless."""
+    """Return the tables, with what they say of players and themselves made harmless."""
     found = dict(tables)
     for name, table in tables.items():
         check_square(f"pairs.{name}", table, players)

@@ -162,7 +162,7 @@ class TeamPool:
         if least > limit + slack:
             return None
         rows = np.flatnonzero(imbalances <= least + slack)
-        # The longer one waits, the more he counts: more than all who came after him together.
+        # The longer a player waits, the more they count: more than all who came later together.
         ages = sorted(range(len(candidates)), key=lambda at: candidates[at].age_key, reverse=True)
         ranks = np.empty(len(ages))
         ranks[ages] = 2.0 ** np.arange(len(ages))
@@ -280,7 +280,7 @@ class KindPool:
         del limit
         self.evaluations += 1
         own = _kind(entry)
-        # He needs a ticket of his kind, and the other pairs fill what is left of a team.
+        # They need a ticket of their kind, and the other pairs fill what is left of a team.
         if not self._counts[own]:
             return None
         self._count(own, 1)

@@ -194,5 +194,5 @@ class PairMatcher(NoJobs):
 
 
 def is_due(at: float, born: float, now: float, fired: bool) -> bool:
-    """Return whether a pair may play now; nobody waits for the instant of his own arrival."""
+    """Return whether a pair may play now; nobody waits for the instant of their own arrival."""
     return at < now or (at == now and (fired or at == born))

@@ -130,7 +130,7 @@ class Planning:
     def _field(self, entrants: Sequence[Entrant], now: float) -> Field:
         points: Floats = np.ascontiguousarray(np.array([e.row for e in entrants]).T)
         points[TIME], points[UNTIL] = self.times(entrants, now)
-        # A player who is announced while an earlier ticket of his waits cannot play himself.
+        # A player who is announced while an earlier ticket of theirs waits cannot play themselves.
         owners: dict[str, float] = {}
         points[OWNER] = [
             owners.setdefault(e.ticket.players[0].id, float(i)) for i, e in enumerate(entrants)

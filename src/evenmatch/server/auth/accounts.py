@@ -22,8 +22,8 @@ from evenmatch.model.ticket import Player, Value
 from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import FILE_NAME, KeyRing, ServiceKey, read_keys
-from evenmatch.server.auth.limits import Buckets, OpenStreams
 from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.rate_limits import Buckets, OpenStreams
 from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
 from evenmatch.server.runtime.logs import log
 

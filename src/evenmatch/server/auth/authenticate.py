@@ -20,7 +20,6 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import Network, caller_address, household_of, networks_of
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import PREFIX
-from evenmatch.server.auth.limits import Buckets
 from evenmatch.server.auth.principal import (
     LOCAL,
     NOBODY,
@@ -29,6 +28,7 @@ from evenmatch.server.auth.principal import (
     Unauthenticated,
     unknown_credential,
 )
+from evenmatch.server.auth.rate_limits import Buckets
 from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
 from evenmatch.server.http.responses import (
     Asgi,
@@ -178,7 +178,7 @@ class Authenticator:
         if wait := known.buckets.take(known.bucket, self._clock()):
             if known.principal.kind == "service":
                 known.audit.note_limited(known.principal)
-            raise TooManyRequests("this is more often than you may ask; wait a little", wait)
+            raise TooManyRequests("too many requests; wait a little", wait)
         scope["principal"] = known.principal
         if scope["type"] == "websocket":
             scope["take"] = lambda: known.buckets.take(known.bucket, self._clock())
@@ -197,7 +197,9 @@ class Authenticator:
     def _verify(self, given: bytes, digest: bytes, scope: Scope) -> VerifiedCredential:
         address = household_of(self.address(scope))
         if wait := self._failures.missing(address, self._clock()):
-            raise TooManyRequests("too many keys and tokens that are not valid", wait)
+            raise TooManyRequests(
+                "too many requests with invalid keys or tokens; wait a little", wait
+            )
         self._known.pop(digest, None)
         now = self._wall()
         try:

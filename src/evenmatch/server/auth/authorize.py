@@ -157,7 +157,7 @@ class Authorizer:
             check_queue(principal, _asked_for(scope))
         elif principal.queues and access.rights <= {"operate", "read"}:
             own = ", ".join(sorted(principal.queues))
-            raise Forbidden(f"this concerns the whole server, and the key is for {own} only")
+            raise Forbidden(f"this concerns the whole server, but the key is for {own} only")
 
 
 def _asked_for(scope: Scope) -> list[str]:

@@ -165,7 +165,7 @@ def renewable(principal: Principal, update: UpdateTicket, accounts: Accounts) ->
     players = []
     for at, player in enumerate(update.players):
         if player.id != principal.name:
-            raise Forbidden("a player changes himself only", where=f"/players/{at}/id")
+            raise Forbidden("players change only themselves", where=f"/players/{at}/id")
         _check_client(player, free, at)
         known = accounts.measured.facts(player.id, principal.token_facts.attributes)
         attributes = {

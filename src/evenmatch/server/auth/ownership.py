@@ -51,7 +51,7 @@ def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
     Raises:
         UnknownMatch: It belongs to others, or was never made.
         Forgotten: It is no longer kept.
-        ProposalOver: It was proposed and did not come about.
+        ProposalOver: It was proposed, and its proposal failed.
     """
     if not (principal.is_player or principal.queues):
         return
@@ -102,7 +102,7 @@ def speaks_for(
     if not principal.is_player:
         return players
     if any(player != principal.name for player in players):
-        raise Forbidden("players answer for themselves only", where="/players")
+        raise Forbidden("players answer only for themselves", where="/players")
     return (principal.name,)
 
 

@@ -134,7 +134,7 @@ class Verifier:
                 continue
             except jwt.InvalidAlgorithmError:
                 raise self._before_signature(
-                    "alg", "in the header is not the algorithm that is taken here",
+                    "alg", "in the header is not the algorithm that this server takes",
                     "foreign_algorithm",
                 ) from None  # fmt: skip
             except (jwt.PyJWTError, RecursionError, ValueError, TypeError):
@@ -167,8 +167,8 @@ class Verifier:
                 raise bad_claim(claim, "is a later time than now", "not_yet_valid")
         if claims.exp - now > settings.lifetime_max + settings.leeway:
             raise Unauthenticated(
-                f"the token's exp is later than in {settings.lifetime_max:g} s, which is the most "
-                f"that this server takes; get a shorter one",
+                f"the token's exp is more than {settings.lifetime_max:g} s ahead, which is the "
+                f"most that this server takes; get one that expires sooner",
                 "too_long_lived",
             )
 

@@ -123,8 +123,8 @@ class Live:
         figures = None if made is None else self._figures.queues.get(made.match.queue)
         if made is None or figures is None:
             raise UnknownMatch(
-                f"how match {name[:64]} came about is not kept, only that of the last matches; "
-                f"a match that is older, but exists, is at /v1/matches"
+                f"the server keeps how a match came about for the last matches only, and "
+                f"{name[:64]} is none of them; an older match is at /v1/matches"
             )
         return match_shown(made, figures)
 

@@ -1,6 +1,7 @@
 """Requests and answers: a row for each operation, and a module for each group of handlers.
 
 `table` says of each operation its path, right, types and handler; `app` stands in front of them. A
-handler asks the runtime or a view. May import all of the server; never touches the journal, and
-knows no policy.
+handler asks the runtime or a view. Handlers of accounts, allocations and the dashboard are in the
+module `routes` of their own package; all have their row in `table`. May import all of the server;
+never touches the journal, and knows no policy.
 """

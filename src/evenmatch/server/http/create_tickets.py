@@ -18,9 +18,9 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creation_rights import allowed, check_may_create, told
-from evenmatch.server.auth.limits import KeyQuota, key_of
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.rate_limits import KeyQuota, key_of
 from evenmatch.server.http.responses import (
     STATUS,
     Disconnected,

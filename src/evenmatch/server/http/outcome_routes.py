@@ -34,7 +34,8 @@ class OutcomeRoutes:
         own = player_of(request.scope)
         if own is not None and told.player not in (None, own):
             raise NotInMatch(
-                f"a player reports for himself; leave player out, or give {own!r}", where="/player"
+                f"players report only for themselves; leave player out, or give {own!r}",
+                where="/player",
             )
         given = Outcome(
             self._runtime.now(),

@@ -8,7 +8,7 @@ Events are those of a ticket's own stream: its present state first, unless `afte
 client has seen it, then each change; a ticket that has ended for good is followed no longer.
 
 The sequence is one for all tickets, and one record can change several of them. So whoever comes
-back follows with `after` = the highest that he has seen, less one, and drops what comes twice.
+back follows with `after` = the highest that they have seen, less one, and drops what comes twice.
 A client that does not read is cut, one that does not answer pings too, and each when keys change:
 1013 asks it to come back. 1008 is for one whose token or key is valid no more, and tells it not to.
 """

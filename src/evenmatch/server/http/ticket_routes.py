@@ -383,7 +383,7 @@ def _asked_for(caller: Principal, player: str | None) -> str:
     """
     if caller.is_player:
         if player not in (None, caller.name):
-            raise Forbidden("a player sees their own tickets only", where="/player")
+            raise Forbidden("players see only their own tickets", where="/player")
         return caller.name
     if not player:
         raise InvalidRequest("name the player whose tickets to list: ?player=ID", where="/player")

@@ -422,8 +422,8 @@ def check_foreign(specs: Iterable[object], known: Iterable[str]) -> None:
     for spec in specs:
         if isinstance(spec, str) and "." in _name(spec) and _name(spec) not in trusted:
             raise ConfigError(
-                f"policy {_name(spec)[:64]} is not one of evenmatch's own, and code is not taken "
-                f"over HTTP: name it in the CONFIG file first, as a policy, a shadow or a "
+                f"policy {_name(spec)[:64]} is not one of evenmatch's own, and the server takes no "
+                f"code over HTTP: name it in the CONFIG file first, as a policy, a shadow or a "
                 f"switchback of any queue"
             )
 

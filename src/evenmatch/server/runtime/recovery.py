@@ -13,7 +13,7 @@ import msgspec
 
 import evenmatch
 from evenmatch.config.server import ServerSettings
-from evenmatch.engine.admission.limits import ShardLimits
+from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.configuration import ConfigurationEffect, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool

@@ -26,8 +26,8 @@ def read_secret(path: Path) -> bytes:
     line = data.removesuffix(b"\n").removesuffix(b"\r")
     if line != line.strip():
         raise ConfigError(
-            f"{path} holds a secret with blanks or empty lines before or after it: take them out; "
-            f"one line's end is left out anyway"
+            f"{path} holds a secret with blanks or empty lines before or after it: remove them; "
+            f"a single line break at the end does no harm"
         )
     return line
 

@@ -15,7 +15,7 @@ from evenmatch.errors import NotSupported
 from evenmatch.journals.base import Journal
 from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.allocation.hooks import Hook
-from evenmatch.server.auth.limits import KeyQuota
+from evenmatch.server.auth.rate_limits import KeyQuota
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
 from evenmatch.server.operations.drain import Drain

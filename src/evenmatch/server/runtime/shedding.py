@@ -12,7 +12,7 @@ A line may be long for a moment, when many come at once; it dissolves as fast as
 line that has stood for a second does not dissolve: it makes everybody late and helps nobody. From
 then on it is kept short, until nobody has had to be refused for a second.
 
-Those who are refused come back. So each of them is told a time of his own: what has been refused
+Those who are refused come back. So each of them is told a time of their own: what has been refused
 counts as a line that moves as fast as the server works.
 
 Source:
@@ -105,7 +105,7 @@ class Admission:
         """
         ahead = self._look_at_line()
         if ahead > (STANDING_MOST if self._is_kept_short else WAIT_MOST):
-            raise self._refusal("more is asked for than this server can do", ahead)
+            raise self._refusal("this server cannot take that many tickets at once", ahead)
         if (late := self._lateness()) > LATE_MOST:
             raise self._refusal("this server is behind with its work", late)
         if (age := self._commit_age()) > COMMIT_MOST:

@@ -83,7 +83,7 @@ def serve(
         That of the order, a fraction of a microsecond for each arrival and set; memory O(n).
     """
     if reason := why_no_parties(queue, policy):
-        raise NotSupported(f"a compiled run of queue {queue.name} is not to be had: {reason}")
+        raise NotSupported(f"queue {queue.name} cannot be played by a compiled run: {reason}")
     assert isinstance(policy, Ordered)
     plan, count = policy.plan(queue), len(times)
     parties, packs = make_pools(plan, count)

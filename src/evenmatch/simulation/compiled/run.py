@@ -194,7 +194,7 @@ def play(
         That of the policy's steps; memory O(n).
     """
     if reason := why_not(queue, policy):
-        raise NotSupported(f"a compiled run of queue {queue.name} is not to be had: {reason}")
+        raise NotSupported(f"queue {queue.name} cannot be played by a compiled run: {reason}")
     assert isinstance(policy, Stepped)
     count, seats = len(times), queue.format.k
     steps = policy.steps(queue)

@@ -119,7 +119,7 @@ class Geography:
         cities = read_cities(world.cities_file, self._base_dir)
         rtt = read_pings(world.pings_file, cities, self._base_dir)
         cities, rtt = kept(cities, rtt, ~misplaced(cities, rtt))
-        # Nobody pings himself: within a city only the fitted delay is left.
+        # Nobody pings themselves: within a city only the fitted delay is left.
         self._rtt = rtt[:, cities.nearest(self._servers)]
         self._cities = directions(cities.spots)
 

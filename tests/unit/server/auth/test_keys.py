@@ -87,7 +87,7 @@ def test_command_makes_shows_rotates_and_revokes(
     ("arguments", "words"),
     [
         (["drop", "x"], "keys can add, list, revoke, rotate, got 'drop'"),
-        (["add"], "name whose key it is"),
+        (["add"], "say whose key it is"),
         (["add", "x", "--rights", "all"], "--rights must be some of tickets, matches"),
         (["add", "x", "--rights", ""], "--rights must be some of tickets, matches"),
         (["add", " "], "a key's name has 1 to 64"),

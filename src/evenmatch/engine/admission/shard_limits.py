@@ -76,7 +76,8 @@ def check_values(values: dict[str, Value], limits: ShardLimits, where: str) -> N
     """
     if len(values) > limits.attributes_max:
         raise InvalidTicket(
-            f"at most {limits.attributes_max} attributes are taken, got {len(values)}", where=where
+            f"at most {limits.attributes_max} attributes are allowed, got {len(values)}",
+            where=where,
         )
     for name, value in values.items():
         here = f"{where}/{name[: limits.text_max]}"

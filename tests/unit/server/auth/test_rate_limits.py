@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch.server.auth.limits import Buckets
+from evenmatch.server.auth.rate_limits import Buckets
 
 
 def test_burst_then_a_steady_rate() -> None:
