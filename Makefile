@@ -139,6 +139,5 @@ $(STAMP_SITE): pyproject.toml constraints.txt
 
 $(STAMP_DEMO): pyproject.toml constraints.txt
 	@$(call install,server)
-	@$(BIN)/evenmatch warm scenarios/hero_5v5.toml >&2
-	@$(BIN)/evenmatch warm scenarios/duel.toml >&2
+	@$(BIN)/evenmatch warm scenarios/hero_5v5.toml scenarios/duel.toml >&2
 	@touch $@

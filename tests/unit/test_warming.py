@@ -2,12 +2,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import evenmatch
+import evenmatch.cli.warm
 from evenmatch import warming
+from evenmatch.cli.main import main
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import NEED_KERNELS, POLICIES, check_kernels
@@ -263,3 +266,21 @@ def test_warm_without_a_place_to_keep_things_is_refused(tmp_path: Path) -> None:
 def test_only_known_policies_need_kernels() -> None:
     assert set(POLICIES) >= NEED_KERNELS
     check_kernels("greedy", "duel")
+
+
+def test_warm_of_several_configurations_says_once_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("numba")
+    asked: list[list[str]] = []
+
+    def nothing(queues: Sequence[Queue] | None) -> warming.Missing:
+        asked.append([queue.policy or "" for queue in queues or ()])
+        return warming.Missing({})
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(evenmatch.cli.warm, "missing", nothing)
+    paths = [config(tmp_path, policy) for policy in ("price", "greedy")]
+    assert main(["warm", *paths]) == 0
+    assert asked == [["price", "greedy"]]
+    assert capsys.readouterr().out.count("All kernels were compiled before") == 1

@@ -13,6 +13,7 @@ import numpy as np
 from evenmatch.cli.queue_description import describe, warnings_of
 from evenmatch.cli.serve import needs_server
 from evenmatch.cli.sweep import say_longer_of
+from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
     load_document,
@@ -104,7 +105,7 @@ def _check_game(config: Path, matches: Path | None, against: Path | None) -> int
     print(f"{config} is valid.")
     for pool in pools:
         print("\n" + "\n".join(describe(pool)))
-    warnings = list(warnings_of(scenario, pools))
+    warnings = [*warnings_of(scenario, pools), *setting_warnings(settings)]
     if warnings:
         print()
     for warning in warnings:

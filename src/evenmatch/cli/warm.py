@@ -25,8 +25,7 @@ LINES = 20
 
 
 def warm(
-    config: Path | None = None,
-    *,
+    *configs: Path,
     jobs: Whole | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
@@ -38,10 +37,10 @@ def warm(
     For example:
 
         evenmatch warm
-        evenmatch warm scenarios/hero_5v5.toml
+        evenmatch warm scenarios/hero_5v5.toml scenarios/duel.toml
 
     Args:
-        config: Compile only what the queues of this scenario or configuration use.
+        configs: Compile only what the queues of these scenarios or configurations use.
         jobs: Parallel processes; by default one per processor.
         json: Print one JSON object.
     """
@@ -58,7 +57,7 @@ def warm(
         )
     # Other processes compile; here, reading a configuration must not.
     with defer(load_kept=False):
-        queues = None if config is None else _queues(config)
+        queues = [queue for each in configs for queue in _queues(each)] if configs else None
     began = time.monotonic()
     # Another process that compiles is waited for: most of what is missing now will be there.
     with alone():

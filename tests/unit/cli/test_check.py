@@ -195,6 +195,10 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
         ),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
         (
+            QUEUE + '[server]\nlog_secret_file = "log.secret"',
+            "log_secret_file does nothing while the log has no lines about tickets; write",
+        ),
+        (
             "solve_time = 5.0\n" + JOBS + "wait_max = 5.0",
             "queue duel: a plan takes solve_time = 5 s and a ticket waits 5 s at the most, so none",
         ),
