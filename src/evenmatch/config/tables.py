@@ -241,6 +241,7 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("format",)
     FIRST: ClassVar[tuple[str, ...]] = (
         "name", "teams", "players", "players_min", "roles", "sides", "side_choice", "party_sizes",
+        "wait_max", "wait_price", "target_wait", "on_deadline", "policy", "criteria", "rules",
     )  # fmt: skip
 
     teams: queues.Seats | None = None
