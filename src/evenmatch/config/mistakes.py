@@ -26,7 +26,7 @@ PLACE = re.compile(
     r"(?P<keys>[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*)?(?P<sentence> .*)?",
     re.DOTALL,
 )
-"""`queue "duel", rules[0].limit must be ...`, see `toml.decode.Place`."""
+"""`queue "duel", rules[0].limit must be ...`, see `model.checks.Place`."""
 WIDEST = kind_with(Form.NUMBERS, NumberGap.WIDEST)
 PLAIN: dict[str, dict[str, object]] = {
     "criteria": {"kind": WIDEST, "attribute": "plain"},
