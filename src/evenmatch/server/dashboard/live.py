@@ -42,7 +42,7 @@ class PageView(NamedTuple):
     own: frozenset[str] = frozenset()
 
 
-class _Audience:
+class _Viewers:
     """The pages that show the same, and what they were told last."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class LiveSnapshots:
         self._runtime = runtime
         self._figures = figures
         self._standstills = standstills
-        self._audiences: dict[PageView, _Audience] = {}
+        self._audiences: dict[PageView, _Viewers] = {}
         self._ticker: asyncio.Task[None] | None = None
         self._number = 0
 
@@ -87,7 +87,7 @@ class LiveSnapshots:
 
     def join(self, view: PageView, follower: Follower) -> None:
         """Let a page hear of a queue from now on."""
-        self._audiences.setdefault(view, _Audience()).followers.append(follower)
+        self._audiences.setdefault(view, _Viewers()).followers.append(follower)
         if self._ticker is None:
             self._ticker = asyncio.create_task(self._tell())
 
@@ -146,7 +146,7 @@ class LiveSnapshots:
         finally:
             self._ticker = None
 
-    def _news(self, view: PageView, audience: _Audience) -> list[Event]:
+    def _news(self, view: PageView, audience: _Viewers) -> list[Event]:
         """Return what a second brought to a queue."""
         queue = view.queue
         figures = self._figures.queues.get(queue)
