@@ -27,7 +27,7 @@ from evenmatch.lab.study.sweep import (
     TARGET,
     FirstArrivals,
     ParameterSweep,
-    Point,
+    SweepPoint,
     at_factor,
     document_at,
     parse_sweep,
@@ -79,14 +79,14 @@ def show_sweep(
         print_sweep(f"{request.scenario}, {sweep.key}", points)
 
 
-def _line(point: Point, *, named: bool) -> dict[str, object]:
+def _line(point: SweepPoint, *, named: bool) -> dict[str, object]:
     policy = {"policy": point.policy} if named else {}
     return {**policy, "value": point.value, **point.summary}
 
 
 def swept(
     request: RunOptions, sweep: ParameterSweep, policies: Sequence[str | None]
-) -> list[Point]:
+) -> list[SweepPoint]:
     """Return what comes of each value under each policy, several runs at a time."""
     path = check_request(request)
     tasks: list[Task] = []
@@ -103,7 +103,7 @@ def swept(
         results = execute_all(tasks, on_done)
     runs = request.runs or 1
     return [
-        Point(policy, value, averaged(request, results[at * runs : (at + 1) * runs]))
+        SweepPoint(policy, value, averaged(request, results[at * runs : (at + 1) * runs]))
         for at, (policy, value) in enumerate(whose)
     ]
 
@@ -137,7 +137,7 @@ def _at(
         return scenario_of(document_at(document, sweep, value), path.parent), policy
 
 
-def print_sweep(title: str, points: Sequence[Point]) -> None:
+def print_sweep(title: str, points: Sequence[SweepPoint]) -> None:
     """Print a table for each policy: a column for each value, at the end the curve."""
     from rich.table import Table
     from rich.text import Text
@@ -166,7 +166,7 @@ def _is_shown(key: str) -> bool:
     return key in COLUMNS or (key.startswith(f"{GAPS}.") and key.endswith(".mean"))
 
 
-def _lost(point: Point) -> float:
+def _lost(point: SweepPoint) -> float:
     return sum(figure(point.summary, key) or 0.0 for key in LOST)
 
 
@@ -201,7 +201,7 @@ def say_longer(request: RunOptions, policy: str | None, summary: Summary) -> Non
         skip_bad=request.skip_bad,
     )
     found = [msgspec.structs.replace(each, policy="") for each in swept(plain, others, [policy])]
-    points = sorted([*found, Point("", target, summary)], key=lambda point: point.value)
+    points = sorted([*found, SweepPoint("", target, summary)], key=lambda point: point.value)
     print()
     print_sweep(LONGER, points)
 
@@ -226,7 +226,7 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
     tasks = [FirstArrivals(at_factor(scenario, factor), tickets, seconds) for factor in FACTORS]
     with progress("playing at half, one and two times the target", 3) as on_done:
         summaries = map_all(play_short, tasks, on_done)
-    points = [Point("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
+    points = [SweepPoint("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
     print()
     print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals", points)
     _say_if_missed(scenario, target, summaries[FACTORS.index(1.0)])

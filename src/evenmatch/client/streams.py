@@ -56,7 +56,7 @@ async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
                         yield data
             finally:
                 connection.close()
-        except _Ended:
+        except _StreamEnded:
             return
         except ServerRefused as refusal:
             if not refusal.is_passing:
@@ -176,7 +176,7 @@ class TicketStream:
                 return
 
 
-class _Ended(Exception):
+class _StreamEnded(Exception):
     """The server has nothing more to say on a stream, now or later."""
 
 
@@ -195,7 +195,7 @@ async def _stream(
     if status >= 300:
         raise refused(HttpResponse(status, headers, await connection.body()))
     if status == 204:
-        raise _Ended
+        raise _StreamEnded
     text = b""
     async for chunk in _heard_in_time(connection.chunks()):
         *frames, text = (text + chunk).split(b"\n\n")

@@ -67,7 +67,7 @@ class ConnectedPlayers:
         self._asked: dict[str, str] = {}
         self._mind: dict[str, str] = {}
         self._accepted: set[tuple[str, str, str]] = set()
-        self._ears: list[_Ear] = []
+        self._ears: list[_MatchListener] = []
         self._speaking: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
 
@@ -82,7 +82,7 @@ class ConnectedPlayers:
         tickets = list(parties)
         ear = next((each for each in self._ears if each.has_room(len(tickets))), None)
         if ear is None:
-            ear = _Ear(self._client.stream())
+            ear = _MatchListener(self._client.stream())
             self._ears.append(ear)
             ear.task = asyncio.create_task(self._listen(ear))
             ear.task.add_done_callback(self._note)
@@ -120,11 +120,11 @@ class ConnectedPlayers:
     def _players(self, ticket: str) -> tuple[str, ...]:
         return self._parties[ticket].players
 
-    async def _listen(self, ear: _Ear) -> None:
+    async def _listen(self, ear: _MatchListener) -> None:
         async for event in ear.stream:
             self._hear(event, ear)
 
-    def _hear(self, event: StreamEvent | StreamProblem, ear: _Ear) -> None:
+    def _hear(self, event: StreamEvent | StreamProblem, ear: _MatchListener) -> None:
         if isinstance(event, StreamProblem):
             # Whatever it is, checking the ticket at the end will tell.
             return
@@ -183,7 +183,7 @@ class ConnectedPlayers:
             self._error = self._error or error
 
 
-class _Ear:
+class _MatchListener:
     """One stream, the tickets that it follows, and those that are over."""
 
     def __init__(self, stream: TicketStream) -> None:

@@ -29,7 +29,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 
 
-class _Known(msgspec.Struct, frozen=True, gc=False):
+class _WaitingTicket(msgspec.Struct, frozen=True, gc=False):
     queues: tuple[str, ...]
     enqueued_at: float
     size: int
@@ -63,7 +63,7 @@ class Sums(msgspec.Struct):
     expired: int = 0
 
 
-class _Counted(msgspec.Struct, frozen=True, gc=False):
+class _CountedMatch(msgspec.Struct, frozen=True, gc=False):
     """What a match added to the sums of its queue: the match, and (wait, players) of tickets."""
 
     match: Match
@@ -84,13 +84,13 @@ class Ledger:
     ) -> None:
         configured = list(queues)
         self._queues: dict[str, Sums] = {}
-        self._known: dict[str, _Known] = {}
-        self._recall: VoidableMatches[_Counted] = VoidableMatches(configured)
+        self._known: dict[str, _WaitingTicket] = {}
+        self._recall: VoidableMatches[_CountedMatch] = VoidableMatches(configured)
         self._first_queue = configured[0].name if configured else ""
         self._waits_most = waits_most
         for row in rows:
             ticket = row.ticket
-            self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
+            self._enter(ticket.id, _WaitingTicket(row.queues, ticket.enqueued_at, ticket.size))
 
     def hear(self, record: Record) -> None:
         """Fold a record."""
@@ -109,7 +109,7 @@ class Ledger:
             assert isinstance(record.input, Enqueue)
             new = record.input.tickets[event.item]
             queues = new.queues or (self._first_queue,)
-            self._enter(event.ticket, _Known(queues, record.input.now, len(new.players)))
+            self._enter(event.ticket, _WaitingTicket(queues, record.input.now, len(new.players)))
         elif isinstance(event, Matched):
             self._match(event.match)
         elif isinstance(event, Expired):
@@ -123,7 +123,7 @@ class Ledger:
             for counted in self._recall.take_back(event):
                 self._take_back(counted)
             for ticket in event.tickets:
-                known = _Known(ticket.queues, ticket.enqueued_at, ticket.size)
+                known = _WaitingTicket(ticket.queues, ticket.enqueued_at, ticket.size)
                 self._enter(ticket.id, known)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
@@ -150,9 +150,9 @@ class Ledger:
             sums.wait += wait * known.size
             sums.waits.extend([wait] * known.size)
             waits.append((wait, known.size))
-        self._recall.keep(match, _Counted(match, tuple(waits)))
+        self._recall.keep(match, _CountedMatch(match, tuple(waits)))
 
-    def _take_back(self, counted: _Counted) -> None:
+    def _take_back(self, counted: _CountedMatch) -> None:
         match, sums = counted.match, self.of(counted.match.queue)
         sums.matches -= 1
         sums.bots -= match.bots
@@ -165,7 +165,7 @@ class Ledger:
             for _ in range(size):
                 remove_last(sums.waits, wait)
 
-    def _enter(self, ticket_id: str, known: _Known) -> None:
+    def _enter(self, ticket_id: str, known: _WaitingTicket) -> None:
         self._known[ticket_id] = known
         for name in known.queues:
             sums = self.of(name)

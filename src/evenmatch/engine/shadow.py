@@ -40,7 +40,7 @@ WAITING_MAX = 200_000
 """Tickets that may wait in a shadow; one that would need more is dropped."""
 
 
-class Dropped(Exception):
+class ShadowDropped(Exception):
     """A shadow that cannot go on; the text says why."""
 
 
@@ -64,7 +64,7 @@ class ShadowEngine:
         """Take a durable record of the live shard.
 
         Raises:
-            Dropped: The shadow cannot go on.
+            ShadowDropped: The shadow cannot go on.
         """
         given = _translated(record)
         self._catch_up(record.input.now)
@@ -72,9 +72,9 @@ class ShadowEngine:
             self._step(given)
         faults = self.engine.faults
         if faults:
-            raise Dropped(str(faults[0]))
+            raise ShadowDropped(str(faults[0]))
         if len(self.engine.tables.waiting) > WAITING_MAX:
-            raise Dropped(f"more than {WAITING_MAX:,} tickets wait in it")
+            raise ShadowDropped(f"more than {WAITING_MAX:,} tickets wait in it")
 
     def _catch_up(self, now: float) -> None:
         while (at := self.engine.next_wakeup) < now:
@@ -87,7 +87,7 @@ class ShadowEngine:
             # A ticket that waits live and has a match in the shadow: too late there.
             return
         except MatchmakingError as error:
-            raise Dropped(str(error)) from error
+            raise ShadowDropped(str(error)) from error
         self.merged += sum(type(event) in (Existing, Refused) for event in record.events)
         self._tell(record)
         for running in self.engine.take_jobs():

@@ -12,7 +12,7 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.explain.pairwise import PairwiseComparer, PairwiseView
 from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, PairColumnTable, Rows
 from evenmatch.model.explanation import Prospect
-from evenmatch.solvers.fill import CompletionBudget, CompletionProblem, complete
+from evenmatch.solvers.set_completion import CompletionBudget, CompletionProblem, complete
 
 LOOK_AT = 48
 """Candidates of a search, those of a rare kind included."""

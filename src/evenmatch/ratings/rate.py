@@ -45,7 +45,7 @@ class RatingOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
     wide: bool = False
 
 
-class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class _GivenRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A rating as handed in; what is missing is a newcomer's."""
 
     mean: float | None = None
@@ -121,7 +121,7 @@ def _items(ratings: Mapping[str, Mapping[str, float | None]]) -> Iterable[tuple[
 
 def _read_rating(player: str, value: object, start: Rating) -> Rating:
     """Return a player's rating; a volatility is kept only where the system has one."""
-    given = _convert(f"rating of {player!r}", value, _Known)
+    given = _convert(f"rating of {player!r}", value, _GivenRating)
     mean = start.mean if given.mean is None else given.mean
     deviation = start.deviation if given.deviation is None else given.deviation
     volatility = None

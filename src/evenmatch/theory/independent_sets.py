@@ -90,7 +90,7 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class _Level:
+class _SetsOfSize:
     """Independent sets of one size, and their weights: pi (m,), W and V (m, classes)."""
 
     masks: Masks
@@ -139,7 +139,7 @@ def solve(component: Component) -> Waits:
     rates = np.array([float(rate) for rate in component.rates])
     total, found = 0.0, np.zeros(n)
     sums, squares = np.zeros(n), np.zeros(n)
-    level = _Level(np.zeros(1, np.int64), np.ones(1), np.zeros((1, n)), np.zeros((1, n)))
+    level = _SetsOfSize(np.zeros(1, np.int64), np.ones(1), np.zeros((1, n)), np.zeros((1, n)))
     for masks in levels(component):
         level = _grown(component, level, masks, rates) if masks[0] else level
         total += float(level.pi.sum())
@@ -152,7 +152,7 @@ def solve(component: Component) -> Waits:
     )
 
 
-def _grown(component: Component, before: _Level, masks: Masks, rates: Floats) -> _Level:
+def _grown(component: Component, before: _SetsOfSize, masks: Masks, rates: Floats) -> _SetsOfSize:
     """Return the weights of the sets of one size from those that are one smaller."""
     inside = (masks[:, None] >> np.arange(len(rates))) & 1 == 1
     pi = np.zeros(masks.size)
@@ -169,7 +169,7 @@ def _grown(component: Component, before: _Level, masks: Masks, rates: Floats) ->
     loops = np.array([bits >> i & 1 == 1 for i, bits in enumerate(component.neighbours)])
     waits += np.where(inside & ~loops, pi[:, None], 0.0)
     waits /= bracket[:, None]
-    return _Level(masks, pi, waits, (squares + 2.0 * waits) / bracket[:, None])
+    return _SetsOfSize(masks, pi, waits, (squares + 2.0 * waits) / bracket[:, None])
 
 
 def _brackets(component: Component, inside: NDArray[np.bool_], rates: Floats) -> Floats:

@@ -20,7 +20,7 @@ from evenmatch.demo.ledger import (
     TicketLedger,
     spread,
 )
-from evenmatch.demo.players import ConnectedPlayers, Party, _Ear
+from evenmatch.demo.players import ConnectedPlayers, Party, _MatchListener
 from evenmatch.demo.run import note_of
 from evenmatch.demo.view import print_summary
 from evenmatch.demo.world import SETTINGS, Guest, busiest, ticket_of
@@ -97,7 +97,7 @@ def crowd_that_heard(
 
     async def hear() -> ConnectedPlayers:
         crowd = ConnectedPlayers(Server(), MINDS[mind], speed=1.0)  # type: ignore[arg-type]
-        ear = _Ear(None)  # type: ignore[arg-type]
+        ear = _MatchListener(None)  # type: ignore[arg-type]
         crowd._parties["t1"] = Party(party, 0)
         for state in told:
             crowd._hear(StreamEvent(state.state, 1, state), ear)

@@ -12,7 +12,7 @@ from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
 from evenmatch.lab.replay import source as replay_source
 from evenmatch.lab.replay.redecide import Redecided, redecide
-from evenmatch.lab.replay.source import beginning, opened
+from evenmatch.lab.replay.source import opened, start_point
 from evenmatch.model.events import Repaired
 from evenmatch.model.inputs import Accept, Configure, Decline, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
@@ -42,7 +42,7 @@ def test_what_limits_refused_is_unknown_to_matchers_of_a_beginning_too() -> None
     taken = world.stop().engine.tables.sequence
     several = [new_ticket(name, 1500, queues=("teams",)) for name in ("far too long a name", "ada")]
     world.hand_in(Enqueue(2.625, tuple(several))).wait(4.0)
-    begin = beginning(decode_snapshot(world.snapshots[taken]), world.records[taken:])
+    begin = start_point(decode_snapshot(world.snapshots[taken]), world.records[taken:])
     assert begin.tables.sequence > taken + 1, "records were folded until the plan was back"
     waiting = [row.ticket.sequence for row in begin.tables.waiting.values()]
     known = {sequence for sequence, _ in begin.memories["teams"]["rule"]["falls"]}

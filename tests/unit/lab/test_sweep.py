@@ -8,7 +8,7 @@ from evenmatch.config.files import read_document, scenario_of
 from evenmatch.errors import ConfigError
 from evenmatch.lab.study.sweep import (
     ParameterSweep,
-    Point,
+    SweepPoint,
     document_at,
     parse_sweep,
     spark,
@@ -115,13 +115,13 @@ def test_a_drawing_has_what_differs_and_a_line_for_each_policy() -> None:
     pytest.importorskip("matplotlib")
     from evenmatch.lab.report.sweep_report import curves_of, plot_sweep
 
-    def point(policy: str, value: float, wait: float) -> Point:
+    def point(policy: str, value: float, wait: float) -> SweepPoint:
         gaps = {
             "rating: team gap": {"mean": 100.0 / wait, "p95": 1.0},
             "players off their role": {"mean": 0.0, "p95": 0.0},
         }
         quality = {"mean": 0.5, "p10": None} if value == 1.0 else {"mean": 0.7, "p10": None}
-        return Point(policy, value, {"wait": {"mean": wait}, "quality": quality, "gaps": gaps})
+        return SweepPoint(policy, value, {"wait": {"mean": wait}, "quality": quality, "gaps": gaps})
 
     points = [point(policy, value, 3.0 + value) for policy in ("a", "b") for value in (1.0, 2.0)]
     assert [words for _, words, _ in curves_of(points)] == [
@@ -133,5 +133,5 @@ def test_a_drawing_has_what_differs_and_a_line_for_each_policy() -> None:
     # Two curves of two policies, each with a path of its own colour.
     assert svg.count("#0072b2") >= 2
     assert svg.count("#d55e00") >= 2
-    empty = [Point("a", 1.0, {"wait": {"mean": None}, "quality": {"mean": None}, "gaps": {}})]
+    empty = [SweepPoint("a", 1.0, {"wait": {"mean": None}, "quality": {"mean": None}, "gaps": {}})]
     assert plot_sweep("wait_price", empty).startswith("<svg")

@@ -14,7 +14,7 @@ from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Sample, Scale
 from evenmatch.server.dashboard import live
-from evenmatch.server.dashboard.live import View
+from evenmatch.server.dashboard.live import PageView
 from evenmatch.server.dashboard.queue_figures import COARSE_MOST, COUNTS, FINE_MOST
 from evenmatch.server.dashboard.routes import PACKAGE
 from evenmatch.server.http.app import App
@@ -74,16 +74,17 @@ async def get(
 
 async def first_events(parts: Services, queue: str) -> dict[str, Any]:
     return {
-        each.name: msgspec.json.decode(each.body) async for each in parts.live.first(View(queue))
+        each.name: msgspec.json.decode(each.body)
+        async for each in parts.live.first(PageView(queue))
     }
 
 
 def test_who_may_see_some_queues_is_shown_these_and_the_first_of_them() -> None:
     async def scene(parts: Services) -> None:
         own = frozenset({"slow"})
-        assert parts.live.chosen(None) == View("duel")
+        assert parts.live.chosen(None) == PageView("duel")
         view = parts.live.chosen(None, own)
-        assert view == parts.live.chosen("slow", own) == View("slow", own)
+        assert view == parts.live.chosen("slow", own) == PageView("slow", own)
         with pytest.raises(UnknownQueue):
             parts.live.chosen("duel", own)
         (queues, *_) = [event async for event in parts.live.first(view)]
@@ -112,12 +113,12 @@ def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
     async def scene(parts: Services) -> None:
         pages = [Follower(), Follower()]
         for page in pages:
-            parts.live.join(View("duel"), page)
+            parts.live.join(PageView("duel"), page)
         heard = [await page.next(5.0) for page in pages]
         assert heard[0] is not None
         assert heard[0] is heard[1]
         for page in pages:
-            parts.live.part(View("duel"), page)
+            parts.live.part(PageView("duel"), page)
 
     play(scene)
 
@@ -125,13 +126,13 @@ def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
 def test_nothing_runs_while_nobody_looks() -> None:
     async def scene(parts: Services) -> None:
         page, before = Follower(), len(asyncio.all_tasks())
-        parts.live.join(View("duel"), page)
+        parts.live.join(PageView("duel"), page)
         assert await page.next(GIVE_UP) is not None
-        parts.live.part(View("duel"), page)
+        parts.live.part(PageView("duel"), page)
         await until(lambda: len(asyncio.all_tasks()) == before)
-        parts.live.join(View("duel"), page)
+        parts.live.join(PageView("duel"), page)
         assert len(asyncio.all_tasks()) == before + 1
-        parts.live.part(View("duel"), page)
+        parts.live.part(PageView("duel"), page)
         await until(lambda: len(asyncio.all_tasks()) == before)
 
     play(scene)
@@ -141,8 +142,8 @@ def test_pages_of_different_queues_hear_of_their_own() -> None:
     async def scene(parts: Services) -> None:
         await enqueue(parts, "a", "b", "c", queue="slow")
         duel, slow = Follower(), Follower()
-        parts.live.join(View("duel"), duel)
-        parts.live.join(View("slow"), slow)
+        parts.live.join(PageView("duel"), duel)
+        parts.live.join(PageView("slow"), slow)
         waiting = []
         for page in (duel, slow):
             while (event := await page.next(5.0)) is not None and event.name != "tick":
@@ -150,8 +151,8 @@ def test_pages_of_different_queues_hear_of_their_own() -> None:
             assert event is not None
             waiting.append(msgspec.json.decode(event.body)["waiting"])
         assert waiting == [0, 3]
-        parts.live.part(View("duel"), duel)
-        parts.live.part(View("slow"), slow)
+        parts.live.part(PageView("duel"), duel)
+        parts.live.part(PageView("slow"), slow)
 
     play(scene)
 
@@ -219,7 +220,7 @@ def test_an_hour_of_a_busy_queue_is_small() -> None:
             history.push(
                 tick, [12.0] * len(COUNTS) + [1234.0, 12.345, 123.456, 234.567, 345.678, 1000.0]
             )
-        size = sum([len(event.frame()) async for event in parts.live.first(View("slow"))])
+        size = sum([len(event.frame()) async for event in parts.live.first(PageView("slow"))])
         assert len(history.fine()["tick"]) == FINE_MOST
         assert len(history.coarse()["tick"]) == COARSE_MOST
         assert size + sum(len(file.body) for file in files_of(PACKAGE).values()) <= 200_000

@@ -15,7 +15,7 @@ from evenmatch.server.runtime.shedding import (
     TURN_LEAST,
     TURN_MOST,
     WAIT_MOST,
-    Admission,
+    LoadShedding,
 )
 
 
@@ -26,7 +26,7 @@ class Desk:
         self.now = 0.0
         self.late = 0.0
         self.age = 0.0
-        self.admission = Admission(lambda: self.late, lambda: self.age, clock=lambda: self.now)
+        self.admission = LoadShedding(lambda: self.late, lambda: self.age, clock=lambda: self.now)
         self.rounds = 0
 
     async def create(self, seconds: float) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from evenmatch.lab.advise.market import Market
 from evenmatch.lab.advise.player_base import ANY, PlayerBase, Split, name_of
 from evenmatch.lab.advise.pool_theory import KnownClass
-from evenmatch.lab.advise.pools import Floats, Law, PatientPool, PoolModel, ScalingPool, Source
+from evenmatch.lab.advise.pools import Floats, PatientPool, PoolModel, ScalingPool, Source, WaitLaw
 
 SHIFT = 0.1
 """The share of a class that becomes flexible where it is asked who loses."""
@@ -148,7 +148,7 @@ def _in_all(pool: PoolModel, rates: Floats, classes: Sequence[KnownClass]) -> Po
     return PooledWait(math.fsum(means) / total, 1.0)
 
 
-def mean_of_least(law: Law, rates: Floats) -> float:
+def mean_of_least(law: WaitLaw, rates: Floats) -> float:
     """Return the mean wait of one player who waits in pools of these rates at once.
 
     Args:

@@ -129,7 +129,7 @@ class Drawable(Protocol):
 
 
 @dataclass(frozen=True)
-class _Run:
+class _PoolRun:
     """One run to make, small enough to send to another process."""
 
     pool: Drawable
@@ -169,7 +169,7 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one)
     Raises:
         MatchmakingError: The pool cannot be simulated.
     """
-    seen: list[_Seen] = map_(_run, [_Run(pool, child) for child in range(RUNS)])
+    seen: list[_Seen] = map_(_run, [_PoolRun(pool, child) for child in range(RUNS)])
     parts = {**QUANTILES, "wait": percentile}
     every = [each.every for each in seen]
     figures = {"mean": _interval(map(_mean, every))}
@@ -227,7 +227,7 @@ def known_by(simulated: Simulated, known: PoolEvidence) -> PoolEvidence:
     )
 
 
-def _run(run: _Run) -> _Seen:
+def _run(run: _PoolRun) -> _Seen:
     pool = run.pool
     seeds = np.random.SeedSequence(pool.seed, spawn_key=(run.child,))
     with tempfile.TemporaryDirectory() as folder:

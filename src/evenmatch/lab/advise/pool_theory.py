@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from evenmatch.lab.advise.player_base import ANY, SLACK, PlayerBase, role_set
-from evenmatch.lab.advise.pools import Law, PatientPool, PoolModel, ScalingPool, Source
+from evenmatch.lab.advise.pools import PatientPool, PoolModel, ScalingPool, Source, WaitLaw
 
 GROUPS = ("parties", "roles", "sides")
 
@@ -93,7 +93,7 @@ class KnownClass:
 
     name: str
     share: float
-    law: Law
+    law: WaitLaw
     mean: float
 
 

@@ -30,7 +30,7 @@ NO_WAIT = 1e-12
 """Part of the mean below which a wait is none."""
 
 
-class Law(Protocol):
+class WaitLaw(Protocol):
     """A law of waits."""
 
     def cdf(self, seconds: Floats, /) -> Floats:
@@ -57,7 +57,7 @@ class PoolWaits:
     mean: float
     in_queue: float
     matched: float
-    law: Law = field(repr=False)
+    law: WaitLaw = field(repr=False)
     scale: float = 1.0
 
     def quantile(self, share: float) -> float | None:
@@ -109,7 +109,7 @@ class ScalingPool:
         of_quantiles: How the law is known.
     """
 
-    law: Law
+    law: WaitLaw
     mean: float
     of_mean: Source = "exact"
     of_quantiles: Source = "exact"
@@ -191,7 +191,7 @@ class PatientPool:
             low, high = high, min(4.0 * high, RATE_MAX)
         return solve_increasing(lambda rate: self._within(rate, wait), share, low, high)
 
-    def law_of_the_patient(self, rate: float) -> Law:
+    def law_of_the_patient(self, rate: float) -> WaitLaw:
         """Return the law of the wait of one party that never gives up, among those that do."""
         return self._chain(rate).law_of_the_patient
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenmatch.engine.ledger import Ledger, Sums
 from evenmatch.engine.records import Record
-from evenmatch.engine.shadow import Dropped, ShadowEngine, extract
+from evenmatch.engine.shadow import ShadowDropped, ShadowEngine, extract
 from evenmatch.errors import ConfigError
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source, resolve
 from evenmatch.model.inputs import Configure
@@ -79,7 +79,7 @@ def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None 
             now, count = record.input.now, count + 1
             if count % SAY_EVERY == 0:
                 say(count, source.last - source.begin + 1)
-    except Dropped as why:
+    except ShadowDropped as why:
         raise ConfigError(f"policy {spec} cannot play these inputs: {why}") from why
     if queue is not None and queue not in names:
         raise ConfigError(f"the journal has no queue {queue!r}; it has {', '.join(names)}")

@@ -69,7 +69,7 @@ class Source:
         return entries(self._connection, self.shard, first, self.last if last is None else last)
 
     @cached_property
-    def start(self) -> Beginning | None:
+    def start(self) -> StartPoint | None:
         """Return the snapshot with which a replay begins; None if all records are there.
 
         Raises:
@@ -82,18 +82,18 @@ class Source:
                 starts = [each.first_seq for each in self.segments if each.first_seq > sequence]
                 end = min([self.last, *(at - 1 for at in starts)])
                 after = (entry.record for entry in self.entries(sequence + 1, end))
-                return beginning(decode_snapshot(state), after)
+                return start_point(decode_snapshot(state), after)
         raise JournalCorrupt(
             f"records 1 to {self.first - 1} of shard {self.shard!r} are gone, and no snapshot "
             "holds what came of them: restore a copy of the journal"
         )
 
-    def beginning_within(self, sequence: int, end: int) -> Beginning | None:
+    def beginning_within(self, sequence: int, end: int) -> StartPoint | None:
         """Return the first snapshot from a record on, before another one; None if none is kept."""
         for at, state in self._snapshots.items():
             if sequence <= at < end:
                 after = (entry.record for entry in self.entries(at + 1, end))
-                found = beginning(decode_snapshot(state), after)
+                found = start_point(decode_snapshot(state), after)
                 return found if found.tables.sequence < end else None
         return None
 
@@ -168,7 +168,7 @@ READ_MOST = 50_000
 """Records that are looked at for a beginning: they are in memory together."""
 
 
-class Beginning(msgspec.Struct, frozen=True):
+class StartPoint(msgspec.Struct, frozen=True):
     """Where a replay begins.
 
     Args:
@@ -182,7 +182,7 @@ class Beginning(msgspec.Struct, frozen=True):
     seeking: tuple[str, ...] = ()
 
 
-def beginning(snapshot: Snapshot, after: Iterable[Record]) -> Beginning:
+def start_point(snapshot: Snapshot, after: Iterable[Record]) -> StartPoint:
     """Return where a replay can begin that has this snapshot.
 
     Args:
@@ -200,7 +200,7 @@ def beginning(snapshot: Snapshot, after: Iterable[Record]) -> Beginning:
     memories = _memories_after(snapshot, folded) if folded else snapshot.memories
     for record in folded:
         apply(tables, record)
-    return Beginning(tables, memories, _seeking(tables))
+    return StartPoint(tables, memories, _seeking(tables))
 
 
 def _memories_after(snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Memory]:

@@ -10,7 +10,7 @@ from evenmatch.criteria.gaps import gap_of_name
 from evenmatch.lab.report.figures import GAPS, figure, figures_of, with_width
 from evenmatch.lab.report.plots import COLORS, SOFT, draw_svg
 from evenmatch.lab.report.report import TEMPLATE, page
-from evenmatch.lab.study.sweep import ParameterSweep, Point
+from evenmatch.lab.study.sweep import ParameterSweep, SweepPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ TEXT = (
 )
 
 
-def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[Point]) -> str:
+def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[SweepPoint]) -> str:
     """Return the page as HTML that loads nothing from anywhere.
 
     Raises:
@@ -72,7 +72,7 @@ LABELS = 0.09
 """Part of the axis that the number at a mark takes: nearer marks have none."""
 
 
-def curves_of(points: Sequence[Point]) -> Iterator[tuple[str, str, float]]:
+def curves_of(points: Sequence[SweepPoint]) -> Iterator[tuple[str, str, float]]:
     """Yield key, words and factor of what is drawn: what differs between the points."""
     if _differs(points, "quality.mean"):
         yield "quality.mean", "quality (more is better)", 1.0
@@ -84,12 +84,12 @@ def curves_of(points: Sequence[Point]) -> Iterator[tuple[str, str, float]]:
             yield key, f"{words} ({better} is better)", 100.0 if gap.unit == "%" else 1.0
 
 
-def _differs(points: Sequence[Point], key: str) -> bool:
+def _differs(points: Sequence[SweepPoint], key: str) -> bool:
     known = {value for point in points if (value := figure(point.summary, key)) is not None}
     return len(known) > 1
 
 
-def plot_sweep(key: str, points: Sequence[Point]) -> str:
+def plot_sweep(key: str, points: Sequence[SweepPoint]) -> str:
     """Draw a curve for each policy; a mark is a value of the key.
 
     Args:
@@ -116,7 +116,7 @@ def plot_sweep(key: str, points: Sequence[Point]) -> str:
     return draw_svg("sweep", draw, height=ROW * rows + 0.4)
 
 
-def _draw(axes: Axes, points: Sequence[Point], curve: tuple[str, float], color: str) -> None:
+def _draw(axes: Axes, points: Sequence[SweepPoint], curve: tuple[str, float], color: str) -> None:
     key, factor = curve
     known = [
         (wait, factor * height, point.value)

@@ -66,7 +66,7 @@ class ParameterSweep(msgspec.Struct, frozen=True):
         return self.key.removeprefix(POLICY) if self.key.startswith(POLICY) else None
 
 
-class Point(msgspec.Struct, frozen=True):
+class SweepPoint(msgspec.Struct, frozen=True):
     """What came of one value under one policy; `summary` is of one run, or means of several."""
 
     policy: str

@@ -11,7 +11,7 @@ its mean at zero, whatever the arrivals do, since no rate is ever estimated:
   match starts, the best first: where they fill n matches, at a lag of the root of n. So a crowd
   that comes at once is not held back until the floor has followed, nor are too many let go later.
 
-The quality of a match is here what `rolling` takes for it: its merit, see `Tentative`.
+The quality of a match is here what `rolling` takes for it: its merit, see `TentativeMatch`.
 
 Where a ready-check asks players before their match is made, that time is part of the wait: those
 who are being asked on average count as lagging behind.

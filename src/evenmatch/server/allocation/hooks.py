@@ -63,7 +63,7 @@ class _Port(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class _Server(msgspec.Struct, frozen=True, rename="camel"):
+class _AgonesServer(msgspec.Struct, frozen=True, rename="camel"):
     state: str = "Allocated"
     game_server_name: str = ""
     address: str = ""
@@ -71,7 +71,7 @@ class _Server(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Allocated(msgspec.Struct, frozen=True):
-    status: _Server
+    status: _AgonesServer
 
 
 class Hook:
@@ -151,7 +151,7 @@ class Hook:
             if KUBERNETES in self.given.url:
                 server = msgspec.json.decode(reply.body, type=_Allocated).status
             else:
-                server = msgspec.json.decode(reply.body, type=_Server)
+                server = msgspec.json.decode(reply.body, type=_AgonesServer)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise NoServer("the answer is not an allocation of a game server") from None
         if server.state != "Allocated":

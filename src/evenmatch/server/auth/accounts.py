@@ -243,7 +243,7 @@ VALUE_MAX = 1e15
 KEPT_SECONDS = 3_600.0
 
 
-class _Known(msgspec.Struct, frozen=True, gc=False):
+class _Measurement(msgspec.Struct, frozen=True, gc=False):
     until: float
     maps: dict[str, dict[str, float]]
 
@@ -261,7 +261,7 @@ class MeasuredLatencies:
     ) -> None:
         self._most = most
         self._clock = clock
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Measurement] = {}
 
     def __len__(self) -> int:
         """Return how many players are remembered."""
@@ -283,7 +283,7 @@ class MeasuredLatencies:
                 del self._known[next(iter(self._known))]
             both = {name: _newest(before.get(name, {}), maps[name], ENTRIES_MAX) for name in maps}
             kept = _newest(before, both, MAPS_MAX)
-            self._known[player.id] = _Known(self._clock() + KEPT_SECONDS, kept)
+            self._known[player.id] = _Measurement(self._clock() + KEPT_SECONDS, kept)
 
     def of(self, player: str) -> dict[str, dict[str, float]]:
         """Return what was measured of a player lately, by attribute."""

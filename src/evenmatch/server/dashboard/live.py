@@ -35,14 +35,14 @@ ROWS = 3
 """Closed ticks that a snapshot repeats, so that a page that misses one has it from the next."""
 
 
-class View(NamedTuple):
+class PageView(NamedTuple):
     """What a page shows: a queue, and those that it may choose from; none of them means all."""
 
     queue: str
     own: frozenset[str] = frozenset()
 
 
-class _Audience:
+class _Viewers:
     """The pages that show the same, and what they were told last."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class _Audience:
         self.matches: tuple[str, ...] = ()
 
 
-class Live:
+class LiveSnapshots:
     """The snapshots of a server, and who gets them.
 
     Args:
@@ -64,11 +64,11 @@ class Live:
         self._runtime = runtime
         self._figures = figures
         self._standstills = standstills
-        self._audiences: dict[View, _Audience] = {}
+        self._audiences: dict[PageView, _Viewers] = {}
         self._ticker: asyncio.Task[None] | None = None
         self._number = 0
 
-    def chosen(self, name: str | None, own: frozenset[str] = frozenset()) -> View:
+    def chosen(self, name: str | None, own: frozenset[str] = frozenset()) -> PageView:
         """Return what a page shows that asks for a queue; without a name, the first it may see.
 
         Args:
@@ -80,18 +80,18 @@ class Live:
         """
         known = [each for each in self._figures.queues if not own or each in own]
         if name is None and known:
-            return View(known[0], own)
+            return PageView(known[0], own)
         if name is None or name not in known:
             raise unknown_queue(name or "", known)
-        return View(name, own)
+        return PageView(name, own)
 
-    def join(self, view: View, follower: Follower) -> None:
+    def join(self, view: PageView, follower: Follower) -> None:
         """Let a page hear of a queue from now on."""
-        self._audiences.setdefault(view, _Audience()).followers.append(follower)
+        self._audiences.setdefault(view, _Viewers()).followers.append(follower)
         if self._ticker is None:
             self._ticker = asyncio.create_task(self._tell())
 
-    def part(self, view: View, follower: Follower) -> None:
+    def part(self, view: PageView, follower: Follower) -> None:
         """Let a page hear no more."""
         audience = self._audiences.get(view)
         if audience is not None and follower in audience.followers:
@@ -99,7 +99,7 @@ class Live:
             if not audience.followers:
                 del self._audiences[view]
 
-    async def first(self, view: View) -> AsyncIterator[Event]:
+    async def first(self, view: PageView) -> AsyncIterator[Event]:
         """Yield all that a new page needs: the hour that was, and the present."""
         queue = view.queue
         yield self._queues(view)
@@ -146,7 +146,7 @@ class Live:
         finally:
             self._ticker = None
 
-    def _news(self, view: View, audience: _Audience) -> list[Event]:
+    def _news(self, view: PageView, audience: _Viewers) -> list[Event]:
         """Return what a second brought to a queue."""
         queue = view.queue
         figures = self._figures.queues.get(queue)
@@ -168,7 +168,7 @@ class Live:
         found.append(self._event("tick", self._tick(queue)))
         return found
 
-    def _queues(self, view: View) -> Event:
+    def _queues(self, view: PageView) -> Event:
         figures, runtime = self._figures, self._runtime
         shown = tuple(
             QueueShown(

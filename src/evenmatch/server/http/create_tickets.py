@@ -40,7 +40,7 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.runtime.pending_answers import Told, resolve, value_of
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.runtime.shedding import Admission
+from evenmatch.server.runtime.shedding import LoadShedding
 from evenmatch.server.views.metrics import Metrics
 from evenmatch.wire.tickets import (
     CreateTicket,
@@ -71,7 +71,7 @@ class CreateTickets:
         self._metrics = metrics
         self._accounts = accounts
         self._limits = runtime.plan.settings.limits
-        self._admission = Admission(lambda: runtime.lag.standing, runtime.commit_age)
+        self._admission = LoadShedding(lambda: runtime.lag.standing, runtime.commit_age)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -64,7 +64,10 @@ class StreamRoute:
         del scope
         followers = self._services.followers
         follower = followers.admit(INBOX_MAX)
-        writer, desk = _Writer(follower, send, counts), _Desk(self._services, follower, principal)
+        writer, followed = (
+            _Writer(follower, send, counts),
+            _FollowedTickets(self._services, follower, principal),
+        )
         budget = _Budget(follower, take)
         try:
             if (await receive())["type"] != "websocket.connect":
@@ -76,11 +79,11 @@ class StreamRoute:
             # When the client is cut, the server closes, and the end of it is received too.
             while (message := await receive())["type"] != "websocket.disconnect":
                 await budget.spend()
-                await desk.take(message, budget)
+                await followed.take(message, budget)
         finally:
             follower.wake = None
             writer.stop()
-            desk.clear()
+            followed.clear()
             followers.dismiss(follower)
 
 
@@ -147,7 +150,7 @@ class _Budget:
                 await asyncio.sleep(wait)
 
 
-class _Desk:
+class _FollowedTickets:
     """What one client follows."""
 
     __slots__ = ("_followed", "_follower", "_principal", "_services")

@@ -46,7 +46,7 @@ def is_repeat(shard: Shard, given: Enqueue) -> bool:
         return True
 
 
-class Asking:
+class CallbackPort:
     """What hands in inputs and takes questions by callback, for those who would rather await."""
 
     def handle(self, given: Input, to: Callable[[Answer], None]) -> None:

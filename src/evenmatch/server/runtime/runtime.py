@@ -39,7 +39,7 @@ from evenmatch.server.operations.versions import Versions, chosen
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Timer
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.pending_answers import Asking, ignore, is_repeat
+from evenmatch.server.runtime.pending_answers import CallbackPort, ignore, is_repeat
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
     Recovered,
@@ -63,7 +63,7 @@ REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
 
 
-class Runtime(Asking):
+class Runtime(CallbackPort):
     """A shard at work on a journal.
 
     Args:

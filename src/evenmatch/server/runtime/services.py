@@ -17,7 +17,7 @@ from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.allocation.hooks import Hook
 from evenmatch.server.auth.rate_limits import KeyQuota
 from evenmatch.server.dashboard.figures import Figures
-from evenmatch.server.dashboard.live import Live
+from evenmatch.server.dashboard.live import LiveSnapshots
 from evenmatch.server.operations.drain import Drain
 from evenmatch.server.operations.operator import OperatorControls
 from evenmatch.server.runtime.lag import Lag
@@ -52,7 +52,7 @@ class Services(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
-    live: Live
+    live: LiveSnapshots
     explanations: Explanations
     waits: WaitEstimates
     presence: Presence
@@ -134,7 +134,7 @@ def assemble(
         tickets,
         matches,
         statistics,
-        Live(runtime, shown, standstills),
+        LiveSnapshots(runtime, shown, standstills),
         Explanations(runtime),
         waits,
         presence,

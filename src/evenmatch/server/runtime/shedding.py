@@ -52,7 +52,7 @@ PACE_FADE = 0.1
 """Weight of the last round in how fast the line moves."""
 
 
-class Admission:
+class LoadShedding:
     """Lets creates in, a round of the loop at a time.
 
     Args:

@@ -11,7 +11,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.records import Record
-from evenmatch.engine.shadow import Dropped, ShadowEngine, extract, specs_of
+from evenmatch.engine.shadow import ShadowDropped, ShadowEngine, extract, specs_of
 from evenmatch.engine.state.state import Tables
 from evenmatch.model.inputs import Configure
 from evenmatch.server.runtime.logs import log
@@ -46,7 +46,7 @@ class Shadow:
         """Take a durable record of the live shard.
 
         Raises:
-            Dropped: The shadow cannot go on.
+            ShadowDropped: The shadow cannot go on.
         """
         given = record.input
         self.now = given.now
@@ -207,7 +207,7 @@ class _Run:
             self._tables = None
             while not self._is_over:
                 self._hear_some(shadow)
-        except Dropped as why:
+        except ShadowDropped as why:
             self.drop(str(why))
         except Exception as error:  # noqa: BLE001
             self.drop(repr(error))

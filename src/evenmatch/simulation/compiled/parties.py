@@ -43,7 +43,7 @@ SHARD = "s0"
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedParties:
     """What came of a run.
 
     Args:
@@ -65,7 +65,7 @@ class Served:
 
 def serve(
     queue: Queue, policy: Policy, times: Floats, sizes: Ints, sides: Ints | None = None
-) -> Served:
+) -> ServedParties:
     """Run parties through a queue in compiled code.
 
     Args:
@@ -94,7 +94,7 @@ def serve(
     out = np.zeros(queue.format.k, dtype=np.int64)
     kinds = _kinds(queue, policy, sizes, sides)
     made = int(play_parties(parties, packs, plan, kinds, out, match_of, at))
-    return Served(match_of, at[:made].copy())
+    return ServedParties(match_of, at[:made].copy())
 
 
 def _kinds(queue: Queue, policy: Ordered, sizes: Ints, sides: Ints | None) -> Ints:
@@ -184,7 +184,7 @@ def _drawn(
 
 def _serve_apart(
     queues: Sequence[Queue], policies: Sequence[Policy], coming: _Coming
-) -> tuple[Served, Ints]:
+) -> tuple[ServedParties, Ints]:
     """Serve each queue by itself; return the matches of all by time, and the queue of each."""
     match_of: Ints = np.full(len(coming.times), -1, dtype=np.int64)
     parts: list[Floats] = []
@@ -202,10 +202,12 @@ def _serve_apart(
     matched = match_of >= 0
     match_of[matched] = rank[match_of[matched]]
     made_in = np.repeat(np.arange(len(queues)), [len(part) for part in parts])
-    return Served(match_of, at[order]), made_in[order]
+    return ServedParties(match_of, at[order]), made_in[order]
 
 
-def _fill(history: History, queues: Sequence[Queue], coming: _Coming, served: Served) -> None:
+def _fill(
+    history: History, queues: Sequence[Queue], coming: _Coming, served: ServedParties
+) -> None:
     """Write arrivals and their ends into a history, as the engine's events would."""
     times, count, matched = coming.times, len(coming.times), served.match_of >= 0
     history.ids = [str(number) for number in range(count)]
@@ -267,7 +269,7 @@ class _Divided:
 
 
 def _matches(
-    divided: Sequence[_Divided], history: History, served: Served, coming: _Coming
+    divided: Sequence[_Divided], history: History, served: ServedParties, coming: _Coming
 ) -> list[Match]:
     """Return the matches of a run as the engine writes them down; `divided` has one for each."""
     ids, all_sizes = history.ids, history.sizes

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from evenmatch.solvers.fill import (
+from evenmatch.solvers.set_completion import (
     Accepts,
     CompletionBudget,
     CompletionProblem,
