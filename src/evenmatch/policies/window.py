@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -19,6 +20,7 @@ from evenmatch.model.queue import Expansion, Growth, Queue, Rule, Sample, Sample
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.duel_candidates import IndexedTicket, Partner, candidates_for
+from evenmatch.policies.shared.nearest_pairs import Chooser, nearest_pairs
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.round_clock import RoundClock
 from evenmatch.policies.shared.timers import Timers
@@ -27,6 +29,8 @@ THREAD_LIMIT = 150.0
 THREAD_RATE = 2.0
 THREAD_LIMIT_MAX = 500.0
 """The thread's numbers, in Glicko points and points a second."""
+CROWD = 4
+"""Where a ticket may play with more than so many on average, pairs are no longer listed."""
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +72,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         O(log n) per arrival where one rule decides for both. Else a sweep over one axis for each
         rule, of the tickets that stand as near as the soonest partner on the first two axes. With
         `accept=either` it goes as far as the limit of the longest waiting ticket reaches. A round
-        with `pick=nearest` looks at all pairs that are free.
+        with `pick=nearest` looks at all pairs that are free; if one difference decides alone, at
+        O(n log n) where most find somebody near.
     """
 
     evaluations_max = (8, 8, 4, 1)
@@ -294,23 +299,50 @@ class WindowMatcher(NoJobs):
         self, due: list[int], now: float, fired: bool
     ) -> list[tuple[IndexedTicket, IndexedTicket]]:
         """Let everybody take the nearest partner, longest waiting first."""
+        alone = self._candidates.wait_for
+        listed = self._listed(due, now, fired, math.inf if alone is None else CROWD)
+        if listed is None:
+            assert alone is not None
+            pairs = self._crowd_pairs(due, now, fired, alone)
+        else:
+            pairs = _picked(listed)
+        self._remove(*[waiting for pair in pairs for waiting in pair])
+        return pairs
+
+    def _listed(
+        self, due: list[int], now: float, fired: bool, most: float
+    ) -> dict[int, tuple[IndexedTicket, list[Partner]]] | None:
+        """Return the partners of each ticket that has any; None if they are a crowd."""
         found: dict[int, tuple[IndexedTicket, list[Partner]]] = {}
+        left = most * len(self._by_id)
         for sequence in due:
             waiting = self._by_sequence[sequence]
-            for gap, other in self._candidates.partners(waiting, now, fired):
+            partners = self._candidates.partners(waiting, now, fired)
+            left -= len(partners)
+            if left < 0:
+                return None
+            for gap, other in partners:
                 for one, two in ((waiting, other), (other, waiting)):
                     found.setdefault(one.ticket.sequence, (one, []))[1].append((gap, two))
-        pairs = []
-        taken: set[int] = set()
-        for chooser, partners in sorted(found.values(), key=lambda f: f[0].ticket.age_key):
-            free = [p for p in partners if p[1].ticket.sequence not in taken]
-            if chooser.ticket.sequence not in taken and free:
-                other = min(free, key=lambda p: (p[0], p[1].ticket.age_key))[1]
-                taken.update((chooser.ticket.sequence, other.ticket.sequence))
-                pairs.append((chooser, other))
-        for pair in pairs:
-            self._remove(*pair)
-        return pairs
+        return found
+
+    def _crowd_pairs(
+        self, due: list[int], now: float, fired: bool, wait_for: Callable[[float], float]
+    ) -> list[tuple[IndexedTicket, IndexedTicket]]:
+        """Let everybody take the nearest partner without a list of all pairs."""
+        by_age = sorted(self._by_id.values(), key=lambda waiting: waiting.ticket.age_key)
+        asked = set(due)
+        choosers = [
+            Chooser(each.values[0], each.ticket.enqueued_at, each.ticket.sequence in asked)
+            for each in by_age
+        ]
+
+        def is_due(at: float, born: float) -> bool:
+            return at < now or (at == now and (fired or at == born))
+
+        pairs, seen = nearest_pairs(choosers, wait_for, is_due)
+        self._candidates.evaluations += seen
+        return [(by_age[one], by_age[two]) for one, two in pairs]
 
     def _set_timer(self, waiting: IndexedTicket) -> None:
         """Set a ticket's timer to when it may play the first of the older ones."""
@@ -341,3 +373,18 @@ class WindowMatcher(NoJobs):
         for other in self._by_sequence.values():
             if other.ticket.age_key > waiting.ticket.age_key:
                 self._set_timer(other)
+
+
+def _picked(
+    found: dict[int, tuple[IndexedTicket, list[Partner]]],
+) -> list[tuple[IndexedTicket, IndexedTicket]]:
+    """Return who takes whom of listed partners: the nearest free one, longest waiting first."""
+    pairs = []
+    taken: set[int] = set()
+    for chooser, partners in sorted(found.values(), key=lambda f: f[0].ticket.age_key):
+        free = [p for p in partners if p[1].ticket.sequence not in taken]
+        if chooser.ticket.sequence not in taken and free:
+            other = min(free, key=lambda p: (p[0], p[1].ticket.age_key))[1]
+            taken.update((chooser.ticket.sequence, other.ticket.sequence))
+            pairs.append((chooser, other))
+    return pairs

@@ -590,3 +590,37 @@ def test_timers_find_exactly_what_looking_at_all_pairs_finds(
         assert decision.wake_at == expected.wake_at
         wake_at, made = decision.wake_at, made + len(decision.matches)
     assert made > 20
+
+
+@pytest.mark.parametrize("values", [60, 2_000], ids=["many-equal", "few-equal"])
+@pytest.mark.parametrize("fired", [True, False])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Window(limit=5, rate=0.5, limit_max=200, every=40.0, pick="nearest"),
+        Window(limit=2, steps=((10.0, 60.0), (40.0, 900.0)), every=40.0, pick="nearest"),
+        Window(limit=300, every=40.0, pick="nearest"),
+    ],
+    ids=["rate", "steps", "wide"],
+)
+def test_a_crowd_pairs_in_rounds_as_looking_at_all_pairs_does(
+    chosen: Window, fired: bool, values: int
+) -> None:
+    rng = random.Random(values)
+    at_work = chosen.matcher(queue(), seed=1)
+    naive = Naive(Queue(rules=chosen.rules(queue())), True)
+    number, made = 0, 0
+
+    for beat in range(1, 5):
+        for at in sorted(rng.randrange(40) for _ in range(80)):
+            number += 1
+            born = 40.0 * (beat - 1) + at if number > 1 else 0.0
+            newcomer = ticket(f"t{number}", rng.randrange(values), at=born, sequence=number)
+            naive.pool[newcomer.id] = newcomer
+            at_work.enter(newcomer, born)
+        now = 40.0 * beat + (0.0 if fired else 0.5)
+        decision = at_work.decide(now, fired=fired)
+        naive.decide(now, fired)
+        assert groups(decision) == naive.matches
+        made += len(decision.matches)
+    assert made > 80

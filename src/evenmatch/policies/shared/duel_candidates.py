@@ -59,6 +59,8 @@ class Candidates(Protocol):
 
     evaluations: int
     """Pairs compared so far."""
+    wait_for: Callable[[float], float] | None
+    """From a gap to the wait after which the younger accepts it, if nothing else decides."""
 
     def values(self, ticket: Ticket) -> tuple[float, ...]:
         """Return what is compared of a ticket."""
@@ -106,6 +108,7 @@ class ByGap:
     def __init__(self, limit: RuleLimit) -> None:
         self._limit = limit
         self._when = limit.when
+        self.wait_for: Callable[[float], float] | None = limit.when
         # Most limits compare an attribute as it is, which is read by a shorter way.
         self._plain = limit.rule.attribute if limit.rule.unit == "difference" else None
         self._tree: AgeTree[IndexedTicket] = AgeTree()
@@ -169,6 +172,7 @@ class ByRules:
         self._sweep: SweepIndex[IndexedTicket] = SweepIndex(len(limits))
         self._entries: dict[int, IndexedItem[IndexedTicket]] = {}
         self.evaluations = 0
+        self.wait_for: Callable[[float], float] | None = None
         # Where both must accept, the younger one's own wait bounds from when on they may play;
         # where no limit is relative either, it is that instant.
         self._own_wait = all(limit.rule.accept == "both" for limit in limits)
