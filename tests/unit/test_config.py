@@ -327,6 +327,15 @@ BAD_QUEUES = [
         'criteria = [{kind = "spread", attribute = "r", scale = {kind = "none", max = 3}}]',
         'scale.max does not go with kind = "none", which takes no further key',
     ),
+    (
+        'criteria = [{kind = "spread", attribute = "r", scale = {knid = "log", knee = 3}}]',
+        "scale.knid is not a known key; did you mean kind? allowed: kind, min, max",
+    ),
+    (
+        rule("limit = 1, expand = {steps = 5}"),
+        "expand.steps must be a list of pairs [wait in seconds, limit], got 5",
+    ),
+    ('name = "duel"\n' + rule("limit = 1, expand = {}"), 'queue "duel", rules[0].expand must have'),
     ('rules = [{kind = "same", attribute = "m", limit = 1}]', 'limit does not go with kind = "sa'),
     ('rules = [{kind = "spread", attribute = "r"}]', "rules[0].limit is missing"),
     (rule("limit = -1"), "queue[0].rules[0].limit must be between 0 and 1e15, got -1"),
@@ -489,6 +498,22 @@ BAD_FILES = [
         'queues[0] = "mian" is not a queue; did you mean main? queues are main',
     ),
     (
+        f"Q{ONE_CLASS}drift = 5",
+        "classes[0].drift must be a list of pairs [instant in seconds, rate or share], got 5",
+    ),
+    (
+        f"Q{ONE_CLASS}attributes = 5",
+        "classes[0].attributes must be a table of numbers, texts or lists of texts, got 5",
+    ),
+    (
+        'Q[arrivals]\nfile = "a.csv"\ncolumns = 5',
+        "arrivals.columns must be a table of names, ours = theirs, got 5",
+    ),
+    (
+        "Q[arrivals]\nhours = 5",
+        "arrivals.hours must be a list of numbers between 0 and 1e9 tickets per second, got 5",
+    ),
+    (
         "Q[arrivals]\ncount = 5\n[[arrivals.classes]]\nrate = 1\nsize = 2",
         'classes[0].size must be a size that queue "main" admits: 1, got 2',
     ),
@@ -504,7 +529,14 @@ BAD_FILES = [
     ('A[attributes.at]\ndistribution = "uniform"', "attributes.at cannot be drawn; reserved"),
     ('A[attributes.".eu"]\ndistribution = "uniform"', "must have a name before the dot"),
     ('A[attributes.c0]\ndistribution = "gauss"', "c0.distribution must be one of uniform, normal"),
-    ("A[attributes.c0]\nmean = 5", "attributes.c0.distribution is missing"),
+    (
+        "A[attributes.c0]\nmean = 5",
+        "attributes.c0.distribution is missing; it is one of uniform, normal, exponential, ",
+    ),
+    (
+        'A[attributes.c0]\ndistributon = "normal"\nmean = 5',
+        "attributes.c0.distributon is not a known key; did you mean distribution?",
+    ),
     (
         'A[attributes.c0]\ndistribution = "uniform"\nmean = 5',
         'mean does not go with distribution = "uniform", which takes min',

@@ -126,6 +126,8 @@ def _table_of(
         if KINDS[kind].form is Form.NUMBERS:
             _refuse_key(key, _takers(key), at)
         at.at(key).refuse(f'does not go with kind = "{kind}", which takes {keys.text}')
+    if "pairs" in table:
+        at.at("pairs").one_of(table["pairs"], KINDS[kind].pairs_allowed)
     return table
 
 

@@ -14,7 +14,9 @@ from evenmatch.model.ticket import LATENCY
 
 TENANT_NAME = "1 to 32 of a-z, 0-9, - and _, since it names a folder"
 Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
-Named = Annotated[str, Meta(min_length=1, max_length=256, description="1 to 256 characters")]
+Named = Annotated[
+    str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")
+]
 Origin = Annotated[
     str,
     Meta(

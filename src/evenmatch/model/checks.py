@@ -190,11 +190,24 @@ def _words_of(base: Any, limits: dict[str, Any]) -> str:
     origin, inner = _origin(base), typing.get_args(base)
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
-    if origin not in (tuple, dict):
-        return "a table"
-    ((element, _), *_) = _options(inner[0] if origin is tuple else inner[1])
-    many = _WORDS[element][1] if element in _WORDS else "tables"
-    return f"a list of {many}" if origin is tuple else f"a table of {many}"
+    if origin is tuple:
+        return f"a list of {_many(inner[0])}"
+    return f"a table of {_many(inner[1])}" if origin is dict else "a table"
+
+
+def _many(kind: Any) -> str:
+    """Return what several values of a type are called."""
+    *others, last = dict.fromkeys(_many_of(*each) for each in _options(kind))
+    return f"{', '.join(others)} or {last}" if others else f"{last} {range_of(kind)}".rstrip()
+
+
+def _many_of(base: Any, limits: dict[str, Any]) -> str:
+    if "many" in limits:
+        return str(limits["many"])
+    if base in _WORDS:
+        return _WORDS[base][1]
+    is_list = _origin(base) is tuple
+    return f"lists of {_many(typing.get_args(base)[0])}" if is_list else "tables"
 
 
 def _range(base: Any, limits: dict[str, Any]) -> str:
@@ -215,10 +228,13 @@ def number_text(value: float) -> str:
 
     >>> number_text(1e-6), number_text(1000), number_text(0.05), number_text(1e15)
     ('1e-6', '1,000', '0.05', '1e15')
+    >>> number_text(31_536_000.0)
+    '31,536,000'
     """
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
-        return f"{int(value):,}"
     mantissa, e, exponent = f"{value:g}".partition("e")
+    is_round = bool(e) and len(mantissa) <= len("-1.5")
+    if isinstance(value, int) or (value.is_integer() and not is_round):
+        return f"{int(value):,}"
     return f"{mantissa}e{int(exponent)}" if e else mantissa
 
 
@@ -320,9 +336,14 @@ def _chosen(raw: dict[str, Any], tables: list[Any], at: Place) -> Any:
         return tables[0]
     field = tables[0].__struct_config__.tag_field
     by_tag = {each.__struct_config__.tag: each for each in tables}
+    if field not in raw and (default := getattr(tables[0], "DEFAULT_TAG", None)):
+        return by_tag[default]
     if field not in raw:
-        default = getattr(tables[0], "DEFAULT_TAG", None)
-        return by_tag[default] if default else at.at(field).refuse("is missing")
+        known = dict.fromkeys((field, *(key for each in tables for key in keys_of(each))))
+        for key in raw:
+            if key not in known:
+                _refuse_key(key, tuple(known), (), at)
+        at.at(field).refuse(f"is missing; it is one of {', '.join(by_tag)}")
     if not isinstance(raw[field], str):
         at.at(field).refuse_value(_WORDS[str][0], raw[field])
     return by_tag[at.at(field).one_of(raw[field], by_tag)]
@@ -331,13 +352,14 @@ def _chosen(raw: dict[str, Any], tables: list[Any], at: Place) -> Any:
 def _walk_table(raw: dict[str, Any], kind: Any, tables: list[Any], at: Place) -> dict[str, Any]:
     fields = keys_of(kind)
     tag_field, tag = kind.__struct_config__.tag_field, kind.__struct_config__.tag
-    for key in raw:
-        if key in fields or key == tag_field:
-            continue
-        if any(key in keys_of(each) for each in tables):
-            takes = ", ".join(fields) or "no further key"
-            at.at(key).refuse(f'does not go with {tag_field} = "{tag}", which takes {takes}')
-        _refuse_key(key, tuple(fields), getattr(kind, "LATER_KEYS", ()), at)
+    known = (tag_field, *fields) if tag_field else tuple(fields)
+    others = [key for key in raw if key not in known]
+    for key in others:
+        if not any(key in keys_of(each) for each in tables):
+            _refuse_key(key, known, getattr(kind, "LATER_KEYS", ()), at)
+    for key in others:
+        takes = ", ".join(fields) or "no further key"
+        at.at(key).refuse(f'does not go with {tag_field} = "{tag}", which takes {takes}')
     for key, field in fields.items():
         if field.required and key not in raw:
             at.at(key).refuse(f"is missing{_why(kind, field)}")
@@ -371,7 +393,7 @@ def _places(at: Place, raw: Sequence[Any]) -> Iterator[Place]:
     """Yield the places of a list's elements: by name if it is the first of its name."""
     named: set[str] = set()
     for index, each in enumerate(raw):
-        name = each.get("name") if isinstance(each, dict) else None
+        name = each.get("name") if isinstance(each, dict) else getattr(each, "name", None)
         if not isinstance(name, str) or not 0 < len(name) <= 64 or not name.isprintable():
             name = None
         if name is not None and name not in named:
@@ -396,9 +418,9 @@ def _refuse_faults(value: object, at: Place) -> None:
         fault: Fault = getattr(value, "fault", lambda: None)()
         at.refuse_fault(fault)
     elif isinstance(value, tuple):
-        for index, each in enumerate(value):
+        for each, place in zip(value, _places(at, value), strict=True):
             if isinstance(each, msgspec.Struct):
-                _refuse_faults(each, at.at(index))
+                _refuse_faults(each, place)
     elif isinstance(value, dict):
         for key, each in value.items():
             _refuse_faults(each, at.at(key))

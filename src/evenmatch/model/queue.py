@@ -56,7 +56,13 @@ Matches = Annotated[int, Meta(ge=1, le=20)]
 SampleSize = Annotated[int, Meta(ge=1, le=10_000)]
 """Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
 Growth = Annotated[float, Meta(ge=0.0, le=1e15, extra={**PER_SECOND, "least": 1e-9})]
-Point = Annotated[tuple[float, float], Meta(description="a pair [wait in seconds, limit]")]
+Point = Annotated[
+    tuple[float, float],
+    Meta(
+        description="a pair [wait in seconds, limit]",
+        extra={"many": "pairs [wait in seconds, limit]"},
+    ),
+]
 Points = Annotated[tuple[Point, ...], Meta(min_length=1)]
 SPEC = 'a SPEC of 1 to 500 characters such as "greedy"'
 Spec = Annotated[str, Meta(pattern=r"\S", max_length=500, description=SPEC)]

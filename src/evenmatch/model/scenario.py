@@ -145,7 +145,11 @@ def _fault_of_range(low: float, high: float) -> Fault:
 
 
 Turn = Annotated[
-    tuple[Wait, TicketRateOrNone], Meta(description="a pair [instant in seconds, rate or share]")
+    tuple[Wait, TicketRateOrNone],
+    Meta(
+        description="a pair [instant in seconds, rate or share]",
+        extra={"many": "pairs [instant in seconds, rate or share]"},
+    ),
 ]
 
 
@@ -217,7 +221,7 @@ class ArrivalProcess(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     count: Annotated[int, Meta(ge=1, le=ARRIVALS_MAX)] | None = None
     duration: Seconds | None = None
     file: FileName | None = None
-    columns: dict[str, str] = {}
+    columns: Annotated[dict[str, str], Meta(description="a table of names, ours = theirs")] = {}
     unit: TimeUnit | None = None
     skip_bad: bool = False
     classes: Annotated[tuple[ArrivalClass, ...], Meta(max_length=100)] = ()

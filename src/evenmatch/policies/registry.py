@@ -143,9 +143,9 @@ def _convert(where: str, text: str, kind: Any) -> Any:
     except msgspec.ValidationError:
         # A number out of bounds is refused by the policy, like one that Python code gives it.
         number = _number(text) if range_of(kind) else None
-        is_other = isinstance(number, float) and "whole" in _describe(kind)
+        is_other = isinstance(number, float) and "whole" in words_of(kind)
         if number is None or is_other:
-            raise ConfigError(f"{where} must be {_describe(kind)}, got {text!r}") from None
+            raise ConfigError(f"{where} must be {words_of(kind)}, got {text!r}") from None
         value = number
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{where} must be a finite number, got {text!r}")
@@ -157,10 +157,6 @@ def _number(text: str) -> float | None:
         return float(text) if set(text) - set("+-0123456789") else int(text)
     except ValueError:
         return None
-
-
-def _describe(kind: Any) -> str:
-    return "pairs such as 60-250+120-350" if "tuple[tuple" in str(kind) else words_of(kind)
 
 
 def _imported(name: str, texts: dict[str, str]) -> Policy:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.kinds.numeric import difference_rule
@@ -81,7 +82,9 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     attribute: AttributeName = "rating"
     limit: Limit | None = None
     rate: Growth = 0.0
-    steps: tuple[tuple[float, float], ...] = ()
+    steps: Annotated[
+        tuple[tuple[float, float], ...], Meta(description="pairs such as 60-250+120-350")
+    ] = ()
     limit_max: Limit | None = None
     unit: Unit = "difference"
     last: SampleSize | None = None

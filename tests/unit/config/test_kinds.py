@@ -103,6 +103,10 @@ def test_rule_is_read(text: str, built: Rule) -> None:
         (rule('"host_options", limit = 3'), "rules[0].limit must be between 0 and 2 with kind ="),
         (rule('"host_options"'), "limit is missing; it is how many hosts may be missing to two"),
         (rule('"overlap", attribute = "x", limit = 1'), 'limit does not go with kind = "overlap"'),
+        (
+            rule('"pair_limit", limit = 2, pairs = "enemy"'),
+            "pairs must be one of enemies, teammates, all (did you mean enemies?), got",
+        ),
         (rule('"pair_limit"'), "limit is missing; it is how many matches two players may have"),
         (
             rule('"pair_limit", limit = 0'),

@@ -39,7 +39,7 @@ def test_reads_who_may_come_in(tmp_path: Path) -> None:
         ('keys_file = ""', "server.keys_file must be the name of a file"),
         (TOKENS.replace("EdDSA", "none"), "server.tokens.algorithm must be one of HS256"),
         (TOKENS.replace('"login.pem"', ""), "tokens.key_files must have 1 to 8 entries, got 0"),
-        (TOKENS.replace("my-game", ""), "server.tokens.audience must be 1 to 256 characters"),
+        (TOKENS.replace("my-game", ""), "server.tokens.audience must be a text of 1 to 256 char"),
         (TOKENS.replace("}", ", lifetime_max = 0.0}"), "tokens.lifetime_max must be between"),
         (TOKENS.replace("}", ", leeway = 3600.0}"), "server.tokens.leeway must be between"),
         ('tokens = {algorithm = "HS256"}', "server.tokens.key_files is missing"),
