@@ -20,6 +20,7 @@ from typing import Any, get_args
 
 import figures
 import msgspec
+import states
 
 import evenmatch
 from evenmatch import errors, testing
@@ -190,6 +191,20 @@ def errors_page() -> str:
     return _page(lines)
 
 
+def states_page() -> str:
+    """Return the life of a ticket."""
+    lines = _head("States of a ticket", "What a ticket can become, and through which event.")
+    lines += [
+        "The engine obeys this table: it asks it before a ticket changes its state.",
+        "A ticket ends once; only a match that is called off lets it wait again, as old as it was.",
+        "An event's name is that of the records in the journal.",
+        "",
+        "![Boxes for the states, arrows for the ways between them](states.svg)",
+        "",
+    ]
+    return _page([*lines, *states.states_table()])
+
+
 def configuration_page() -> str:
     """Return the keys of the TOML files."""
     lines = _head("Configuration", "The keys of a scenario, and of a server's configuration.")
@@ -261,6 +276,8 @@ PAGES = {
     "errors.md": errors_page,
     "configuration.md": configuration_page,
     "python.md": python_page,
+    "states.md": states_page,
+    "states.svg": states.states_svg,
 }
 
 # What the sources say

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from evenmatch.engine.state.transitions import PROPOSED, WAITING
 from evenmatch.model.events import Refused
 from evenmatch.model.match import Match, MatchOutcome, OpenMatch, Result
 from evenmatch.model.queue import Backfill, Queue
@@ -24,6 +25,11 @@ class LiveTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     queues: tuple[str, ...]
     changed: int
     match: str | None = None
+
+    @property
+    def state(self) -> str:
+        """Return the state of the ticket."""
+        return WAITING if self.match is None else PROPOSED
 
 
 class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -142,11 +148,11 @@ def live_view(row: LiveTicket, proposal: Proposal | None) -> TicketView:
     """Return a live ticket as its owner sees it; `proposal` is the one that has it."""
     ticket = row.ticket
     known = (row.queues, ticket.enqueued_at, row.changed)
-    view = TicketView(ticket.id, "waiting", *known, size=ticket.size)
+    view = TicketView(ticket.id, WAITING, *known, size=ticket.size)
     if proposal is None:
         return view
     accepted = proposal.accepted.get(ticket.id, ())
-    view = replace(view, state="proposed", match=row.match, accepted=accepted)
+    view = replace(view, state=PROPOSED, match=row.match, accepted=accepted)
     if len(accepted) == ticket.size:
         return view
     by, accept = proposal.until[ticket.id], proposal.queue.accept

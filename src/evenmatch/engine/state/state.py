@@ -36,8 +36,9 @@ from evenmatch.engine.state.rows import (
     TicketView,
     live_view,
 )
+from evenmatch.engine.state.transitions import MATCHED, WAITING, check_move
 from evenmatch.errors import Forgotten, NotMade, ProposalOver, TooLate, UnknownMatch, UnknownTicket
-from evenmatch.model.events import Accepted, Existing, Refused
+from evenmatch.model.events import Accepted, Event, Existing, Refused, Voided
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
@@ -241,10 +242,18 @@ class Tables(msgspec.Struct):
         return copied
 
     def end(
-        self, now: float, ticket_id: str, state: str, reason: str | None, match: str | None = None
+        self,
+        now: float,
+        ticket_id: str,
+        event: type[Event],
+        state: str,
+        reason: str | None,
+        match: str | None = None,
     ) -> None:
         """Move a live ticket to those that have ended."""
-        ticket = self.waiting.pop(ticket_id).ticket
+        row = self.waiting.pop(ticket_id)
+        ticket = row.ticket
+        check_move(ticket_id, row.state, event, state)
         # The ticket's queues may be gone from the configuration by now, its group is not.
         for players in self.players.values():
             for player in ticket.players:
@@ -267,7 +276,8 @@ class Tables(msgspec.Struct):
 
         Players who wait in a newer ticket by now stay with that one.
         """
-        self.ended.pop(ticket.id, None)
+        ended = self.ended.pop(ticket.id, None)
+        check_move(ticket.id, MATCHED if ended is None else ended.state, Voided, WAITING)
         self.waiting[ticket.id] = LiveTicket(ticket, ticket.queues, self.sequence + 1)
         known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
         group = self.players.setdefault("default" if known is None else known.group, {})
