@@ -35,6 +35,7 @@ PLAIN: dict[str, dict[str, object]] = {
 """What takes the place of an element that cannot be used."""
 UNNAMED = "unnamed."
 """Begins the name of a queue whose own cannot be used, before its number."""
+MEANT = re.compile(r"; did you mean (\w+)\?")
 UNKNOWN_KEY, UNKNOWN_POLICY = "is not a known key", "no policy is called"
 """Sentences that are true whatever else the file says."""
 
@@ -68,6 +69,8 @@ class _Mender:
         self.found: list[str] = []
         # The keys that were left out, by queue, and for all else.
         self._gone: dict[Path, set[str]] = {}
+        # Tables with a misspelt key, and the key that it probably is.
+        self._misspelt: set[tuple[Path, str]] = set()
 
     def mend(self, text: str) -> bool:
         """Note a mistake and take it out; return whether that was possible."""
@@ -82,8 +85,11 @@ class _Mender:
         if is_true or not self._follows(scope, path, sentence):
             self._note(text)
         if UNKNOWN_KEY in sentence:
-            # Nothing follows from it.
+            # Nothing follows from it but that its table misses the key that was meant.
             holder = self._at(path[:-1])
+            meant = MEANT.search(sentence)
+            if meant and meant[1] not in (holder or ()):
+                self._misspelt.add((path[:-1], meant[1]))
             return isinstance(holder, dict) and holder.pop(path[-1], self) is not self
         return self._take_out(path, scope)
 
@@ -114,6 +120,8 @@ class _Mender:
         gone = self._gone.get(scope, set())
         # A policy may miss a criterion that only was no good one.
         named = {*re.findall(r"\w+", sentence), path[-1]}
+        if any(path[:-1] == table and key in named for table, key in self._misspelt):
+            return True
         return bool(gone) and ("policy" in path or not gone.isdisjoint(named))
 
     def _take_out(self, path: Path, scope: Path) -> bool:

@@ -360,10 +360,10 @@ def _walk_table(raw: dict[str, Any], kind: Any, tables: list[Any], at: Place) ->
     for key in others:
         takes = ", ".join(fields) or "no further key"
         at.at(key).refuse(f'does not go with {tag_field} = "{tag}", which takes {takes}')
+    walked = {key: _walk(raw[key], fields[key].type, at.at(key)) for key in fields if key in raw}
     for key, field in fields.items():
         if field.required and key not in raw:
             at.at(key).refuse(f"is missing{_why(kind, field)}")
-    walked = {key: _walk(raw[key], fields[key].type, at.at(key)) for key in fields if key in raw}
     return {**walked, tag_field: tag} if tag_field else walked
 
 

@@ -101,11 +101,27 @@ def test_each_queue_rule_criterion_and_unknown_key_is_told_of() -> None:
             '[arrivals]\nrate = -1\ncount = 9\n[attributes.rating]\ndistribution = "uniform"',
             "arrivals.rate must be",
         ),
+        # The key that was meant is there.
+        (
+            '[arrivals]\nrate = 1\ncount = 9\n[attributes.r]\ndistributon = "normal"\nmean = 5',
+            "attributes.r.distributon is not a known key; did you mean distribution?",
+        ),
+        (
+            'criteria = [{kind = "spread", attribute = "r", scale = {knid = "log", knee = 3}}]',
+            "scale.knid is not a known key; did you mean kind?",
+        ),
     ],
 )
 def test_what_follows_from_a_mistake_is_none(text: str, mistake: str) -> None:
     (told,) = found(f'[[queue]]\nname = "duel"\n{text}')
     assert mistake in told
+
+
+def test_wrong_value_is_told_of_where_its_table_misses_a_key_too() -> None:
+    told = found('[[queue]]\n[server.tokens]\nalgorithm = "HS256"\nleeway = -1\naudience = "a"')
+    beginnings = ["server.tokens.leeway must be", "server.tokens.key_files is missing"]
+    for each, beginning in zip(told, beginnings, strict=True):
+        assert each.startswith(beginning)
 
 
 def test_file_without_mistakes_has_none() -> None:
