@@ -1,4 +1,4 @@
-"""What one world did for its tickets: a fold of records into sums that can be compared.
+"""What became of tickets, folded from records into sums: a policy and its shadow are compared so.
 
 The live world, a shadow's, and those of a replay are counted by the same code. A match that is
 called off is taken out of the sums again.

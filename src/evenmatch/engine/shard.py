@@ -1,10 +1,10 @@
 """The shard: an engine behind an output gate, and the answers of idempotency keys.
 
 Nobody outside hears of a change before the journal has it. Answers and pushes wait in order until
-the record they rest on is durable; refusals wait behind the last record; reads are taken at once
-but delivered only when all that was decided before them is durable. So memory may run ahead of the
-journal, but never ahead of an answer. Nothing here does I/O: the server's runtime (and any test)
-moves records to a journal and executes the effects.
+the record that they rest on is durable. Refusals wait behind the last record. Reads are taken at
+once, but delivered only when everything that was decided before them is durable. So memory may run
+ahead of the journal, but never ahead of an answer. Nothing here does I/O: the server's runtime (and
+any test) moves records to a journal and executes the effects.
 
 A job goes out at once: nobody outside hears of it, and its plan comes back as an input, whose
 record is behind all that it rests on. If the shard fails meanwhile, the job is forgotten with it.

@@ -26,21 +26,21 @@ Matches = Annotated[int, Meta(ge=1, le=1_000_000)]
 class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
     """Match within brackets of rating that halve where many play and merge where few do.
 
-    Ratings are cut into brackets of `width`. Two players may meet iff they are in one bracket or
-    in adjacent ones and |difference| <= the narrower bracket's width; who may meet, meets at
-    once, the longest waiting first. Matches are counted by frames of `frame` seconds from the
-    first entry on, a match across two brackets half in each. At the end of a frame a bracket with
-    `split_at` matches or more is halved, and two halves that had fewer than `merge_below` together
-    in each of two frames become one again.
+    Ratings are cut into brackets of `width`. Two players may meet if they are in one bracket or in
+    adjacent ones, and their ratings differ by at most the width of the narrower bracket. Players
+    who may meet do so at once, the longest waiting first. Matches are counted by frames of `frame`
+    seconds from the first entry on, a match across two brackets half in each. At the end of a frame
+    a bracket with `split_at` matches or more is halved, and two halves that had fewer than
+    `merge_below` together in each of two frames become one again.
 
     For populations that change over the day: it learns from the matches themselves how choosy it
-    can afford to be, and players never wait for a clock. Two players who are never in reach of
-    each other wait for nothing; the queue's `wait_max` ends that.
+    can afford to be, and players never wait for a clock. Two players who never come into reach of
+    each other wait in vain; the queue's `wait_max` ends that.
 
     When to use:
         One against one where the population changes over the day: it learns from the matches
         themselves how small a difference it can insist on, and nobody waits for a clock. Give
-        the queue a `wait_max`: two players out of each other's reach wait for nothing.
+        the queue a `wait_max`: two players out of each other's reach wait in vain.
 
     Args:
         width: Of the initial brackets, in points; no bracket is ever wider.

@@ -30,17 +30,19 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
     two equal sides that is flexible + other - own, so flexible - |a - b| for the crowded side, as
     shares of all players: at 0 or below, those who insist on the crowded side wait longer and
     longer. Shares are measured at arrivals, by players, with weights that fall by 1/e over `span`
-    players, as if 20 flexible ones had come before the first. Those who wait when the policy is
-    chosen for a queue in service are not counted: who waits there is who wants a crowded side.
+    players, as if 20 flexible ones had come before the first. Players who already wait when a
+    running queue gets this policy are not counted: those who still wait are those who want a
+    crowded side.
 
     A side whose spare falls below `reserve` is closed: whoever asks for it, those who wait
     included, is matched as if they were flexible. It is open again from a spare of `reopen` on.
-    Tickets are matched like `greedy` does it, and a wish for an open side is always kept. Even a
-    closed side is given to those who ask for it where the match allows it, for the queue says that
-    sides are wishes: `side_choice = "prefer"`. The summary counts the others as `off_side`.
+    Tickets are matched as `greedy` matches them, and a wish for an open side is always granted.
+    Where the match allows it, even a closed side goes to those who ask for it, because the queue
+    says that sides are wishes: `side_choice = "prefer"`. The summary counts the others as
+    `off_side`.
 
     When to use:
-        Where players may choose a side and what they like changes: over the day, after a patch,
+        Where players may choose a side, and their preferences change: over the day, after a patch,
         with the map. Insisting on sides makes waits grow without end as soon as more want the
         crowded side than others and flexible players together; this gives up wishes only then.
 

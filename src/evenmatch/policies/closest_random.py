@@ -38,9 +38,9 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     within `limit` keeps waiting, until the queue's `wait_max` ends that.
 
     When to use:
-        One against one among few players who shall not meet the same opponent each time, and
-        who accept a fixed wait: half a round on average. Give the queue a `wait_max`: somebody
-        with nobody in reach waits for nothing.
+        One against one among few players who should not meet the same opponent each time, and who
+        accept a fixed wait: half a round on average. Give the queue a `wait_max`: a player with
+        nobody in reach waits in vain.
 
     Args:
         every: Seconds between rounds.

@@ -54,7 +54,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
     - `reserve`: as `largest`, but a team of single players alone is made only while `theta` of
       them or more wait: fewer are kept back for larger parties, whom nobody else can fill up.
 
-    Among the sets that an order likes equally the first by age is taken, and always the longest
+    Of several sets that an order ranks equally, the first by age plays, and always the longest
     waiting of each size (`lifo`: the shortest waiting). The order says who plays; the engine then
     divides them into teams by the best split, which need not be the teams of `packing`, nor those
     of `unmixed` where the same parties can be divided otherwise (from four against four on).
@@ -62,11 +62,11 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
     When to use:
         Where only waiting counts and parties of several sizes share a queue. `oldest` has nearly
         the least mean wait and the least variance where traffic is light; `largest` has a slightly
-        better mean. `smallest` and `head_of_line` lose. `lifo` shows what mixed-up arrival times
-        could cost at worst. Where solos are only just enough to fill up the larger parties,
+        better mean. `smallest` and `head_of_line` are worse. `lifo` shows what mixed-up arrival
+        times could cost at worst. Where solos are only just enough to fill up the larger parties,
         `reserve` shortens the mean by a fifth, but solos wait four times as long: look at
-        `--by size` before choosing a theta. Mirrored teams cost 2 to 2.5 times the wait.
-        Where closeness counts too, choose `rolling`.
+        `--by size` before choosing a theta. Mirrored teams cost 2 to 2.5 times the wait. Where
+        closeness counts too, choose `rolling`.
 
     Args:
         order: As above.

@@ -35,29 +35,31 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         Schlup, Automatic Game Matching, algorithm A_G.
 
     Args:
-        evaluations_max: The most that one call does. To look at a ticket, or at the seats that a
-            party may take, is one evaluation; to ask all rules about two tickets 8; to judge a
-            group 15 for each player, or 3 for each two where rules compare teams. Passes over
+        evaluations_max: The most that one call does. Looking at a ticket, or at the seats that a
+            party may take, is one evaluation; asking all rules about two tickets is 8; judging a
+            group is 15 for each player, or 3 for each two where rules compare teams. Passes over
             columns count by their size. The default takes 2 to 5 ms.
 
     Complexity:
         O(kinds x k) for each newcomer without rules, where tickets of a kind (size, side and
-        roles) fill a match alike. Sizes, sides and roles are told exactly: as bits of one number
-        up to `completion.BITS_MAX` ways to have filled the seats, and up to half-filled matches of
-        `teams.STATES_MAX` in larger formats. With rules a newcomer is compared with all older ones
-        in one pass over columns, and a match is looked for only where enough of them may meet it.
-        Such a search considers the soonest `CONSIDERED_MAX` of them, judges at most
-        `SEATINGS_MAX` groups, and makes `evaluations_max` evaluations in all. It may then miss the
-        group that is legal first: the policy wakes up later than it could, never earlier, what it
-        makes is legal all the same, and it looks again when a quarter of those have left.
+        roles) fill a match alike. Whether sizes, sides and roles fit is decided exactly: with bits
+        of one number for up to `seat_completion.BITS_MAX` ways to have filled the seats, and with
+        up to `team_packing.STATES_MAX` half-filled matches in larger formats. With rules, one pass
+        over columns compares a newcomer with all older tickets, and a search for a match begins
+        only where enough of them may meet it. The search considers the soonest `CONSIDERED_MAX` of
+        them, judges at most `SEATINGS_MAX` groups, and makes `evaluations_max` evaluations in all.
+        It may then miss the group that is legal first: the policy wakes up later than it could,
+        never earlier, what it makes is legal all the same, and it looks again when a quarter of
+        those tickets have left.
 
         A ticket that leaves, or comes back, costs what a newcomer does. Timers that rest on a
-        ticket that has left are found anew only when they come first. What is beyond
-        `evaluations_max`, such as a crowd that enters at one instant, goes on `turns.PAUSE` later,
-        longest waiting first. Where all have to meet at one place, a newcomer that completes no
-        match now waits for the dear search for the instant at which it will; such searches keep to
-        `turns.TURNS_A_SECOND` calls a second, so that a crowd never fills a server's time; where
-        newcomers take all of that, one such search in `turns.PATIENCE` is made all the same.
+        ticket that has left are worked out anew only when they come first. Work beyond
+        `evaluations_max`, such as a crowd that enters at one instant, goes on
+        `work_slices.PAUSE` later, longest waiting first. Where all have to meet at one place,
+        finding the instant at which a newcomer will complete a match is expensive. Such searches
+        keep to `work_slices.TURNS_A_SECOND` calls a second, so that a crowd never fills a server's
+        time; where newcomers take all of that, one such search is made every
+        `work_slices.PATIENCE` seconds all the same.
     """
 
     evaluations_max: Annotated[int, Meta(ge=EVALUATIONS_MIN, le=EVALUATIONS_LIMIT)] = (

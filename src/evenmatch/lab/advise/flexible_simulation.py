@@ -1,4 +1,4 @@
-"""Who loses by flexible players where only a simulation can say: a tenth of one class shifts.
+"""Who loses when a tenth of one class becomes flexible, simulated where theory cannot say.
 
 The class that waits longest is taken: of players by role or by side in teams, or of the options of
 the costliest split.

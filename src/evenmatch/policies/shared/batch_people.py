@@ -60,10 +60,10 @@ def codes_of(values: Objects) -> Ints:
 
 
 def connections(network: Ints, reached: Objects, people: BatchPlayers) -> Flags:
-    """Return whether each player reaches each other, as `criteria.networks.reaches` says; (n, n).
+    """Return whether each player reaches each other, as `criteria.host_reach.reaches` says; (n, n).
 
     Args:
-        network: Codes of the players' networks: a word of `hosts.WORDS`, `SET` or `UNKNOWN`.
+        network: Codes of the players' networks: a word of `host_reach.WORDS`, `SET` or `UNKNOWN`.
         reached: The ids that those with a set reach; others have none.
         people: The players.
 

@@ -1,4 +1,4 @@
-"""Duels by exact timers: the frame that policies fill with *when* a pair may play.
+"""The matcher of duel policies: exact timers, and a method that says *when* a pair may play.
 
 Of each pair one is the younger, and it keeps the timer: the first instant at which it may play
 one of the older tickets (see `timers.py`). A policy says which older ticket that is, and which

@@ -1,10 +1,10 @@
-"""Work in turns: a call does so much, and what is left goes on at the next turn.
+"""Work in slices: one call does a bounded part, and the next goes on where it stopped.
 
-A search is a generator that yields when this turn's effort is used up. Where few wait, turns follow
-each other at the next instant of the time grid, since they soon come to an end. Else what cannot
-wait goes on `PAUSE` later, so that a server's loop has time for all else between two turns, and
-what can wait is done only while all that was done keeps to a number of evaluations a second of
-engine time, or once in `PATIENCE`, however much there is to do.
+A search is a generator that yields when the effort of this slice is used up. Where few tickets
+wait, slices follow each other at the next instant of the time grid, since such a search ends soon.
+Otherwise work that cannot wait goes on `PAUSE` later, so that the server's loop gets to everything
+else between two slices. Work that can wait is done while it stays within a number of evaluations a
+second of engine time, or once in `PATIENCE`, however much there is to do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The gate: every request passes it, and leaves it with the name of its caller.
+"""Authentication: every request passes here, and goes on with the name of its caller.
 
-A credential is verified once and remembered by a keyed hash of it until it expires or keys change;
-a request with a known one costs a hash and a look-up. Which game a request belongs to comes from
-its credential and from nothing else. Who is nobody goes on too, with no rights but those of anyone.
+A credential is verified once, and remembered by a keyed hash of it until it expires or keys change;
+a request with a known credential costs a hash and a look-up. Which game a request belongs to comes
+from its credential and from nothing else. A caller without one goes on as well, with no rights but
+those of anyone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The guard of a route: checks rights and ownership, and writes the audit log."""
+"""Authorization: check rights and ownership before a route, and write the audit log.
+
+The right that a route needs stands in its row of `server.http.table`; `ownership` says which
+tickets and matches belong to whom.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking connections: all that wait, at each round of the event loop, and never more than may be.
+"""Accept all waiting connections at each round of the event loop, up to a limit.
 
 libuv takes one connection a round. A loop that is busy for 50 ms a round then takes twenty callers
 a second, and all others wait in the kernel, where nobody sees them: neither how late the server is

@@ -1,4 +1,4 @@
-"""Pages that come with us: their files, read once, and how they are answered.
+"""Static pages of the package: their files, read once, and the answers that send them.
 
 A page loads nothing from elsewhere. Large files may be kept compressed, as browsers take them.
 """

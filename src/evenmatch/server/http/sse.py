@@ -1,4 +1,4 @@
-"""Answers that last: a follower's events as server-sent events, and watching for who goes away."""
+"""Server-sent events: send a follower's events, and notice when the client goes away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quiet routes: tickets one by one, queues, matches, and what operators ask for."""
+"""Routes of single tickets, queues, matches and players; `create_tickets` has the hot one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a client may take to say what it wants, and how much: uvicorn itself has no limit.
+"""Limits on how long a request may take to arrive and how large it may be; uvicorn has none.
 
 Without one, a few clients that send a byte now and then hold all connections of a process
 (slowloris), and one that never ends its headers takes all of its memory. So does one that pings a

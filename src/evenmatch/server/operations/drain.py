@@ -1,4 +1,4 @@
-"""Draining: no new tickets, those that wait go on, and at the end the server stops by itself.
+"""Draining: the server takes no new tickets, matches those that wait, and then stops by itself.
 
 What still waits when the time is over is in the journal, and waits on in the next server on it.
 """

@@ -1,7 +1,7 @@
-"""A server that has to compile kernels first: it says so, and does it in other processes.
+"""Compile missing kernels in other processes before a server is ready, and say so meanwhile.
 
-Until then `/healthz` answers, since the process lives, and all else that there is nothing yet:
-`/readyz` says how far it is.
+Until the kernels are there, `/healthz` answers that the process lives, `/readyz` how far the work
+is, and every other route that the server is not ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Between the callbacks of the shard and the coroutines of the server."""
+"""Turn the callbacks of the shard into answers that coroutines can await."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """After a restart, players who waited before it have more time to accept a match.
 
-A client that lost its server tries again after a pause, which grows with some; what it is asked in
-between it hears of late. So for `RETURN_SECONDS` after the server is back, a ticket of before that
-is asked for acceptance, and that fewer clients follow than it has players, has until the end of
-that time and its whole time to answer from then on. Who follows is kept in memory only and is no
-input; what is journalled is the `Prolong` that follows from it. Tickets that were asked before have
-theirs from the runtime, at the instant at which the server went away.
+A client that has lost its server tries again after a pause, which grows each time, so it may hear
+late of what its player is asked in between. Therefore, for `RETURN_SECONDS` after the server is
+back, a ticket from before the restart that is asked to accept, and that fewer clients follow than
+it has players, gets the rest of these seconds and then its whole time to answer. Who follows a
+ticket is kept in memory only and is no input; the `Prolong` that comes of it is journalled. Tickets
+that were asked before the restart get their time from the runtime, at the instant at which the
+server went away.
 """
 
 from __future__ import annotations

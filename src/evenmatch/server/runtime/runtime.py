@@ -2,12 +2,12 @@
 
 One writer task commits whatever gathered while the previous commit ran, so commits grow with the
 load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due.
-Threads solve the jobs of policies, and their plans are inputs. All that is decided happens in
-`Shard`; all that is heard outside has passed its gate.
+Threads solve the jobs of policies, and their plans come back as inputs. `Shard` takes all
+decisions, and everything that leaves the server has passed its gate.
 
 When the journal refuses a batch, memory is ahead of it: everyone who waits for an answer gets a
-503, and the shard is built anew from the journal, again and again with growing pauses. Only where
-another owner has taken the shard over is it given up.
+503, and the runtime rebuilds the shard from the journal, again and again with growing pauses. It
+gives up only if another owner has taken the shard over.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""Load shedding: creates wait their turn, and those beyond what the server can do come back later.
+"""Load shedding: creates wait in line, and those beyond what the server can do are refused.
 
-Every create takes a share of the event loop: it is decoded, decided upon and answered. Here creates
-are let in for no more than `TURN_LEAST` of one round of the loop, or as long as all else in it
-takes up to `TURN_MOST`, so that whoever asks for something small, a health check above all, has a
-turn between them, and refusals, which take time too, never leave creates with next to nothing. The
-others stand in line; whose answer would come too late is refused at once, with the time at which
-there will be room. Three things are looked at: the line itself, how late the loop has been for a
-while whatever keeps it busy, and how long the journal has been writing.
+Every create takes a share of the event loop: it is decoded, decided upon and answered. Creates get
+at most `TURN_LEAST` of one round of the loop, or as long as everything else in it takes, up to
+`TURN_MOST`. So small requests, a health check above all, get their turn in between, and refusals,
+which take time too, never leave creates with next to nothing. The other creates stand in line; one
+whose answer would come too late is refused at once, with the time at which there will be room.
+Three things count: the length of the line, how late the loop has been for a while, whatever keeps
+it busy, and how long the journal has been writing.
 
-A line may be long for a moment, when many come at once; it dissolves as fast as the server works. A
-line that has stood for a second does not dissolve: it makes everybody late and helps nobody. From
-then on it is kept short, until nobody has had to be refused for a second.
+A line may be long for a moment, when many players come at once; it dissolves as fast as the server
+works. A line that has stood for a second does not dissolve: it makes everybody late and helps
+nobody. From then on the line is kept short, until the server has refused nobody for a second.
 
-Those who are refused come back. So each of them is told a time of their own: what has been refused
-counts as a line that moves as fast as the server works.
+Clients that were refused come back. So each of them is told a time of their own: refused requests
+count as a line that moves as fast as the server works.
 
 Source:
     Nichols and Jacobson, Controlling Queue Delay: what counts is how long a line, or a loop, has

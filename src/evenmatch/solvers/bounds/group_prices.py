@@ -83,7 +83,7 @@ def lower_bound(
         effort_max: Candidates looked at in all steps before the search ends.
 
     Complexity:
-        See `pricing.cheapest_groups`, for each step.
+        See `cheapest_groups`, for each step.
     """
     seats = _seats(fields, len(alone))
     effort: Ints = np.array([SPLITS, 0], dtype=np.int64)
