@@ -10,6 +10,7 @@ import pytest
 
 import evenmatch
 from evenmatch.errors import ConfigError
+from evenmatch.lab.solve import search
 from tests import galactron
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, singles
 
@@ -104,6 +105,20 @@ def test_factor_that_is_left_out_falls() -> None:
     explained = evenmatch.solve(exported(arrays(36, 3, seed=2)), effort=20_000, explain=True)
     changes = explained.summary["explain"]["party_parity"]["without"]
     assert changes["party_parity"] < -5.0
+
+
+def test_large_matches_are_searched_with_less_heat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = galactron.drawn(320, 16, 4)
+    instance = galactron.written(tmp_path / "instance.npz", batch)
+    descended = evenmatch.solve(instance, policy="descent", effort=200_000).quality or 0.0
+    cool = [evenmatch.solve(instance, effort=200_000, seed=seed).quality for seed in (1, 2)]
+    monkeypatch.setattr(search, "habits_of_large", lambda habits, _: habits)
+    hot = [evenmatch.solve(instance, effort=200_000, seed=seed).quality for seed in (1, 2)]
+
+    assert np.mean(cool) > np.mean(hot) + 0.3  # type: ignore[arg-type]
+    assert min(cool) > descended + 1.0  # type: ignore[type-var]
 
 
 def test_single_factor_has_nothing_to_be_left_out() -> None:

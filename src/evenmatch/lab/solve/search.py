@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +12,18 @@ import numpy as np
 
 from evenmatch.errors import ConfigError
 from evenmatch.solvers.kernel import settle
-from evenmatch.solvers.teams.anneal import Annealing
+from evenmatch.solvers.teams.anneal import HASTY, Annealing
 from evenmatch.solvers.teams.batch import Batch, Floats, Pairs, Places, Plan
 from evenmatch.solvers.teams.candidates import candidates_of
 from evenmatch.solvers.teams.evaluation_input import PLAYERS_IN_TABLE, Scene, scene_of
 from evenmatch.solvers.teams.judge import judge
-from evenmatch.solvers.teams.moves import EVALUATIONS
+from evenmatch.solvers.teams.moves import (
+    END_HEAT,
+    EVALUATIONS,
+    GUIDED,
+    PICKY,
+    START_HEAT,
+)
 from evenmatch.solvers.teams.pairs import tabulate
 from evenmatch.solvers.teams.start import ORDERS, start_matches
 
@@ -32,6 +39,13 @@ SLICES = 40
 EVALUATIONS_TO_CALIBRATE = 20_000
 EVALUATIONS_A_SECOND = 1_000_000
 """About what a core does: says how many starts an effort is worth."""
+USUAL, LARGE, LARGEST = 7.0, 12.0, 20.0
+"""Parties in matches that need no habits of their own, in large ones, and in the largest for which
+heat still falls."""
+COOLING = 2.5
+"""Power of the parties of a match with which the first heat falls: chosen on two against two to
+sixteen against sixteen. What counts is parties, not players: with parties of 2.4 players on
+average, eight against eight need the heat of small matches."""
 
 
 class Method(NamedTuple):
@@ -233,8 +247,12 @@ class Work(NamedTuple):
         return min(RESTARTS_MAX, max(least, int(enough)))
 
     def _annealing(self, seed: int) -> Annealing:
+        """Return a search whose habits suit the size of matches."""
         seated = start_matches(self.batch, "skill", np.random.default_rng(seed))
-        return Annealing(self.scene, seated, self.candidates, seed)
+        annealing = Annealing(self.scene, seated, self.candidates, seed)
+        habits, parties = annealing.walk.habits, len(self.batch.first) - 1
+        habits[:] = habits_of_large(habits, self.batch.k * parties / self.batch.players)
+        return annealing
 
     def _plan(self, annealing: Annealing) -> Plan:
         seated = annealing.seated()
@@ -271,6 +289,29 @@ class Work(NamedTuple):
         now = time.perf_counter()
         effort = int(plan.evaluations * (until - now) / max(now - before, 1e-6))
         return self._descent(effort, seed) if effort > plan.evaluations else plan
+
+
+def habits_of_large(habits: Floats, parties: float) -> Floats:
+    """Return `Walk.habits` for matches of so many parties on average, from those of small ones.
+
+    One party changes less of a large match, so the same heat would melt it; and among more moves
+    fewer are good ones, so more of them are guided.
+
+    >>> habits_of_large(np.array([0.02, 0.001, 0.7, 0.0]), 6.0).round(4).tolist()
+    [0.02, 0.001, 0.7, 0.0]
+    >>> habits_of_large(np.array([0.02, 0.001, 0.7, 0.0]), 12.0).round(4).tolist()
+    [0.0052, 0.0006, 0.85, 0.5]
+    """
+    share = USUAL / min(max(parties, USUAL), LARGEST)
+    largeness = min(1.0, math.log(share) / math.log(USUAL / LARGE))
+    changed = habits.copy()
+    changed[START_HEAT] *= share**COOLING
+    changed[END_HEAT] *= share
+    for habit in (GUIDED, PICKY):
+        changed[habit] = max(
+            habits[habit], habits[habit] * (1.0 - largeness) + largeness * HASTY[habit]
+        )
+    return changed
 
 
 def _children(seed: int, count: int) -> list[int]:
