@@ -68,7 +68,8 @@ def rate(
         system: `elo`, `glicko`, `glicko2` or `weng_lin`, with parameters as in
             `glicko2:tau=0.5`.
         ratings: For each player `mean`, `deviation` and `volatility`; what is missing or None is
-            a newcomer's. Points, as the system counts them, but for the volatility.
+            a newcomer's. Points, as the system counts them, but for the volatility. Numbers may
+            be numpy's, here and in outcomes, and lists its arrays.
         outcomes: For each match `teams` (player ids by team) and `ranks` (lower is better, equal
             is a draw) or `points` (higher is better), and if need be `handicap` (points given
             to each team), `quitters` (player ids) and `wide` (see `RatingOutcome`).
@@ -205,5 +206,20 @@ def table_of(played: Sequence[RatingOutcome | Result], number_of: Mapping[str, i
 def _convert(where: str, value: object, kind: type[Kind]) -> Kind:
     try:
         return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        pass  # numpy's numbers are not Python's; only who brings them pays for reading twice
+    try:
+        return msgspec.convert(_without_numpy(value), kind)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {error}") from None
+
+
+def _without_numpy(value: object) -> object:
+    """Return the same value with Python's numbers and lists in place of numpy's."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _without_numpy(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_numpy(each) for each in value]
+    return value

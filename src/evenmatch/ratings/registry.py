@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-
-import msgspec
+import functools
 
 from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import RatingSystem
@@ -22,8 +21,11 @@ SYSTEMS: dict[str, type[Elo] | type[Glicko] | type[Glicko2] | type[WengLin]] = {
 
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
+SPECS_KEPT = 64
+"""SPECs whose systems are remembered, so that who rates match by match parses once."""
 
 
+@functools.lru_cache(maxsize=SPECS_KEPT)
 def parse_system(spec: str) -> RatingSystem:
     """Return the rating system that a SPEC names.
 
@@ -39,7 +41,7 @@ def parse_system(spec: str) -> RatingSystem:
     if name not in SYSTEMS:
         raise ConfigError(f"no rating system is called {name!r}{_nearest(name, list(SYSTEMS))}")
     kind = SYSTEMS[name]
-    known = [field.name for field in msgspec.structs.fields(kind)]
+    known = list(kind.__struct_fields__)
     values: dict[str, float] = {}
     for part in rest.split(",") if rest else ():
         key, equals, text = (piece.strip() for piece in part.partition("="))

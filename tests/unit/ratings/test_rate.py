@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evenmatch
@@ -54,6 +55,28 @@ def test_unknown_players_start_as_newcomers(
     from_nothing = evenmatch.rate(spec, {}, [duel(1, 2)])
     assert from_nothing == evenmatch.rate(spec, {"a": given, "b": given}, [duel(1, 2)])
     assert from_nothing == evenmatch.rate(spec, {"a": {}, "b": {"mean": None}}, [duel(1, 2)])
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("spec", SPECS)
+def test_numbers_may_be_numpys(spec: str, kind: type[np.generic]) -> None:
+    plain = {"a": {"mean": 1500.0, "deviation": 200.0}, "b": {"mean": 1400.0}}
+    given = {
+        player: {key: kind(value) for key, value in rating.items()}  # type: ignore[call-arg]
+        for player, rating in plain.items()
+    }
+    expected = evenmatch.rate(spec, plain, [duel(1, 2)])
+    in_numpy = [duel(kind(1), kind(2), wide=np.False_), duel() | {"ranks": np.array([1, 2], kind)}]  # type: ignore[call-arg]
+    for match in in_numpy:
+        assert evenmatch.rate(spec, given, [match]) == expected
+    assert all(type(rating["mean"]) is float for rating in expected.values())
+
+
+def test_numpys_numbers_are_checked_as_well() -> None:
+    with pytest.raises(ConfigError, match="mean must be a finite number"):
+        evenmatch.rate("elo", {"a": {"mean": np.float64("nan")}}, [])
+    with pytest.raises(ConfigError, match="Expected `float"):
+        evenmatch.rate("elo", {"a": {"mean": np.array([1.0])}}, [])
 
 
 @pytest.mark.parametrize("spec", SPECS)
