@@ -238,6 +238,7 @@ def number_text(value: float) -> str:
     return f"{mantissa}e{int(exponent)}" if e else mantissa
 
 
+@cache
 def is_noted(kind: Any, note: str) -> bool:
     """Return whether the annotations of a type, or of a list's elements, say something extra."""
     return any(
