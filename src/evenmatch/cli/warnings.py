@@ -287,17 +287,16 @@ def solving_warnings(solve_time: float, pools: list[Pool]) -> Iterator[str]:
     if solve_time > 0.0 and not any(pool.slot.is_declared for pool in pools):
         yield "solve_time has no effect: no queue's policy computes in the background"
     for pool in pools:
-        if solve_time > 0.0 and pool.slot.is_declared:
-            for warning in _warnings(solve_time, pool):
-                yield f"queue {pool.name}: {warning}"
+        for warning in _warnings(solve_time if pool.slot.is_declared else 0.0, pool):
+            yield f"queue {pool.name}: {warning}"
 
 
 def _warnings(solve_time: float, pool: Pool) -> Iterator[str]:
-    every = getattr(pool.policy, "every", None)
-    wait_max = pool.queue.wait_max
+    policy, wait_max = pool.policy, pool.queue.wait_max
+    every = getattr(policy, "rounds_every", getattr(policy, "every", None))
     if pool.queue.on_deadline == "keep":
         wait_max = None
-    if wait_max is not None and solve_time >= wait_max:
+    if wait_max is not None and solve_time >= wait_max > 0.0:
         yield (
             f"a plan takes solve_time = {solve_time:g} s and a ticket waits {wait_max:g} s at the "
             "most, so none is matched by a plan; set a shorter solve_time or a longer wait_max"
@@ -309,7 +308,13 @@ def _warnings(solve_time: float, pool: Pool) -> Iterator[str]:
             f"rounds come every {every:g} s and a plan takes solve_time = {solve_time:g} s: "
             "rounds that fall due meanwhile are skipped"
         )
-    if wait_max is not None and solve_time < wait_max < every + solve_time:
+    if wait_max is not None and solve_time == 0.0 and wait_max < every:
+        yield (
+            f"rounds come every {every:g} s and tickets end after {wait_max:g} s: who just missed "
+            f"a round is not matched; set every to {wait_max / 4.0:.3g} or less, or a longer "
+            "wait_max"
+        )
+    if wait_max is not None and 0.0 < solve_time < wait_max < every + solve_time:
         yield (
             f"who just missed a round waits {every:g} s for the next one and {solve_time:g} s for "
             f"its plan, and tickets end after {wait_max:g} s"

@@ -85,6 +85,13 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     solver: Literal["anneal", "descent"] = "anneal"
     skips: Annotated[int, Meta(ge=1, le=1_000_000, extra={"unit": "rounds"})] = 3
 
+    @property
+    def rounds_every(self) -> float | None:
+        """Return the seconds between rounds; None where they wait for enough players."""
+        if self.players is not None or self.wait_max is not None:
+            return None
+        return self.every or EVERY
+
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue."""
         if self.every is not None and (self.players is not None or self.wait_max is not None):
@@ -112,8 +119,8 @@ class RoundsMatcher:
         self._objective = Objective(queue)
         self._seed = seed
         self._roster = WaitingPlayers(queue)
-        is_fixed = chosen.players is None and chosen.wait_max is None
-        self._clock = RoundClock(chosen.every or EVERY, memory) if is_fixed else None
+        every = chosen.rounds_every
+        self._clock = None if every is None else RoundClock(every, memory)
         self._began_at: float | None = memory.get("began_at")
         # Enqueued at, sequence: of the waiting, and of some who have left.
         self._ages: list[tuple[float, int]] = []

@@ -193,6 +193,13 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
             QUEUE + '[[queue.rules]]\nkind = "spread"\nattribute = "ratng"\nlimit = 150.0',
             "tickets without ratng are refused; did you mean rating?",
         ),
+        (
+            QUEUE + 'players = 3\npolicy = "rounds"\nwait_max = 60.0',
+            (
+                "rounds come every 120 s and tickets end after 60 s: who just missed a round is "
+                "not matched; set every to 15 or less, or a longer wait_max"
+            ),
+        ),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
         (
             QUEUE + '[server]\nlog_secret_file = "log.secret"',
