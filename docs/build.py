@@ -630,7 +630,8 @@ def _tag(kind: type[Any]) -> str:
 
 
 def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+    """Return a sentence as it stands behind a colon; initials stay as they are."""
+    return text if text[1:2].isupper() else text[0].lower() + text[1:]
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
@@ -657,7 +658,7 @@ def _default(field: Any, kind: type[Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    if value is None or value in ((), {}) or isinstance(value, msgspec.Struct):
+    if value is None or value in ((), {}, "") or isinstance(value, msgspec.Struct):
         return "\u2013"
     if isinstance(value, bool):
         return "`true`" if value else "`false`"

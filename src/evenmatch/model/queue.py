@@ -181,7 +181,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     Args:
         kind: The comparison; see `criteria.kinds`.
         attribute: The value that is compared; `party_parity` needs none.
-        weight: f_d; None means k / (number of criteria).
+        weight: How much it counts (f_d of Schlup); None means k / (number of criteria).
         scale: From values or gaps to [0, 1].
         measure: For `imbalance`: compare the teams' means or sums.
         step: For `imbalance` of sums: differences are rounded down to multiples of it; 0 = exact.

@@ -46,7 +46,7 @@ class _Drawn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fiel
 
 
 class Uniform(_Drawn, frozen=True, tag="uniform"):
-    """Any value of a range is as likely.
+    """Any value of [min, max] is as likely as another.
 
     Args:
         min: Lowest value.
