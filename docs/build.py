@@ -642,7 +642,7 @@ def _meanings(kind: type[Any]) -> dict[str, str]:
             said |= sections(base)["args"] or {}
     # In a file a key is absent; only Python knows None.
     return {
-        key: re.sub(r"\bNone (means|=|takes)", r"absent \1", text) for key, text in said.items()
+        key: re.sub(r"\bNone (means|=|takes|sends)", r"absent \1", text) for key, text in said.items()
     }
 
 
@@ -660,6 +660,8 @@ def _default(field: Any, kind: type[Any]) -> str:
 def _shown(value: object) -> str:
     if value is None or value in ((), {}, "") or isinstance(value, msgspec.Struct):
         return "\u2013"
+    if isinstance(value, tuple):
+        return f"`{json.dumps(value)}`"
     if isinstance(value, bool):
         return "`true`" if value else "`false`"
     if isinstance(value, int) and value >= 10_000:

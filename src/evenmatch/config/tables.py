@@ -310,6 +310,8 @@ class ArrivalsTable(ArrivalProcess, frozen=True, kw_only=True):
         world: Who comes from where, if the process is `world`.
     """
 
+    FIRST: ClassVar[tuple[str, ...]] = ("process",)
+
     process: Process | None = None  # type: ignore[assignment]
     by: Literal["time", "index"] | None = None  # type: ignore[assignment]
     hours: tuple[TicketRateOrNone, ...] | None = None  # type: ignore[assignment]
