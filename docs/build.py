@@ -641,9 +641,8 @@ def _meanings(kind: type[Any]) -> dict[str, str]:
         if base is not object and base is not msgspec.Struct and issubclass(base, msgspec.Struct):
             said |= sections(base)["args"] or {}
     # In a file a key is absent; only Python knows None.
-    return {
-        key: re.sub(r"\bNone (means|=|takes|sends)", r"absent \1", text) for key, text in said.items()
-    }
+    none = re.compile(r"\bNone (means|=|takes|sends)")
+    return {key: none.sub(r"absent \1", text) for key, text in said.items()}
 
 
 def _default(field: Any, kind: type[Any]) -> str:
