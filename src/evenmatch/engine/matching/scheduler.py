@@ -127,6 +127,7 @@ class Scheduler:
 
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
+        self.tables.check_event(event)
         self.events.append(event)
         fold(self.tables, self._input, event)
         if type(event) is Finished:

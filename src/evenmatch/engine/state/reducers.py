@@ -49,14 +49,7 @@ from evenmatch.engine.state.rows import (
 )
 from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, seed_ratings, with_ratings
-from evenmatch.engine.state.transitions import (
-    CANCELLED,
-    EXPIRED,
-    MATCHED,
-    PROPOSED,
-    WAITING,
-    check_move,
-)
+from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -151,7 +144,7 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
     if meeting_rules(queue):
         note_played(tables.played, match, tables.waiting, (queue, *tables.queues.values()))
     for ticket_id in match.tickets:
-        tables.end(now, ticket_id, Matched, MATCHED, None, match.id)
+        tables.end(now, ticket_id, MATCHED, None, match.id)
     tables.matches[match.id] = KeptMatch(
         tables.sequence + 1,
         match,
@@ -187,12 +180,12 @@ def _configured(tables: Tables, given: Input, event: Configured) -> None:
 
 
 def _cancelled(tables: Tables, given: Input, event: Cancelled) -> None:
-    tables.end(given.now, event.ticket, Cancelled, CANCELLED, event.reason, event.match)
+    tables.end(given.now, event.ticket, CANCELLED, event.reason, event.match)
     tables.counters.cancelled += 1
 
 
 def _expired(tables: Tables, given: Input, event: Expired) -> None:
-    tables.end(given.now, event.ticket, Expired, EXPIRED, event.reason)
+    tables.end(given.now, event.ticket, EXPIRED, event.reason)
     tables.counters.expired += 1
 
 
@@ -252,7 +245,7 @@ def _proposed(tables: Tables, given: Input, event: Proposed) -> None:
         match.quality,
         event.until,
     )
-    _claim(tables, match.tickets, Proposed, match.id)
+    _claim(tables, match.tickets, match.id)
     tables.counters.proposed += 1
 
 
@@ -264,7 +257,7 @@ def _confirmed(tables: Tables, given: Input, event: Confirmed) -> None:
         event.ticket: proposal.accepted.get(event.ticket, ()) + event.players,
     }
     tables.proposals[event.match] = replace(proposal, accepted=accepted)
-    _claim(tables, (event.ticket,), Confirmed, event.match)
+    _claim(tables, (event.ticket,), event.match)
 
 
 def _seats_freed(tables: Tables, given: Input, event: SeatsFreed) -> None:
@@ -296,7 +289,7 @@ def _repaired(tables: Tables, given: Input, event: Repaired) -> None:
         until={**proposal.until, **event.until},
         open=None,
     )
-    _claim(tables, event.joined, Repaired, match.id)
+    _claim(tables, event.joined, match.id)
 
 
 def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
@@ -306,13 +299,13 @@ def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
     if seats is not None:
         seats = replace(seats, expires_at=event.expires_at)
     tables.proposals[event.match] = replace(proposal, until=event.until, open=seats)
-    _claim(tables, proposal.tickets, Prolonged, event.match)
+    _claim(tables, proposal.tickets, event.match)
 
 
 def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     proposal = tables.proposals.pop(event.match)
     tables.failed[event.match] = Failed(given.now, event.reason)
-    _claim(tables, event.tickets, Dissolved, None)
+    _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
     if proposal.queue.accept is not None:
         players = [player for team in proposal.match.players for player in team]
@@ -331,16 +324,11 @@ def _nothing(tables: Tables, given: Input, event: Existing | Refused | Skipped) 
     """Leave the tables as they are: the event is an answer, or concerns policies, only."""
 
 
-def _claim(
-    tables: Tables, ticket_ids: tuple[str, ...], event: type[Event], match_id: str | None
-) -> None:
+def _claim(tables: Tables, ticket_ids: tuple[str, ...], match_id: str | None) -> None:
     """Note which proposal has these tickets, or that they wait again."""
     waiting, changed = tables.waiting, tables.sequence + 1
-    after = WAITING if match_id is None else PROPOSED
     for ticket_id in ticket_ids:
-        row = waiting[ticket_id]
-        check_move(ticket_id, row.state, event, after)
-        waiting[ticket_id] = replace(row, match=match_id, changed=changed)
+        waiting[ticket_id] = replace(waiting[ticket_id], match=match_id, changed=changed)
 
 
 REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {

@@ -36,9 +36,9 @@ from evenmatch.engine.state.rows import (
     TicketView,
     live_view,
 )
-from evenmatch.engine.state.transitions import MATCHED, WAITING, check_move
+from evenmatch.engine.state.transitions import NEW, may_happen, tickets_in
 from evenmatch.errors import Forgotten, NotMade, ProposalOver, TooLate, UnknownMatch, UnknownTicket
-from evenmatch.model.events import Accepted, Event, Existing, Refused, Voided
+from evenmatch.model.events import Accepted, Event, Existing, Refused
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
@@ -242,18 +242,10 @@ class Tables(msgspec.Struct):
         return copied
 
     def end(
-        self,
-        now: float,
-        ticket_id: str,
-        event: type[Event],
-        state: str,
-        reason: str | None,
-        match: str | None = None,
+        self, now: float, ticket_id: str, state: str, reason: str | None, match: str | None = None
     ) -> None:
         """Move a live ticket to those that have ended."""
-        row = self.waiting.pop(ticket_id)
-        ticket = row.ticket
-        check_move(ticket_id, row.state, event, state)
+        ticket = self.waiting.pop(ticket_id).ticket
         # The ticket's queues may be gone from the configuration by now, its group is not.
         for players in self.players.values():
             for player in ticket.players:
@@ -276,13 +268,31 @@ class Tables(msgspec.Struct):
 
         Players who wait in a newer ticket by now stay with that one.
         """
-        ended = self.ended.pop(ticket.id, None)
-        check_move(ticket.id, MATCHED if ended is None else ended.state, Voided, WAITING)
+        self.ended.pop(ticket.id, None)
         self.waiting[ticket.id] = LiveTicket(ticket, ticket.queues, self.sequence + 1)
         known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
         group = self.players.setdefault("default" if known is None else known.group, {})
         for player in ticket.players:
             group.setdefault(player.id, ticket.id)
+
+    def state_of(self, ticket_id: str) -> str:
+        """Return the state of a ticket; that of one which is not kept is `NEW`."""
+        if (row := self.waiting.get(ticket_id)) is not None:
+            return row.state
+        ended = self.ended.get(ticket_id)
+        return NEW if ended is None else ended.state
+
+    def check_event(self, event: Event) -> None:
+        """Assert that the tickets of an event are in a state in which it may happen (I2).
+
+        The live engine asks before it notes an event. Recovery does not: what is written has
+        happened.
+        """
+        for ticket_id in tickets_in(event):
+            state = self.state_of(ticket_id)
+            assert may_happen(state, type(event)), (
+                f"I2: {type(event).__name__} cannot happen to ticket {ticket_id}, which is {state}"
+            )
 
     def _check(self) -> None:
         """Assert what must hold between records: I1, I2, I3 and the index of players."""

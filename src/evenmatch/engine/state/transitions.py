@@ -1,12 +1,13 @@
 """The life of a ticket as data: which event leads from which state to which.
 
-The reducers ask `check_move` before a ticket changes its state. The page of the states is drawn
-from the same table, and random lives are held to it, in which every one of its rows occurs.
+The engine asks `Tables.check_event` before it notes an event. The page of the states is drawn from
+the same table, and random lives are held to it, in which every one of its rows occurs.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from evenmatch.model.events import (
     Accepted,
@@ -61,14 +62,36 @@ TRANSITIONS = (
     Transition(MATCHED, Assigned, ASSIGNED, "the match has a server"),
     Transition(MATCHED, Voided, WAITING, "the match is called off; the ticket is as old as it was"),
     Transition(ASSIGNED, Assigned, ASSIGNED, "the match has another server"),
+    Transition(ASSIGNED, Voided, WAITING, "the match that it filled is called off"),
 )
 """All there are. What is not here cannot happen: a ticket ends once, and only a void match or a
 proposal that came to nothing lets it wait again."""
-MOVES = frozenset((each.before, each.event, each.after) for each in TRANSITIONS)
+POSSIBLE = frozenset((each.before, each.event) for each in TRANSITIONS)
 
 
-def check_move(ticket_id: str, before: str, event: type[Event], after: str) -> None:
-    """Assert that a ticket may change its state so (I2); O(1)."""
-    assert (before, event, after) in MOVES, (
-        f"I2: {event.__name__} would lead ticket {ticket_id} from {before} to {after}"
-    )
+def may_happen(state: str, event: type[Event]) -> bool:
+    """Return whether an event may happen to a ticket in a state; O(1).
+
+    A match may be called off when its tickets are long forgotten, so that they are `NEW` again.
+    """
+    return (state, event) in POSSIBLE or (state == NEW and event is Voided)
+
+
+def tickets_in(event: Event) -> Iterable[str]:
+    """Return the tickets whose state an event changes."""
+    found = CONCERNED.get(type(event))
+    return () if found is None else found(event)
+
+
+CONCERNED: dict[type[Event], Callable[[Any], Iterable[str]]] = {
+    Accepted: lambda event: (event.ticket,),
+    Cancelled: lambda event: (event.ticket,),
+    Confirmed: lambda event: (event.ticket,),
+    Dissolved: lambda event: event.tickets,
+    Expired: lambda event: (event.ticket,),
+    Matched: lambda event: event.match.tickets,
+    Proposed: lambda event: event.match.tickets,
+    Repaired: lambda event: event.joined,
+    Voided: lambda event: [ticket.id for ticket in event.tickets],
+}
+"""The same by kind; an assignment is about a match, and who asks for more time about a proposal."""
