@@ -66,23 +66,9 @@ TRANSITIONS = (
 )
 """All there are. What is not here cannot happen: a ticket ends once, and only a void match or a
 proposal that came to nothing lets it wait again."""
-POSSIBLE = frozenset((each.before, each.event) for each in TRANSITIONS)
-
-
-def may_happen(state: str, event: type[Event]) -> bool:
-    """Return whether an event may happen to a ticket in a state; O(1).
-
-    A match may be called off when its tickets are long forgotten, so that they are `NEW` again.
-    """
-    return (state, event) in POSSIBLE or (state == NEW and event is Voided)
-
-
-def tickets_in(event: Event) -> Iterable[str]:
-    """Return the tickets whose state an event changes."""
-    found = CONCERNED.get(type(event))
-    return () if found is None else found(event)
-
-
+POSSIBLE = frozenset({(NEW, Voided), *((each.before, each.event) for each in TRANSITIONS)})
+"""Which event may happen to a ticket in which state. A match may be called off when its tickets are
+long forgotten, so that they are `NEW` again."""
 CONCERNED: dict[type[Event], Callable[[Any], Iterable[str]]] = {
     Accepted: lambda event: (event.ticket,),
     Cancelled: lambda event: (event.ticket,),
@@ -94,4 +80,5 @@ CONCERNED: dict[type[Event], Callable[[Any], Iterable[str]]] = {
     Repaired: lambda event: event.joined,
     Voided: lambda event: [ticket.id for ticket in event.tickets],
 }
-"""The same by kind; an assignment is about a match, and who asks for more time about a proposal."""
+"""The tickets whose state an event changes, by kind of event; an assignment is about a match, and
+who asks for more time about a proposal."""
