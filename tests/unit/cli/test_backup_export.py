@@ -17,6 +17,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.snapshot import encode_snapshot, take
 from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.lab.export.anonymise import Disguise
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player, Rating, Value
@@ -154,6 +155,13 @@ def test_anonymised_trace_plays_alike_and_names_nobody(
     assert (match["at"], match["quality"]) == (known["at"], known["quality"])
     assert match["tickets"] == known["tickets"]
     assert "latency.eu" in text
+
+
+def test_no_hash_reads_as_a_number() -> None:
+    disguise = Disguise((), ())
+    for number in range(20_000):
+        with pytest.raises(ValueError, match="could not convert"):
+            float(disguise.hide(str(number)))
 
 
 def test_ratings_of_an_anonymised_trace_are_shared_and_it_is_told_how_many_are_not(
