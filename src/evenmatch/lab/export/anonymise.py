@@ -54,7 +54,7 @@ class Disguise:
         self._regions = {each.attribute for each in given if form_of(each) is Form.PLACES}
 
     def hide(self, text: str) -> str:
-        """Return the hash that stands for a text; its letter in front keeps it from being a number."""
+        """Return the hash that stands for a text; with its letter in front it is never a number."""
         return "h" + blake2b(text.encode(), key=self._key, digest_size=HASH_BYTES).hexdigest()
 
     def ticket(self, ticket: NewTicket) -> NewTicket:
