@@ -12,6 +12,7 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.ledger import Ledger
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.lab.export.export import Trace, _take
 from evenmatch.model.events import (
@@ -142,17 +143,15 @@ class Views:
         self.estimates, self.players = WaitEstimates(), PlayerTickets()
         self.ledger, self.trace = Ledger((), queues), Trace()
         self.presence = Presence(TicketFeed(Followers(1)))
-        self.listeners = (
-            self.statistics, self.figures, self.estimates, self.players, self.presence,
-        )  # fmt: skip
+        views = (self.statistics, self.figures, self.estimates, self.players, self.presence)
+        self.lifecycle = TicketLifecycle(views)
         # The first record configures the engine that listeners begin with.
         self.is_begun = False
         self.life = Life(seed, self.hear, self.reset)
         self.reset(self.life.engine)
 
     def reset(self, engine: Engine) -> None:
-        for listener in self.listeners:
-            listener.reset(engine)
+        self.lifecycle.reset(engine)
         self.is_begun = True
 
     def hear(self, record: Record) -> None:
@@ -160,8 +159,7 @@ class Views:
         self.ledger.hear(record)
         _take(self.trace, record.input, record.events)
         if self.is_begun:
-            for listener in self.listeners:
-                listener.hear(record)
+            self.lifecycle.hear(record)
 
     def agree(self) -> None:
         tables, recount = self.life.engine.tables, self.recount

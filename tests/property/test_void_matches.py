@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.ledger import Ledger
+from evenmatch.engine.lifecycle import LifecycleView, TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.errors import Refusal
 from evenmatch.lab.export.export import Trace, _take
@@ -48,12 +49,13 @@ class Recounted:
         self.waits: list[float] = []
         self.statistics, self.switchbacks = Statistics(), Switchbacks()
         self.ledger, self.trace = Ledger((), (queue,)), Trace()
-        self.heard = [self.statistics.hear, self.switchbacks.hear, self.ledger.hear]
+        views: list[LifecycleView] = [self.statistics, self.switchbacks]
         if find_spec("opentelemetry.sdk") is not None:
-            self._listen_for_traces()
+            views.append(self._traces())
+        self.heard = [TicketLifecycle(views).hear, self.ledger.hear]
         self.step(Configure(0.0, (queue,)))
 
-    def _listen_for_traces(self) -> None:
+    def _traces(self) -> LifecycleView:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
         from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -62,8 +64,7 @@ class Recounted:
 
         self.exporter, provider = InMemorySpanExporter(), TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        traces = TicketTraces(provider, wall=lambda: int(self.now * SECOND))
-        self.heard.append(traces.hear)
+        return TicketTraces(provider, wall=lambda: int(self.now * SECOND))
 
     def step(self, given: Input) -> None:
         while (at := self.engine.next_wakeup) < given.now:

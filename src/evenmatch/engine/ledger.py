@@ -11,28 +11,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from evenmatch.engine.lifecycle import LifecycleView, MadeMatch, TicketLifecycle
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import VoidableMatches, remove_last
+from evenmatch.engine.state.rosters import remove_last
 from evenmatch.engine.state.rows import LiveTicket
-from evenmatch.model.events import (
-    Accepted,
-    Cancelled,
-    Configured,
-    Event,
-    Expired,
-    LeftQueue,
-    Matched,
-    Voided,
-)
-from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.match import Match
+from evenmatch.model.events import Cancelled, Expired, Voided
 from evenmatch.model.queue import Queue
-
-
-class _WaitingTicket(msgspec.Struct, frozen=True, gc=False):
-    queues: tuple[str, ...]
-    enqueued_at: float
-    size: int
 
 
 class Sums(msgspec.Struct):
@@ -63,14 +47,7 @@ class Sums(msgspec.Struct):
     expired: int = 0
 
 
-class _CountedMatch(msgspec.Struct, frozen=True, gc=False):
-    """What a match added to the sums of its queue: the match, and (wait, players) of tickets."""
-
-    match: Match
-    waits: tuple[tuple[float, int], ...]
-
-
-class Ledger:
+class Ledger(LifecycleView):
     """The sums of all queues of one world.
 
     Args:
@@ -82,20 +59,17 @@ class Ledger:
     def __init__(
         self, rows: Iterable[LiveTicket], queues: Iterable[Queue], *, waits_most: int | None = None
     ) -> None:
-        configured = list(queues)
         self._queues: dict[str, Sums] = {}
-        self._known: dict[str, _WaitingTicket] = {}
-        self._recall: VoidableMatches[_CountedMatch] = VoidableMatches(configured)
-        self._first_queue = configured[0].name if configured else ""
         self._waits_most = waits_most
-        for row in rows:
-            ticket = row.ticket
-            self._enter(ticket.id, _WaitingTicket(row.queues, ticket.enqueued_at, ticket.size))
+        self._lifecycle = TicketLifecycle([self])
+        self._lifecycle.start(rows, queues)
+        for row in self._lifecycle.live.values():
+            for name in row.queues:
+                self._count(row, name, 1)
 
     def hear(self, record: Record) -> None:
         """Fold a record."""
-        for event in record.events:
-            self._fold(record, event)
+        self._lifecycle.hear(record)
 
     def of(self, queue: str) -> Sums:
         """Return the sums of a queue."""
@@ -104,89 +78,62 @@ class Ledger:
             sums = self._queues[queue] = Sums(deque(maxlen=self._waits_most))
         return sums
 
-    def _fold(self, record: Record, event: Event) -> None:
-        if isinstance(event, Accepted):
-            assert isinstance(record.input, Enqueue)
-            new = record.input.tickets[event.item]
-            queues = new.queues or (self._first_queue,)
-            self._enter(event.ticket, _WaitingTicket(queues, record.input.now, len(new.players)))
-        elif isinstance(event, Matched):
-            self._match(event.match)
-        elif isinstance(event, Expired):
-            for name in self._leave(event.ticket):
-                self.of(name).expired += 1
-        elif isinstance(event, Cancelled):
-            self._leave(event.ticket)
-        elif isinstance(event, LeftQueue):
-            self._leave_queue(event.ticket, event.queue)
-        elif isinstance(event, Voided):
-            for counted in self._recall.take_back(event):
-                self._take_back(counted)
-            for ticket in event.tickets:
-                known = _WaitingTicket(ticket.queues, ticket.enqueued_at, ticket.size)
-                self._enter(ticket.id, known)
-        elif isinstance(event, Configured):
-            assert isinstance(record.input, Configure)
-            self._first_queue = record.input.queues[0].name
-            self._recall.configure(record.input.queues)
-        else:
-            self._recall.settle(event)
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Count a ticket that waits in its queues."""
+        del record
+        for name in row.queues:
+            self._count(row, name, 1)
 
-    def _match(self, match: Match) -> None:
-        sums = self.of(match.queue)
-        sums.matches += 1
-        sums.bots += match.bots
+    def returned(self, record: Record, row: LiveTicket) -> None:
+        """Count a ticket again whose match was called off."""
+        self.entered(record, row)
+
+    def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
+        """Count a ticket no more in a queue."""
+        del record
+        self._count(row, queue, -1)
+
+    def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
+        """Count a ticket no more, and that it expired if it did."""
+        del record
+        for name in row.queues:
+            self._count(row, name, -1)
+            self.of(name).expired += type(event) is Expired
+
+    def matched(self, record: Record, made: MadeMatch) -> None:
+        """Count a match and the waits of its players."""
+        del record
+        for row in made.tickets:
+            if row is not None:
+                for name in row.queues:
+                    self._count(row, name, -1)
+        sums = self._add(made, 1)
+        for wait, size in made.waits:
+            sums.waits.extend([wait] * size)
+
+    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+        """Take a match out of the sums that was called off, and its fills."""
+        del record, event
+        for each in made:
+            sums = self._add(each, -1)
+            for wait, size in each.waits:
+                for _ in range(size):
+                    remove_last(sums.waits, wait)
+
+    def _add(self, made: MadeMatch, sign: int) -> Sums:
+        """Add a match to the sums of its queue, or take it away."""
+        match, sums = made.match, self.of(made.match.queue)
+        sums.matches += sign
+        sums.bots += sign * match.bots
         if match.quality is not None:
-            sums.rated += 1
-            sums.quality += match.quality
-        waits = []
-        for ticket_id in match.tickets:
-            known = self._known.get(ticket_id)
-            if known is None:
-                continue
-            self._leave(ticket_id)
-            wait = match.at - known.enqueued_at
-            sums.players += known.size
-            sums.wait += wait * known.size
-            sums.waits.extend([wait] * known.size)
-            waits.append((wait, known.size))
-        self._recall.keep(match, _CountedMatch(match, tuple(waits)))
+            sums.rated += sign
+            sums.quality += sign * match.quality
+        for wait, size in made.waits:
+            sums.players += sign * size
+            sums.wait += sign * wait * size
+        return sums
 
-    def _take_back(self, counted: _CountedMatch) -> None:
-        match, sums = counted.match, self.of(counted.match.queue)
-        sums.matches -= 1
-        sums.bots -= match.bots
-        if match.quality is not None:
-            sums.rated -= 1
-            sums.quality -= match.quality
-        for wait, size in counted.waits:
-            sums.players -= size
-            sums.wait -= wait * size
-            for _ in range(size):
-                remove_last(sums.waits, wait)
-
-    def _enter(self, ticket_id: str, known: _WaitingTicket) -> None:
-        self._known[ticket_id] = known
-        for name in known.queues:
-            sums = self.of(name)
-            sums.waiting += 1
-            sums.entered += known.enqueued_at
-
-    def _leave(self, ticket_id: str) -> tuple[str, ...]:
-        known = self._known.pop(ticket_id, None)
-        if known is None:
-            return ()
-        for name in known.queues:
-            sums = self.of(name)
-            sums.waiting -= 1
-            sums.entered -= known.enqueued_at
-        return known.queues
-
-    def _leave_queue(self, ticket_id: str, queue: str) -> None:
-        known = self._known.get(ticket_id)
-        if known is not None and queue in known.queues:
-            queues = tuple([name for name in known.queues if name != queue])
-            self._known[ticket_id] = msgspec.structs.replace(known, queues=queues)
-            sums = self.of(queue)
-            sums.waiting -= 1
-            sums.entered -= known.enqueued_at
+    def _count(self, row: LiveTicket, queue: str, by: int) -> None:
+        sums = self.of(queue)
+        sums.waiting += by
+        sums.entered += by * row.ticket.enqueued_at

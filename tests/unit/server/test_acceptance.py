@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.model.events import Dissolved, Proposed
 from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
@@ -194,7 +195,8 @@ class Listening:
         self.engine = Engine(lambda each: parse_policy(each.policy))
         self.statistics = Statistics()
         self.feed = TicketFeed(Followers(10))
-        self.statistics.reset(self.engine)
+        self.lifecycle = TicketLifecycle([self.statistics])
+        self.lifecycle.reset(self.engine)
         self.feed.reset(self.engine)
         self.hand(Configure(0.0, (queue,)))
 
@@ -203,7 +205,7 @@ class Listening:
             self.hand(Advance(self.engine.next_wakeup))
         record = self.engine.step(given)
         if record.sequence:
-            self.statistics.hear(record)
+            self.lifecycle.hear(record)
             self.feed.hear(record)
         pools = self.engine.pools
         assert self.statistics.waiting_by_queue() == {n: len(p.tickets) for n, p in pools.items()}
@@ -236,7 +238,7 @@ def test_statistics_follow_every_turn_of_a_ready_check() -> None:
         1,
     )
     again = Statistics()
-    again.reset(world.engine)
+    TicketLifecycle([again]).reset(world.engine)
     assert again.waiting_by_queue() == world.statistics.waiting_by_queue()
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.server.views.by_player import TICKETS_MOST, PlayerTickets
 from tests.callers import Site, add_key, duel, token, with_site
 
@@ -103,7 +104,7 @@ def test_index_is_the_same_after_a_restart(tmp_path: Path) -> None:
         for name in ("ann", "bob", "ann", "cleo"):
             await site.call("POST", "/v1/tickets", duel(name), key=key)
         anew = PlayerTickets()
-        anew.reset(site.parts.runtime.engine)
+        TicketLifecycle([anew]).reset(site.parts.runtime.engine)
         for name in ("ann", "bob", "cleo"):
             assert anew.of(name) == site.parts.players.of(name) != []
 

@@ -9,6 +9,7 @@ import pytest
 
 from evenmatch.criteria.gaps import KNOWN
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.model.inputs import (
     Advance,
@@ -49,8 +50,9 @@ class World:
     def __init__(self, *queues: Queue, step: float = 1.0) -> None:
         self.engine = Engine(lambda queue: parse_policy(queue.policy), rate=rate_period)
         self.figures = Figures(step)
-        self.heard = [self.figures.hear]
-        self.figures.reset(self.engine)
+        lifecycle = TicketLifecycle([self.figures])
+        self.heard = [lifecycle.hear]
+        lifecycle.reset(self.engine)
         self.give(Configure(0.0, queues))
 
     def give(self, given: Input) -> Record:
@@ -306,7 +308,7 @@ def test_a_restart_shows_those_who_wait() -> None:
     world = World(SLOW)
     world.enqueue(1.0, rated("a", 1500), rated("b", 1600))
     again = Figures(1.0)
-    again.reset(world.engine)
+    TicketLifecycle([again]).reset(world.engine)
     assert len(again.queues["duel"].waiting) == 2
 
 
@@ -339,8 +341,9 @@ def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:
     checked = msgspec.structs.replace(QUICK, accept=ReadyCheck(seconds=10.0))
     squad = msgspec.structs.replace(SLOW, name="squad")
     world, statistics = World(checked, squad), Statistics()
-    statistics.reset(world.engine)
-    world.heard.append(statistics.hear)
+    lifecycle = TicketLifecycle([statistics])
+    lifecycle.reset(world.engine)
+    world.heard.append(lifecycle.hear)
     both = builders.new_ticket("a", 1500, queues=("duel", "squad"))
     seen = []
     for given in (
@@ -354,7 +357,7 @@ def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:
         shown = {name: len(each.waiting) for name, each in world.figures.queues.items()}
         assert shown == statistics.waiting_by_queue()
         again = Figures(1.0)
-        again.reset(world.engine)
+        TicketLifecycle([again]).reset(world.engine)
         assert {name: len(each.waiting) for name, each in again.queues.items()} == shown
         seen.append(tuple(shown.values()))
     assert seen[:3] == [(1, 1), (1, 0), (1, 0)]
@@ -422,9 +425,9 @@ def test_match_that_is_assigned_counts_for_good() -> None:
     world = World(msgspec.structs.replace(QUICK, backfill="manual"))
     world.enqueue(1.0, rated("a", 1500), rated("b", 1500))
     figures = world.figures.queues["duel"]
-    assert len(figures._recall._kept) == 1
+    assert len(figures._added) == 1
     world.give(Assign(2.0, "s0-m1", {"server": "eu-1"}))
-    assert not figures._recall._kept
+    assert not figures._added
     assert figures.totals["matches"] == 1
 
 
@@ -461,7 +464,7 @@ def test_a_record_costs_the_same_however_many_wait() -> None:
         profile = cProfile.Profile()
         profile.enable()
         for record in records:
-            world.figures.hear(record)
+            world.heard[0](record)
         profile.disable()
         calls.append(sum(entry.callcount for entry in profile.getstats()))
     # Counted, not timed; a walk over those who wait would be tens of thousands more.

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten, Overloaded, UnknownQueue
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
@@ -27,13 +28,14 @@ class World:
         self.followers = Followers(most=2)
         self.tickets = TicketFeed(self.followers)
         self.statistics = Statistics()
-        for listener in (self.feed, self.tickets, self.statistics):
+        self.listeners = (self.feed, self.tickets, TicketLifecycle([self.statistics]))
+        for listener in self.listeners:
             listener.reset(self.engine)
         self.step(Configure(0.0, (Queue(name="duel", policy="greedy"),)))
 
     def step(self, given: Configure | Enqueue | Cancel) -> Record:
         record = self.engine.step(given)
-        for listener in (self.feed, self.tickets, self.statistics):
+        for listener in self.listeners:
             listener.hear(record)
         return record
 
@@ -68,7 +70,7 @@ def test_statistics_survive_a_rebuild_in_the_same_process() -> None:
     world = World()
     world.enqueue(1.0, "a", "b", "c")
     before = world.statistics.of("duel", 5.0, ())
-    world.statistics.reset(world.engine)
+    world.listeners[-1].reset(world.engine)
     assert world.statistics.of("duel", 5.0, ()) == before
     assert (before.waiting, before.arrivals, before.matches) == (1, 3, 1)
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.errors import PolicyError
 from evenmatch.forecast.waits import MATCHES_MIN
@@ -28,15 +29,16 @@ class World:
     def __init__(self, *queues: Queue) -> None:
         self.engine = Engine(lambda queue: parse_policy(queue.policy))
         self.waits = WaitEstimates()
-        self.waits.reset(self.engine)
+        self.lifecycle = TicketLifecycle([self.waits])
+        self.lifecycle.reset(self.engine)
         self.now = 0.0
         self.step(Configure(0.0, queues or (DUEL,)))
 
     def step(self, given: Any) -> Record:
         while (at := self.engine.next_wakeup) < given.now:
-            self.waits.hear(self.engine.step(Advance(at)))
+            self.lifecycle.hear(self.engine.step(Advance(at)))
         record = self.engine.step(given)
-        self.waits.hear(record)
+        self.lifecycle.hear(record)
         return record
 
     def comes(self, now: float, player: str, *queues: str) -> str:
@@ -78,13 +80,13 @@ def test_new_process_learns_from_what_is_kept_and_an_old_one_goes_on() -> None:
     name = world.comes(now, "y")
     before = world.estimate(name, now)
     anew = WaitEstimates()
-    anew.reset(world.engine)
+    TicketLifecycle([anew]).reset(world.engine)
     found = anew.estimate(world.engine, name, now)
     assert before is not None
     assert found is not None
     # Cells are not kept, waits are; here all tickets are of one cell.
     assert found.p50 == pytest.approx(before.p50, rel=0.1)
-    world.waits.reset(world.engine)
+    world.lifecycle.reset(world.engine)
     assert world.estimate(name, now) == before
 
 

@@ -299,7 +299,7 @@ def test_nobody_is_cancelled_while_the_journal_is_away_and_all_are_expected_anew
         house.wait(31.0)
         runtime.failure = None
         assert await house.state(first) == "waiting"
-        house.parts.presence.reset(runtime.engine)
+        house.parts.presence.began(runtime.engine, ())
         house.wait(29.0)
         assert await house.state(first) == "waiting"
         house.wait(1.0)

@@ -164,7 +164,7 @@ def test_short_silence_is_allowed_time_to_come_back_too() -> None:
         await runtime.ask(Configure(runtime.now(), (DUEL, TWOS, brief), version=2, by="x"))
         back, lost = await house.enter("a", "b", queue="brief")
         presence = house.parts.presence
-        presence.reset(runtime.engine)
+        presence.began(runtime.engine, ())
         await house.wait(RETURN_SECONDS - 1.0)
         presence.seen(back)
         presence._look()

@@ -9,6 +9,7 @@ import pytest
 
 from evenmatch.config.files import parse_server
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.errors import ConfigError
 from evenmatch.forecast.student import student_t
 from evenmatch.journals.memory import MemoryJournal
@@ -96,9 +97,10 @@ class World:
 
     def __init__(self) -> None:
         self.engine, self.figures = Engine(resolve), Switchbacks()
+        self._lifecycle = TicketLifecycle([self.figures])
         self._block = -1
         self._take_turn(0.0)
-        self.figures.reset(self.engine)
+        self._lifecycle.reset(self.engine)
 
     def pair(self, now: float, gap: float, wait: float = 0.0) -> None:
         """Let two players come, the second `wait` seconds after the first; cancel who waits on."""
@@ -115,7 +117,7 @@ class World:
             self._step(Configure(now, as_played((DUEL,), now)))
 
     def _step(self, given: Configure | Enqueue | Cancel) -> None:
-        self.figures.hear(self.engine.step(given))
+        self._lifecycle.hear(self.engine.step(given))
 
 
 def test_figures_by_policy_and_their_difference_with_its_interval() -> None:
@@ -171,7 +173,7 @@ def test_blocks_that_were_not_seen_from_their_beginning_are_left_out() -> None:
     figures, engine = Switchbacks(), Engine(resolve)
     engine.step(Configure(0.0, as_played((DUEL,), 0.0)))
     engine.step(Configure(150.0, as_played((DUEL,), 150.0)))
-    figures.reset(engine)
+    TicketLifecycle([figures]).reset(engine)
     stats = figures.of("duel", 500.0)
     assert stats is not None
     assert stats.rounds == 1, "of the rounds 0-200, 200-400, 400-600 the middle one alone is whole"

@@ -7,6 +7,7 @@ import pytest
 
 from evenmatch.config.files import parse_server
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.inputs import Accept, Advance, Assign, Cancel, Configure, Enqueue, Input
 from evenmatch.model.queue import Queue
@@ -36,14 +37,15 @@ class Traced:
         self.exporter, provider = InMemorySpanExporter(), TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.now = 0.0
-        self.traces = TicketTraces(provider, wall=lambda: int(self.now * SECOND))
+        traces = TicketTraces(provider, wall=lambda: int(self.now * SECOND))
+        self.lifecycle = TicketLifecycle([traces])
         self.engine = Engine(resolve)
-        self.traces.reset(self.engine)
+        self.lifecycle.reset(self.engine)
         self.step(Configure(0.0, (queue,)))
 
     def step(self, given: Input) -> None:
         self.now = given.now
-        self.traces.hear(self.engine.step(given))
+        self.lifecycle.hear(self.engine.step(given))
 
     def spans(self, name: str) -> list[ReadableSpan]:
         return [span for span in self.exporter.get_finished_spans() if span.name == name]

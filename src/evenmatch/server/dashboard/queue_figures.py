@@ -11,8 +11,7 @@ import msgspec
 from evenmatch.criteria.divisions import Teams
 from evenmatch.criteria.gaps import Gaps
 from evenmatch.criteria.objective import Objective
-from evenmatch.engine.state.rosters import VoidableMatches, remove_last
-from evenmatch.model.events import Assigned, Finished, Voided
+from evenmatch.engine.state.rosters import remove_last
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -93,7 +92,8 @@ class QueueFigures:
         self._objective: Objective | None = None
         self._gaps = Gaps(queue)
         self._unmeasured: deque[RecordedMatch] = deque(maxlen=MEASURED)
-        self._recall: VoidableMatches[MatchFigures] = VoidableMatches([queue])
+        # Of matches that may be called off yet, what they added.
+        self._added: dict[str, MatchFigures] = {}
         self._measured: deque[tuple[str, tuple[float, ...]]] = deque(maxlen=MEASURED)
 
     def configure(self, queue: Queue) -> None:
@@ -101,7 +101,6 @@ class QueueFigures:
         self.queue = queue
         self.waiting = WaitingCounts(queue)
         self.has_ready_check = queue.accept is not None
-        self._recall.configure([queue])
         self._objective = None
         self._gaps = Gaps(queue)
         self._unmeasured.clear()
@@ -143,18 +142,17 @@ class QueueFigures:
             self.qualities[bar] += 1
             if len(self._bars) > QUALITIES_MOST:
                 self.qualities[self._bars.popleft()] -= 1
-        self._recall.keep(match, MatchFigures(match.id, self._tick, tuple(waits), bar))
+        self._added[match.id] = MatchFigures(match.id, self._tick, tuple(waits), bar)
 
-    def settle(self, event: Assigned | Finished) -> None:
+    def settle(self, match_id: str) -> None:
         """Let a match count for good that can't be void any more."""
-        self._recall.settle(event)
+        self._added.pop(match_id, None)
 
-    def void(self, event: Voided) -> None:
-        """Take what a void match and its fills added out of all figures: nobody played them."""
-        for counted in self._recall.take_back(event):
-            self._take_back(counted)
-
-    def _take_back(self, counted: MatchFigures) -> None:
+    def take_back(self, match_id: str) -> None:
+        """Take what a void match added out of all figures: nobody played it."""
+        counted = self._added.pop(match_id, None)
+        if counted is None:
+            return
         for name, by in (("matches", 1), ("players", len(counted.waits))):
             self.totals[name] -= by
             if counted.tick == self._tick:

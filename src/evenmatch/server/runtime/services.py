@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView, TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.errors import NotSupported
 from evenmatch.journals.base import Journal
@@ -78,20 +79,24 @@ class _Watch:
         del record
 
 
-def _further(plan: ShardPlan) -> list[Listener]:
-    """Return the listeners that the settings ask for."""
+def _log(plan: ShardPlan) -> list[Listener]:
+    """Return what logs tickets, where the settings ask for it."""
     settings = plan.settings
-    found: list[Listener] = []
-    if settings.log_tickets:
-        name = settings.log_secret_file
-        secret = None if name is None else read_secret(Path(name))
-        found.append(TicketLog(settings.log_lines_max, secret=secret))
-    if asks_for_traces(settings.traces, os.environ):
-        # Imported here, so that a server without traces needs nothing for them.
-        from evenmatch.server.views.traces import TicketTraces, exporting_to
+    if not settings.log_tickets:
+        return []
+    name = settings.log_secret_file
+    secret = None if name is None else read_secret(Path(name))
+    return [TicketLog(settings.log_lines_max, secret=secret)]
 
-        found.append(TicketTraces(exporting_to(settings.traces)))
-    return found
+
+def _traces(plan: ShardPlan) -> list[LifecycleView]:
+    """Return what traces tickets, where the settings or the environment ask for it."""
+    if not asks_for_traces(plan.settings.traces, os.environ):
+        return []
+    # Imported here, so that a server without traces needs nothing for them.
+    from evenmatch.server.views.traces import TicketTraces, exporting_to
+
+    return [TicketTraces(exporting_to(plan.settings.traces))]
 
 
 def assemble(
@@ -106,14 +111,21 @@ def assemble(
     waits, presence, return_grace = WaitEstimates(), Presence(tickets), ReturnGrace(tickets)
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(*each) for each in plan.settings.allocation.items()])
-    heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
     keys, players = KeyQuota(), PlayerTickets()
-    heard += [return_grace, shadows, switchbacks, keys, players]
+    views = [statistics, waits, presence, shown, switchbacks, players, *_traces(plan)]
+    heard: list[Listener] = [
+        tickets,
+        TicketLifecycle(views),
+        allocations,
+        return_grace,
+        shadows,
+        keys,
+    ]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, *heard, *_further(plan)),
+        listeners=(watch, matches, *heard, *_log(plan)),
         commits=metrics,
         solved=metrics.solved,
         lag=Lag(metrics.lagged),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView
 from evenmatch.engine.records import Record
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
-from evenmatch.model.events import Accepted, Voided
-from evenmatch.model.inputs import Enqueue
 
 TICKETS_MOST = 100
 """Tickets of one player that are remembered, the newest ones."""
@@ -18,7 +18,7 @@ SWEPT = 2
 """Players looked at, for tickets that are kept no longer, for each one that comes."""
 
 
-class PlayerTickets:
+class PlayerTickets(LifecycleView):
     """Hears of durable records, and knows which tickets each player has or had.
 
     Whoever came longest ago is looked at first, two for each who comes: so the index holds no more
@@ -33,27 +33,26 @@ class PlayerTickets:
         self._tickets: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._tables: Tables | None = None
 
-    def reset(self, engine: Engine) -> None:
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Begin anew with what the engine keeps."""
         self._tables = engine.tables
         self._tickets = OrderedDict()
         rows = [(row.sequence, name, row.players) for name, row in engine.tables.ended.items()]
-        for name, row in engine.tables.waiting.items():
-            rows.append((row.ticket.sequence, name, tuple([p.id for p in row.ticket.players])))
-        for _, ticket, players in sorted(rows):
-            self._add(ticket, players)
+        for each in live:
+            ticket = each.ticket
+            rows.append((ticket.sequence, ticket.id, tuple([p.id for p in ticket.players])))
+        for _, ticket_id, players in sorted(rows):
+            self._add(ticket_id, players)
 
-    def hear(self, record: Record) -> None:
-        """Note the tickets of a record."""
-        for event in record.events:
-            if isinstance(event, Accepted):
-                assert isinstance(record.input, Enqueue)
-                players = record.input.tickets[event.item].players
-                self._add(event.ticket, [player.id for player in players])
-                self._sweep(SWEPT * len(players))
-            elif isinstance(event, Voided):
-                for ticket in event.tickets:
-                    self._add(ticket.id, [player.id for player in ticket.players])
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Note whose a new ticket is."""
+        self.returned(record, row)
+        self._sweep(SWEPT * row.ticket.size)
+
+    def returned(self, record: Record, row: LiveTicket) -> None:
+        """Note whose a ticket is that waits again."""
+        del record
+        self._add(row.ticket.id, [player.id for player in row.ticket.players])
 
     def of(self, player: str) -> list[str]:
         """Return ids of a player's tickets that are still kept, newest first."""

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import islice
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import Ended, LiveTicket
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import with_ratings
 from evenmatch.forecast.quantiles import Quantiles
 from evenmatch.forecast.waits import WaitForecast
-from evenmatch.model.events import (
-    Accepted,
-    Cancelled,
-    Configured,
-    Event,
-    Expired,
-    LeftQueue,
-    Matched,
-    Updated,
-    Voided,
-)
-from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.events import Cancelled, Expired
+from evenmatch.model.inputs import Configure
 from evenmatch.wire.tickets import CellWait, Estimate
 
 LEARNT_MOST = 10_000
@@ -32,33 +23,24 @@ CELLS_MOST = 100
 """Cells that are shown of a queue, those with most matches."""
 
 
-class WaitEstimates:
+class WaitEstimates(LifecycleView):
     """Learns from durable records how long tickets wait."""
 
     def __init__(self) -> None:
         self._forecast = WaitForecast()
-        self._first_queue = ""
-        self._engine: Engine | None = None
 
-    def reset(self, engine: Engine) -> None:
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Begin anew with the tickets that wait; what was learnt before stays learnt."""
-        self._engine = engine
         tables, forecast = engine.tables, self._forecast
         forecast.configure(tables.queues.values())
-        self._first_queue = next(iter(tables.queues), "")
         forecast.forget_waiting(tables.now)
         if forecast.knows_nothing:
             self._learn(tables)
-        for row in sorted(tables.waiting.values(), key=lambda row: row.ticket.age_key):
+        for row in sorted(live, key=lambda row: row.ticket.age_key):
             ticket = row.ticket
             forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, tables.now)
         forecast.pause((), tables.now)
         forecast.pause(tables.paused, tables.now)
-
-    def hear(self, record: Record) -> None:
-        """Fold a durable record."""
-        for event in record.events:
-            self._fold(record, event)
 
     def estimate(self, engine: Engine, ticket_id: str, now: float) -> Estimate | None:
         """Return how long a waiting ticket still waits; None if too little is known.
@@ -102,38 +84,39 @@ class WaitEstimates:
         )
         return Estimate(whole.p50, whole.low, whole.high), cells
 
-    def _fold(self, record: Record, event: Event) -> None:
-        now, forecast = record.input.now, self._forecast
-        if isinstance(event, Accepted):
-            assert isinstance(record.input, Enqueue)
-            new = with_ratings(record.input.tickets[event.item], event.ratings)
-            forecast.enter(event.ticket, new, new.queues or (self._first_queue,), now, now)
-        elif isinstance(event, Matched):
-            for ticket_id in event.match.tickets:
-                forecast.leave(ticket_id, now, event.match.queue)
-        elif isinstance(event, Voided):
-            for ticket in event.tickets:
-                forecast.enter(ticket.id, ticket, ticket.queues, ticket.enqueued_at, now)
-        elif isinstance(event, Cancelled | Expired):
-            forecast.leave(event.ticket, now)
-        elif isinstance(event, LeftQueue):
-            forecast.leave_queue(event.ticket, event.queue, now)
-        elif isinstance(event, Updated):
-            self._move(event.ticket, now)
-        elif isinstance(event, Configured):
-            assert isinstance(record.input, Configure)
-            forecast.configure(record.input.queues)
-            forecast.pause(record.input.pause, now)
-            self._first_queue = record.input.queues[0].name
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Watch how long a ticket waits."""
+        ticket = row.ticket
+        self._forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, record.input.now)
 
-    def _move(self, ticket_id: str, now: float) -> None:
+    def returned(self, record: Record, row: LiveTicket) -> None:
+        """Watch a ticket again whose match was called off."""
+        self.entered(record, row)
+
+    def updated(self, record: Record, row: LiveTicket) -> None:
         """Let a ticket wait on in another cell, where its newer facts put it."""
-        assert self._engine is not None
-        row = self._engine.tables.waiting.get(ticket_id)
-        if row is not None:
-            self._forecast.leave(ticket_id, now)
-            since = row.ticket.enqueued_at
-            self._forecast.enter(ticket_id, row.ticket, row.queues, since, now)
+        self._forecast.leave(row.ticket.id, record.input.now)
+        self.entered(record, row)
+
+    def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
+        """Watch a ticket no longer in one queue."""
+        self._forecast.leave_queue(row.ticket.id, queue, record.input.now)
+
+    def matched(self, record: Record, made: MadeMatch) -> None:
+        """Learn how long the tickets of a match waited."""
+        for ticket_id in made.match.tickets:
+            self._forecast.leave(ticket_id, record.input.now, made.match.queue)
+
+    def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
+        """Watch a ticket no longer."""
+        del event
+        self._forecast.leave(row.ticket.id, record.input.now)
+
+    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+        """Take queues as they are configured now, and which of them are paused."""
+        del record, live
+        self._forecast.configure(given.queues)
+        self._forecast.pause(given.pause, given.now)
 
     def _learn(self, tables: Tables) -> None:
         """Learn from the tickets that ended, of which little more than the wait is kept."""

@@ -16,24 +16,19 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
+from collections.abc import Collection
 from functools import partial
 from time import perf_counter
 
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.errors import JournalUnavailable, Overloaded
-from evenmatch.model.events import (
-    Accepted,
-    Cancelled,
-    Configured,
-    Expired,
-    LeftQueue,
-    Matched,
-    Voided,
-)
+from evenmatch.model.events import Cancelled, Expired
 from evenmatch.model.inputs import Cancel, Configure
 from evenmatch.server.runtime.clock import RETURN_SECONDS
 from evenmatch.server.runtime.logs import log
@@ -65,7 +60,7 @@ class _Watched(msgspec.Struct, gc=False):
         return self.seen + self.allowed
 
 
-class Presence:
+class Presence(LifecycleView):
     """The last sign of life of each ticket that must give some.
 
     Args:
@@ -105,8 +100,9 @@ class Presence:
 
     # Records
 
-    def reset(self, engine: Engine) -> None:
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Begin anew: everybody who waits has the whole time once more, and time to come back."""
+        del live
         speed = 1.0 if self._runtime is None else self._runtime.clock.speed
         self._begin_anew(engine, RETURN_SECONDS * speed)
 
@@ -119,42 +115,47 @@ class Presence:
             self._expect(ticket_id, at_least)
         self._arm()
 
-    def hear(self, record: Record) -> None:
-        """Expect signs of life from new tickets, and none from those that ended."""
-        if not self._limits:
-            # No queue asks for any: only a new configuration may.
-            if type(record.input) is Configure:
-                self._reconfigure()
-                self._arm()
-            return
-        for event in record.events:
-            if isinstance(event, Accepted):
-                self._expect(event.ticket)
-            elif isinstance(event, Matched):
-                for ticket_id in event.match.tickets:
-                    self._dismiss(ticket_id)
-            elif isinstance(event, Voided):
-                for ticket in event.tickets:
-                    self._expect(ticket.id)
-            elif isinstance(event, Cancelled | Expired):
-                self._dismiss(event.ticket)
-            elif isinstance(event, LeftQueue):
-                self._allow(event.ticket)
-            elif isinstance(event, Configured):
-                self._reconfigure()
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Expect signs of life from a ticket that waits, where its queues ask for any."""
+        del record
+        if self._limits:
+            self._expect(row.ticket.id)
+            self._arm()
+
+    def returned(self, record: Record, row: LiveTicket) -> None:
+        """Expect signs of life anew."""
+        self.entered(record, row)
+
+    def matched(self, record: Record, made: MadeMatch) -> None:
+        """Expect none from the tickets of a match."""
+        del record
+        if self._watched:
+            for ticket_id in made.match.tickets:
+                self._dismiss(ticket_id)
+
+    def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
+        """Expect none from a ticket that ended."""
+        del record, event
+        self._dismiss(row.ticket.id)
+
+    def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
+        """Allow what the other queues allow."""
+        del record, queue
+        self._allow(row.ticket.id)
         self._arm()
+
+    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+        """Begin anew where other silences are allowed; a paused queue changes nothing here."""
+        del record, given, live
+        assert self._engine is not None
+        if self._limits != _limits_of(self._engine):
+            self._begin_anew(self._engine, 0.0)
 
     def seen(self, ticket_id: str) -> None:
         """Note a sign of life."""
         watched = self._watched.get(ticket_id)
         if watched is not None:
             watched.seen = self._now()
-
-    def _reconfigure(self) -> None:
-        """Begin anew where other silences are allowed; a paused queue changes nothing here."""
-        assert self._engine is not None
-        if self._limits != _limits_of(self._engine):
-            self._begin_anew(self._engine, 0.0)
 
     def _expect(self, ticket_id: str, at_least: float = 0.0) -> None:
         """Give a ticket the whole time from now on; `at_least` is for its first sign of life."""

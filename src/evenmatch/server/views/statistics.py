@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import VoidableMatches, remove_last
+from evenmatch.engine.state.rosters import remove_last
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Counters
 from evenmatch.model.events import (
-    Accepted,
     Cancelled,
-    Configured,
     Counted,
     Disputed,
     Dissolved,
@@ -22,16 +22,12 @@ from evenmatch.model.events import (
     Expired,
     JobAsked,
     JobSettled,
-    LeftQueue,
-    Matched,
     Penalised,
-    Proposed,
     Rated,
-    Repaired,
     SeatsFreed,
     Voided,
 )
-from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.inputs import Configure
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.wire.matches import MatchState
@@ -110,27 +106,7 @@ class _Figures(msgspec.Struct):
     waits: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=WAITS_MOST))
 
 
-class _Known(msgspec.Struct, frozen=True, gc=False):
-    """What is remembered of a waiting ticket."""
-
-    queues: tuple[str, ...]
-    enqueued_at: float
-    size: int
-    is_proposed: bool = False
-
-
-class _Counted(msgspec.Struct, frozen=True, gc=False):
-    """What a match added to the figures of its queue: its instant, and (wait, players) of tickets.
-
-    A fill added its own.
-    """
-
-    queue: str
-    at: float
-    waits: tuple[tuple[float, int], ...]
-
-
-class Statistics:
+class Statistics(LifecycleView):
     """The figures of all queues, and the totals of the shard, as far as they are durable.
 
     Matches that are called off are taken out of a queue's figures. The totals go up only, as
@@ -145,43 +121,25 @@ class Statistics:
     def __init__(self, observe: Observe | None = None) -> None:
         self._observe = observe
         self._queues: dict[str, _Figures] = {}
-        self._waiting: dict[str, _Known] = {}
-        self._recall: VoidableMatches[_Counted] = VoidableMatches()
-        self._first_queue = ""
         self.totals = Counters()
         self.sequence = 0
         self.players = 0
-        # Proposals that have lost a player, and the queue of each proposal.
+        # Proposals that have lost a player.
         self._failed: set[str] = set()
-        self._proposals: dict[str, str] = {}
-        self._blamed_in = ""
         self._now = 0.0
 
-    def reset(self, engine: Engine) -> None:
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Begin anew with the tickets that wait; what was counted before stays counted."""
-        self.totals = msgspec.structs.replace(engine.tables.counters)
-        self.sequence = engine.tables.sequence
-        self._now = engine.tables.now
-        self._configure(engine.tables.queues.values())
+        tables = engine.tables
+        self.totals = msgspec.structs.replace(tables.counters)
+        self.sequence, self._now = tables.sequence, tables.now
+        self._configure(tables.queues.values())
         for figures in self._queues.values():
             figures.waiting = figures.players = 0
-        self._first_queue = next(iter(engine.tables.queues), "")
-        self._waiting.clear()
         self.players = 0
-        for row in engine.tables.waiting.values():
-            ticket = row.ticket
-            self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
-            if row.match is not None:
-                self._take_aside(ticket.id)
-        proposals = engine.tables.proposals
-        self._failed = {key for key, row in proposals.items() if row.version}
-        self._proposals = {key: row.match.queue for key, row in proposals.items()}
-
-    def hear(self, record: Record) -> None:
-        """Fold a durable record."""
-        self.sequence, self._now = record.sequence, record.input.now
-        for event in record.events:
-            self._fold(record, event)
+        for row in live:
+            self._enter(row)
+        self._failed = {key for key, row in tables.proposals.items() if row.version}
 
     def of(self, queue: str, now: float, recent: Sequence[MatchState]) -> QueueStats:
         """Return the figures of a queue; `now` is engine time."""
@@ -224,169 +182,143 @@ class Statistics:
         """Return how many tickets wait, by queue."""
         return {name: figures.waiting for name, figures in self._queues.items()}
 
-    def _fold(self, record: Record, event: Event) -> None:
-        now = record.input.now
-        if isinstance(event, Accepted):
-            assert isinstance(record.input, Enqueue)
-            new = record.input.tickets[event.item]
-            queues = new.queues or (self._first_queue,)
-            self.totals.accepted += 1
-            self._enter(event.ticket, _Known(queues, now, len(new.players)))
-            for name in queues:
-                figures = self._figures(name)
-                figures.arrivals += 1
-                figures.arrival_rate.add(now)
-        elif isinstance(event, Matched):
-            self._match(event.match)
-            self.totals.filled += event.match.extends is not None
-        elif isinstance(event, Cancelled):
-            self.totals.cancelled += 1
-            self._blamed_in = self._proposals.get(event.match or "", "")
-            self._leave(event.ticket)
-        elif isinstance(event, Penalised):
-            # It follows the cancel of its ticket.
-            if self._blamed_in:
-                self._figures(self._blamed_in).unready += 1
-        elif isinstance(event, Expired):
-            self.totals.expired += 1
-            self._leave(event.ticket)
-        elif isinstance(event, LeftQueue):
-            self._leave_queue(event.ticket, event.queue)
-        elif isinstance(event, Proposed | SeatsFreed | Repaired | Dissolved):
-            self._fold_check(event)
-        elif isinstance(event, Voided):
-            self._void(event)
-        elif isinstance(event, JobAsked):
-            self.totals.jobs = event.number
-        elif isinstance(event, JobSettled):
-            self.totals.dropped += event.dropped
-        elif isinstance(event, Counted):
-            self.totals.outcomes += 1
-        elif isinstance(event, Disputed):
-            self.totals.disputed += 1
-        elif isinstance(event, Rated):
-            self.totals.rated += len(event.ratings)
-        elif isinstance(event, Configured):
-            assert isinstance(record.input, Configure)
-            self._configure(record.input.queues)
-            self._first_queue = record.input.queues[0].name
-        else:
-            self._recall.settle(event)
+    def heard(self, record: Record) -> None:
+        """Note how far the records have come."""
+        self.sequence, self._now = record.sequence, record.input.now
+
+    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+        """Take queues as they are configured now."""
+        del record, live
+        self._configure(given.queues)
 
     def _configure(self, queues: Iterable[Queue]) -> None:
         """Take queues as they are configured now; none of them stands still for what was."""
-        configured = list(queues)
-        self._recall.configure(configured)
-        for queue in configured:
+        for queue in queues:
             figures = self._figures(queue.name)
             figures.k, figures.still_since = queue.format.k, self._now
 
-    def _void(self, event: Voided) -> None:
-        """Let the tickets of a match that was called off wait again."""
-        self.totals.voided += 1 + len(event.fills)
-        self.totals.returned += len(event.tickets)
-        for counted in self._recall.take_back(event):
-            figures = self._figures(counted.queue)
-            figures.matches -= 1
-            figures.match_rate.take_back(counted.at)
-            for wait, size in counted.waits:
-                figures.matched -= size
-                for _ in range(size):
-                    remove_last(figures.waits, wait)
-        for ticket in event.tickets:
-            self._enter(ticket.id, _Known(ticket.queues, ticket.enqueued_at, ticket.size))
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Count a new ticket."""
+        self.totals.accepted += 1
+        self._enter(row)
+        for name in row.queues:
+            figures = self._figures(name)
+            figures.arrivals += 1
+            figures.arrival_rate.add(record.input.now)
 
-    def _fold_check(self, event: Proposed | SeatsFreed | Repaired | Dissolved) -> None:
-        """Fold what becomes of a ready-check."""
-        totals = self.totals
-        if isinstance(event, Proposed):
-            totals.proposed += 1
-            match = event.match
-            self._proposals[match.id] = match.queue
-            self._figures(match.queue).still_since = self._now
-            for ticket_id in match.tickets:
-                self._ask(ticket_id, match.queue)
-        elif isinstance(event, SeatsFreed):
-            totals.checks_failed += event.open.id not in self._failed
-            self._failed.add(event.open.id)
-        elif isinstance(event, Repaired):
-            for ticket_id in event.joined:
-                self._ask(ticket_id, event.match.queue)
-        else:
-            totals.dissolved += 1
-            totals.checks_failed += event.match not in self._failed
-            self._failed.discard(event.match)
-            if queue := self._proposals.pop(event.match, ""):
-                figures = self._figures(queue)
-                figures.ended += 1
-                figures.given_up += 1
-            for ticket_id in event.tickets:
-                self._bring_back(ticket_id)
+    def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
+        """Count a ticket no more in a queue."""
+        del record
+        self._shift((queue,), -1, row.ticket.size)
 
-    def _ask(self, ticket_id: str, queue: str) -> None:
+    def proposed(self, record: Record, match: Match) -> None:
+        """Count a proposal; its queue does not stand still."""
+        self.totals.proposed += 1
+        self._figures(match.queue).still_since = record.input.now
+
+    def asked(self, record: Record, row: LiveTicket, queue: str) -> None:
         """Count the players of a ticket that is asked for acceptance, and take it aside."""
-        known = self._waiting.get(ticket_id)
-        if known is not None:
-            self._figures(queue).asked += known.size
-        self._take_aside(ticket_id)
+        del record
+        self._figures(queue).asked += row.ticket.size
+        self._shift(row.queues, -1, row.ticket.size)
 
-    def _take_aside(self, ticket_id: str) -> None:
-        """Note that a proposal has a ticket, which waits in no queue meanwhile."""
-        known = self._waiting.get(ticket_id)
-        if known is not None and not known.is_proposed:
-            self._waiting[ticket_id] = msgspec.structs.replace(known, is_proposed=True)
-            self._shift(known.queues, -1, known.size)
+    def dissolved(self, record: Record, event: Dissolved, queue: str) -> None:
+        """Count a proposal that came to nothing."""
+        del record
+        self.totals.dissolved += 1
+        self.totals.checks_failed += event.match not in self._failed
+        self._failed.discard(event.match)
+        if queue:
+            figures = self._figures(queue)
+            figures.ended += 1
+            figures.given_up += 1
 
-    def _bring_back(self, ticket_id: str) -> None:
-        """Note that a ticket waits again."""
-        known = self._waiting.get(ticket_id)
-        if known is not None and known.is_proposed:
-            self._waiting[ticket_id] = msgspec.structs.replace(known, is_proposed=False)
-            self._shift(known.queues, 1, known.size)
+    def released(self, record: Record, row: LiveTicket) -> None:
+        """Let a ticket wait again."""
+        del record
+        self._shift(row.queues, 1, row.ticket.size)
 
-    def _match(self, match: Match) -> None:
-        figures, totals = self._figures(match.queue), self.totals
+    def penalised(self, record: Record, event: Penalised, queue: str) -> None:
+        """Count a player who let a ready-check down."""
+        del record, event
+        self._figures(queue).unready += 1
+
+    def matched(self, record: Record, made: MadeMatch) -> None:
+        """Count a match, and the waits of its players."""
+        match, totals = made.match, self.totals
+        figures = self._figures(match.queue)
         totals.repaired += match.id in self._failed
         self._failed.discard(match.id)
-        figures.ended += self._proposals.pop(match.id, None) is not None
-        figures.still_since = self._now
+        totals.filled += match.extends is not None
         totals.matched += len(match.tickets)
         totals.matches += 1
         totals.bots += match.bots
+        figures.ended += made.was_proposed
+        figures.still_since = record.input.now
         figures.matches += 1
         figures.match_rate.add(match.at)
-        waits = []
-        for ticket_id in match.tickets:
-            known = self._leave(ticket_id)
-            if known is None:
-                continue
-            wait = match.at - known.enqueued_at
-            figures.matched += known.size
-            waits.append((wait, known.size))
-            for _ in range(known.size):
+        for row in made.tickets:
+            if row is not None:
+                self._enter(row, -1)
+        for wait, size in made.waits:
+            figures.matched += size
+            for _ in range(size):
                 figures.waits.append(wait)
                 if self._observe is not None:
                     self._observe(match.queue, wait)
-        self._recall.keep(match, _Counted(match.queue, match.at, tuple(waits)))
 
-    def _enter(self, ticket_id: str, known: _Known) -> None:
-        self._waiting[ticket_id] = known
-        self.players += known.size
-        self._shift(known.queues, 1, known.size)
+    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+        """Take a match that was called off out of the figures of its queue."""
+        del record
+        self.totals.voided += 1 + len(event.fills)
+        self.totals.returned += len(event.tickets)
+        for each in made:
+            figures = self._figures(each.match.queue)
+            figures.matches -= 1
+            figures.match_rate.take_back(each.match.at)
+            for wait, size in each.waits:
+                figures.matched -= size
+                for _ in range(size):
+                    remove_last(figures.waits, wait)
 
-    def _leave(self, ticket_id: str) -> _Known | None:
-        known = self._waiting.pop(ticket_id, None)
-        if known is not None:
-            self.players -= known.size
-            self._shift(() if known.is_proposed else known.queues, -1, known.size)
-        return known
+    def returned(self, record: Record, row: LiveTicket) -> None:
+        """Let a ticket of a match that was called off wait again."""
+        del record
+        self._enter(row)
 
-    def _leave_queue(self, ticket_id: str, queue: str) -> None:
-        known = self._waiting.get(ticket_id)
-        if known is not None and queue in known.queues:
-            queues = tuple(name for name in known.queues if name != queue)
-            self._waiting[ticket_id] = msgspec.structs.replace(known, queues=queues)
-            self._shift((queue,), -1, known.size)
+    def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
+        """Count what became of a ticket."""
+        del record
+        if type(event) is Cancelled:
+            self.totals.cancelled += 1
+        else:
+            self.totals.expired += 1
+        self._enter(row, -1)
+
+    def told(self, record: Record, event: Event) -> None:
+        """Count what else goes into the totals."""
+        del record
+        totals = self.totals
+        if isinstance(event, SeatsFreed):
+            totals.checks_failed += event.open.id not in self._failed
+            self._failed.add(event.open.id)
+        elif isinstance(event, JobAsked):
+            totals.jobs = event.number
+        elif isinstance(event, JobSettled):
+            totals.dropped += event.dropped
+        elif isinstance(event, Counted):
+            totals.outcomes += 1
+        elif isinstance(event, Disputed):
+            totals.disputed += 1
+        elif isinstance(event, Rated):
+            totals.rated += len(event.ratings)
+
+    def _enter(self, row: LiveTicket, by: int = 1) -> None:
+        """Count a ticket that comes to be live, or that is live no longer (`by` is -1)."""
+        size = row.ticket.size
+        self.players += by * size
+        if row.match is None:
+            self._shift(row.queues, by, size)
 
     def _shift(self, queues: Iterable[str], by: int, size: int) -> None:
         """Count a ticket that comes to wait in queues (`by` is 1), or waits there no more (-1)."""

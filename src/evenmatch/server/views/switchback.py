@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import VoidableMatches
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.forecast.student import student_t
-from evenmatch.model.events import Accepted, Cancelled, Event, Expired, Matched, Voided
-from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.events import Cancelled, Expired, Voided
+from evenmatch.model.inputs import Configure
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue, Switchback
 from evenmatch.wire.operate import ArmFigures, SwitchbackStats
@@ -50,14 +51,7 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
     blocks: tuple[tuple[str, int], ...]
 
 
-class _Counted(msgspec.Struct, frozen=True):
-    """A match and those of its tickets that count for blocks, each with its blocks' sums."""
-
-    match: Match
-    tickets: tuple[tuple[str, _Known, tuple[_Block, ...]], ...]
-
-
-class Switchbacks:
+class Switchbacks(LifecycleView):
     """Hears of durable records; counts for every queue whose policies take turns."""
 
     def __init__(self) -> None:
@@ -65,23 +59,19 @@ class Switchbacks:
         self._blocks: dict[str, dict[int, _Block]] = {}
         self._since: dict[str, float] = {}
         self._known: dict[str, _Known] = {}
-        self._recall: VoidableMatches[_Counted] = VoidableMatches()
-        self._first_queue = ""
+        # Of matches that may be called off yet, what their tickets counted for.
+        self._counted: dict[str, list[tuple[str, _Known, tuple[_Block, ...]]]] = {}
 
-    def reset(self, engine: Engine) -> None:
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Go on with this engine; what was counted stays counted."""
         self._configure(tuple(engine.tables.queues.values()), engine.tables.now)
-        waiting = engine.tables.waiting
+        waiting = {row.ticket.id for row in live}
         self._known = {at: known for at, known in self._known.items() if at in waiting}
 
-    def hear(self, record: Record) -> None:
-        """Fold a durable record."""
-        given = record.input
-        if isinstance(given, Configure):
-            self._configure(given.queues, given.now)
-        if self._turns:
-            for event in record.events:
-                self._fold(record, event)
+    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+        """Count anew for queues with other blocks or policies."""
+        del record, live
+        self._configure(given.queues, given.now)
 
     def of(self, queue: str, now: float) -> SwitchbackStats | None:
         """Return how the policies of a queue compare; `now` is engine time."""
@@ -107,7 +97,6 @@ class Switchbacks:
         return list(range(max(first, oldest), present // count))
 
     def _configure(self, queues: Sequence[Queue], now: float) -> None:
-        self._recall.configure(queues)
         turns = {queue.name: queue.switchback for queue in queues if queue.switchback is not None}
         for name, each in turns.items():
             if self._turns.get(name) != each:
@@ -115,7 +104,6 @@ class Switchbacks:
                 self._since[name] = now
                 self._forget(name)
         self._turns = turns
-        self._first_queue = queues[0].name if queues else ""
 
     def _forget(self, queue: str) -> None:
         """Forget for which blocks of a queue tickets count that wait now: those sums are gone."""
@@ -126,26 +114,12 @@ class Switchbacks:
                 kept[ticket_id] = msgspec.structs.replace(known, blocks=blocks)
         self._known = kept
 
-    def _fold(self, record: Record, event: Event) -> None:
-        if isinstance(event, Accepted):
-            assert isinstance(record.input, Enqueue)
-            new, now = record.input.tickets[event.item], record.input.now
-            self._enter(event.ticket, new.queues or (self._first_queue,), len(new.players), now)
-        elif isinstance(event, Matched):
-            self._match(event.match)
-        elif isinstance(event, Voided):
-            self._void(event)
-        elif isinstance(event, Expired):
-            for block in self._leave(event.ticket):
-                block.expired += 1
-        elif isinstance(event, Cancelled):
-            self._known.pop(event.ticket, None)
-        else:
-            self._recall.settle(event)
-
-    def _enter(self, ticket_id: str, queues: tuple[str, ...], size: int, now: float) -> None:
-        found = []
-        for name in queues:
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Let a ticket count for the present block of each of its queues."""
+        if not self._turns:
+            return
+        now, found = record.input.now, []
+        for name in row.queues:
             turns = self._turns.get(name)
             if turns is None:
                 continue
@@ -154,24 +128,35 @@ class Switchbacks:
                 found.append((name, number))
                 self._block(name, number).tickets += 1
         if found:
-            self._known[ticket_id] = _Known(now, size, tuple(found))
+            self._known[row.ticket.id] = _Known(now, row.ticket.size, tuple(found))
 
-    def _match(self, match: Match) -> None:
+    def matched(self, record: Record, made: MadeMatch) -> None:
+        """Count what a match was to those of its tickets that count for blocks."""
+        del record
+        if not self._known:
+            return
         tickets = []
-        for ticket_id in match.tickets:
+        for ticket_id in made.match.tickets:
             known = self._known.pop(ticket_id, None)
             if known is not None:
                 blocks = tuple([self._block(*at) for at in known.blocks])
                 tickets.append((ticket_id, known, blocks))
-                _add(match, known, blocks, 1)
-        self._recall.keep(match, _Counted(match, tuple(tickets)))
+                _add(made.match, known, blocks, 1)
+        if tickets:
+            self._counted[made.match.id] = tickets
 
-    def _void(self, event: Voided) -> None:
+    def settled(self, record: Record, made: MadeMatch) -> None:
+        """Let a match count for good."""
+        del record
+        self._counted.pop(made.match.id, None)
+
+    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
         """Take a match back that was called off; its tickets count for their blocks again."""
+        del record
         sizes = {ticket.id: ticket.size for ticket in event.tickets}
-        for counted in self._recall.take_back(event):
-            for ticket_id, known, blocks in counted.tickets:
-                _add(counted.match, known, blocks, -1)
+        for each in made:
+            for ticket_id, known, blocks in self._counted.pop(each.match.id, ()):
+                _add(each.match, known, blocks, -1)
                 kept = tuple(
                     (name, number)
                     for (name, number), block in zip(known.blocks, blocks, strict=True)
@@ -181,11 +166,14 @@ class Switchbacks:
                     # Without those of its players who have left the match.
                     self._known[ticket_id] = _Known(known.enqueued_at, sizes[ticket_id], kept)
 
-    def _leave(self, ticket_id: str) -> list[_Block]:
-        known = self._known.pop(ticket_id, None)
-        if known is None:
-            return []
-        return [self._block(*at) for at in known.blocks if at[0] in self._turns]
+    def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
+        """Count a ticket that expired; one that was taken back counts for nothing."""
+        del record
+        known = self._known.pop(row.ticket.id, None)
+        if known is not None and type(event) is Expired:
+            for name, number in known.blocks:
+                if name in self._turns:
+                    self._block(name, number).expired += 1
 
     def _block(self, queue: str, number: int) -> _Block:
         blocks = self._blocks[queue]

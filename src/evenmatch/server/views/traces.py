@@ -10,7 +10,7 @@ the standard's sampler (OTEL_TRACES_SAMPLER).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import msgspec
@@ -22,23 +22,10 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 import evenmatch
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rosters import VoidableMatches
-from evenmatch.model.events import (
-    Accepted,
-    Assigned,
-    Cancelled,
-    Configured,
-    Dissolved,
-    Event,
-    Expired,
-    Matched,
-    Proposed,
-    Repaired,
-    Voided,
-)
-from evenmatch.model.inputs import Configure
-from evenmatch.model.match import Match
+from evenmatch.engine.state.rows import LiveTicket
+from evenmatch.model.events import Assigned, Cancelled, Event, Expired, Voided
 
 Kept = TypeVar("Kept")
 
@@ -70,7 +57,7 @@ class _Ended(msgspec.Struct, frozen=True):
     tickets: tuple[tuple[str, _Ticket], ...]
 
 
-class TicketTraces:
+class TicketTraces(LifecycleView):
     """Hears of durable records and makes the spans of tickets.
 
     Args:
@@ -83,70 +70,73 @@ class TicketTraces:
         self._wall = wall
         self._tickets: dict[str, _Ticket] = {}
         self._matches: dict[str, list[Span]] = {}
-        self._recall: VoidableMatches[_Ended] = VoidableMatches()
+        self._ended: dict[str, _Ended] = {}
 
-    def reset(self, engine: Engine) -> None:
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Forget tickets that are not live; those that came before a start have no trace."""
-        self._recall.configure(engine.tables.queues.values())
-        waiting = engine.tables.waiting
+        del engine
+        waiting = {row.ticket.id for row in live}
         self._tickets = {at: row for at, row in self._tickets.items() if at in waiting}
 
-    def hear(self, record: Record) -> None:
-        """Take note of a durable record."""
-        now = self._wall()
-        for event in record.events:
-            if isinstance(event, Configured) and isinstance(record.input, Configure):
-                self._recall.configure(record.input.queues)
-            self._hear(event, now)
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Begin the trace of a ticket."""
+        del record
+        _keep(self._tickets, row.ticket.id, _Ticket(self._wall()))
 
-    def _hear(self, event: Event, now: int) -> None:
-        for ended in self._recall.settle(event):
-            self._end_match(ended)
-        if isinstance(event, Accepted):
-            _keep(self._tickets, event.ticket, _Ticket(now))
-        elif isinstance(event, Matched):
-            self._match(event.match, now)
-        elif isinstance(event, Voided):
-            self._void(event)
-        elif isinstance(event, Proposed | Repaired):
-            tickets = event.match.tickets if isinstance(event, Proposed) else event.joined
-            for ticket in tickets:
-                if (known := self._tickets.get(ticket)) is not None:
-                    known.proposed = now
-        elif isinstance(event, Dissolved):
-            for ticket in event.tickets:
-                if (known := self._tickets.get(ticket)) is not None:
-                    known.proposed = None
-        elif isinstance(event, Cancelled | Expired):
-            state = "cancelled" if isinstance(event, Cancelled) else "expired"
-            self._end(event.ticket, now, state=state, reason=event.reason)
-        elif isinstance(event, Assigned):
-            self._assign(event.match, now)
+    def asked(self, record: Record, row: LiveTicket, queue: str) -> None:
+        """Note when a ticket is asked for acceptance."""
+        del record, queue
+        if (known := self._tickets.get(row.ticket.id)) is not None:
+            known.proposed = self._wall()
 
-    def _match(self, match: Match, now: int) -> None:
+    def released(self, record: Record, row: LiveTicket) -> None:
+        """Forget a ready-check that came to nothing."""
+        del record
+        if (known := self._tickets.get(row.ticket.id)) is not None:
+            known.proposed = None
+
+    def matched(self, record: Record, made: MadeMatch) -> None:
+        """Note when the tickets of a match were matched."""
+        del record
+        match = made.match
         known = [(ticket, self._tickets.pop(ticket, None)) for ticket in match.tickets]
         seen = tuple([(ticket, each) for ticket, each in known if each is not None])
-        for ended in self._recall.keep(match, _Ended(match.id, match.queue, now, seen)):
+        self._ended[match.id] = _Ended(match.id, match.queue, self._wall(), seen)
+
+    def settled(self, record: Record, made: MadeMatch) -> None:
+        """End the spans of a match that is not called off any more."""
+        del record
+        if (ended := self._ended.pop(made.match.id, None)) is not None:
             self._end_match(ended)
 
-    def _void(self, event: Voided) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
         """Let the tickets of a match that was called off wait on, in the same trace."""
-        for ended in self._recall.take_back(event):
-            for ticket, known in ended.tickets:
+        del record, event
+        for each in made:
+            ended = self._ended.pop(each.match.id, None)
+            for ticket, known in () if ended is None else ended.tickets:
                 known.proposed = None
                 _keep(self._tickets, ticket, known)
 
+    def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
+        """End the span of a ticket that was seen to come."""
+        del record
+        known = self._tickets.pop(event.ticket, None)
+        if known is not None:
+            state = "cancelled" if isinstance(event, Cancelled) else "expired"
+            facts = {"state": state, "reason": event.reason}
+            self._span(row.ticket.id, known, self._wall(), facts)
+
+    def told(self, record: Record, event: Event) -> None:
+        """Note when a match was given its place."""
+        del record
+        if isinstance(event, Assigned):
+            self._assign(event.match, self._wall())
+
     def _end_match(self, ended: _Ended) -> None:
-        """End the spans of a match that is not called off any more."""
         facts = {"state": "matched", "match": ended.match, "queue": ended.queue}
         spans = [self._span(*each, ended.at, facts) for each in ended.tickets]
         _keep(self._matches, ended.match, spans)
-
-    def _end(self, ticket: str, now: int, **facts: str) -> None:
-        """End the span of a ticket that was seen to come."""
-        known = self._tickets.pop(ticket, None)
-        if known is not None:
-            self._span(ticket, known, now, facts)
 
     def _span(self, ticket: str, known: _Ticket, now: int, facts: dict[str, str]) -> Span:
         named = {"evenmatch.ticket": ticket, **{f"evenmatch.{key}": facts[key] for key in facts}}
