@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch, TicketLifecycle
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets, TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rosters import remove_last
 from evenmatch.engine.state.rows import LiveTicket
@@ -100,7 +100,7 @@ class Ledger(LifecycleView):
             self._count(row, name, -1)
             self.of(name).expired += type(event) is Expired
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Count a match and the waits of its players."""
         del record
         for row in made.tickets:
@@ -111,7 +111,7 @@ class Ledger(LifecycleView):
         for wait, size in made.waits:
             sums.waits.extend([wait] * size)
 
-    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
         """Take a match out of the sums that was called off, and its fills."""
         del record, event
         for each in made:
@@ -120,7 +120,7 @@ class Ledger(LifecycleView):
                 for _ in range(size):
                     remove_last(sums.waits, wait)
 
-    def _add(self, made: MadeMatch, sign: int) -> Sums:
+    def _add(self, made: MatchWithTickets, sign: int) -> Sums:
         """Add a match to the sums of its queue, or take it away."""
         match, sums = made.match, self.of(made.match.queue)
         sums.matches += sign

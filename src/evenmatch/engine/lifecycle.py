@@ -43,7 +43,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
 
-class MadeMatch(msgspec.Struct, frozen=True, gc=False):
+class MatchWithTickets(msgspec.Struct, frozen=True, gc=False):
     """A match that was made, with the tickets that it took.
 
     Args:
@@ -99,13 +99,13 @@ class LifecycleView:
     def penalised(self, record: Record, event: Penalised, queue: str) -> None:
         """Take note of a player who let a ready-check of this queue down."""
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Take note of a match; its tickets are live no longer."""
 
-    def settled(self, record: Record, made: MadeMatch) -> None:
+    def settled(self, record: Record, made: MatchWithTickets) -> None:
         """Take note that a match cannot be called off any more; of most at once."""
 
-    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
         """Take back a match that was called off, and its fills; `returned` follows.
 
         `made` lacks matches that were made before the view began.
@@ -139,7 +139,7 @@ class TicketLifecycle:
         self.live: dict[str, LiveTicket] = {}
         self._tables: Tables | None = None
         self._first_queue = ""
-        self._voidable: VoidableMatches[MadeMatch] = VoidableMatches()
+        self._voidable: VoidableMatches[MatchWithTickets] = VoidableMatches()
         # The queue of each proposal, and of the one that the last cancelled ticket was in.
         self._proposals: dict[str, str] = {}
         self._blamed_in = ""
@@ -284,7 +284,7 @@ class TicketLifecycle:
             rows.append(row)
             if row is not None:
                 waits.append((match.at - row.ticket.enqueued_at, len(row.ticket.players)))
-        made = MadeMatch(match, tuple(rows), tuple(waits), record.sequence, was_proposed)
+        made = MatchWithTickets(match, tuple(rows), tuple(waits), record.sequence, was_proposed)
         for hook in self._matched:
             hook(record, made)
         for settled in self._voidable.keep(match, made):

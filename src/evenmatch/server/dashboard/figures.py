@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import Cancelled, Dissolved, Expired, Penalised, Voided
@@ -108,7 +108,7 @@ class Figures(LifecycleView):
         del event
         self._count("unready", queue, record)
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Show a match, and its tickets no more."""
         match = made.match
         for row in made.tickets:
@@ -123,13 +123,13 @@ class Figures(LifecycleView):
         if len(self.made) > MADE_MOST:
             del self.made[next(iter(self.made))]
 
-    def settled(self, record: Record, made: MadeMatch) -> None:
+    def settled(self, record: Record, made: MatchWithTickets) -> None:
         """Let a match count for good that can't be called off any more."""
         del record
         if (figures := self.queues.get(made.match.queue)) is not None:
             figures.settle(made.match.id)
 
-    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
         """Take a match out of all figures that was called off, and its fills."""
         for name in (event.match, *event.fills):
             self.made.pop(name, None)

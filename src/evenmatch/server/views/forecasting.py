@@ -7,7 +7,7 @@ from collections.abc import Collection
 from itertools import islice
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import Ended, LiveTicket
 from evenmatch.engine.state.state import Tables
@@ -102,7 +102,7 @@ class WaitEstimates(LifecycleView):
         """Watch a ticket no longer in one queue."""
         self._forecast.leave_queue(row.ticket.id, queue, record.input.now)
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Learn how long the tickets of a match waited."""
         for ticket_id in made.match.tickets:
             self._forecast.leave(ticket_id, record.input.now, made.match.queue)

@@ -23,7 +23,7 @@ from time import perf_counter
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer
 from evenmatch.engine.state.rows import LiveTicket
@@ -126,7 +126,7 @@ class Presence(LifecycleView):
         """Expect signs of life anew."""
         self.entered(record, row)
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Expect none from the tickets of a match."""
         del record
         if self._watched:

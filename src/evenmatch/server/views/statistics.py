@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rosters import remove_last
 from evenmatch.engine.state.rows import LiveTicket
@@ -243,7 +243,7 @@ class Statistics(LifecycleView):
         del record, event
         self._figures(queue).unready += 1
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Count a match, and the waits of its players."""
         match, totals = made.match, self.totals
         figures = self._figures(match.queue)
@@ -267,7 +267,7 @@ class Statistics(LifecycleView):
                 if self._observe is not None:
                     self._observe(match.queue, wait)
 
-    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
         """Take a match that was called off out of the figures of its queue."""
         del record
         self.totals.voided += 1 + len(event.fills)

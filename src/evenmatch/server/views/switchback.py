@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.forecast.student import student_t
@@ -130,7 +130,7 @@ class Switchbacks(LifecycleView):
         if found:
             self._known[row.ticket.id] = _Known(now, row.ticket.size, tuple(found))
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Count what a match was to those of its tickets that count for blocks."""
         del record
         if not self._known:
@@ -145,12 +145,12 @@ class Switchbacks(LifecycleView):
         if tickets:
             self._counted[made.match.id] = tickets
 
-    def settled(self, record: Record, made: MadeMatch) -> None:
+    def settled(self, record: Record, made: MatchWithTickets) -> None:
         """Let a match count for good."""
         del record
         self._counted.pop(made.match.id, None)
 
-    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
         """Take a match back that was called off; its tickets count for their blocks again."""
         del record
         sizes = {ticket.id: ticket.size for ticket in event.tickets}

@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 import evenmatch
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lifecycle import LifecycleView, MadeMatch
+from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import Assigned, Cancelled, Event, Expired, Voided
@@ -95,7 +95,7 @@ class TicketTraces(LifecycleView):
         if (known := self._tickets.get(row.ticket.id)) is not None:
             known.proposed = None
 
-    def matched(self, record: Record, made: MadeMatch) -> None:
+    def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Note when the tickets of a match were matched."""
         del record
         match = made.match
@@ -103,13 +103,13 @@ class TicketTraces(LifecycleView):
         seen = tuple([(ticket, each) for ticket, each in known if each is not None])
         self._ended[match.id] = _Ended(match.id, match.queue, self._wall(), seen)
 
-    def settled(self, record: Record, made: MadeMatch) -> None:
+    def settled(self, record: Record, made: MatchWithTickets) -> None:
         """End the spans of a match that is not called off any more."""
         del record
         if (ended := self._ended.pop(made.match.id, None)) is not None:
             self._end_match(ended)
 
-    def voided(self, record: Record, event: Voided, made: list[MadeMatch]) -> None:
+    def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
         """Let the tickets of a match that was called off wait on, in the same trace."""
         del record, event
         for each in made:
