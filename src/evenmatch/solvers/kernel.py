@@ -23,6 +23,7 @@ from typing import Any, TypeVar, cast
 from evenmatch.errors import NotSupported
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
 
 COMPILING = "evenmatch: compiling kernels for this machine; it happens once and may take a minute"
 on_compile: list[Callable[[], None]] = []
@@ -39,6 +40,8 @@ _one_at_a_time = threading.RLock()
 
 INSTALL = "pip install 'evenmatch[server]'"
 """What gets numba."""
+_records: dict[str, tuple[type, str]] = {}
+"""Named tuples that signatures may name: the class, and the types of its fields."""
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 """Whether kernels are compiled; if not, install `evenmatch[server]`."""
 
@@ -49,7 +52,7 @@ def kernel(
     """Compile a function for one signature, or return it as it is where numba is missing.
 
     Args:
-        signature: As numba writes it, `int64(int64[:,::1], int64)` say.
+        signature: As numba writes it, `int64(int64[:,::1], int64)` say; it may name a `record`.
         inline: Whether callers take a copy of the code: for small kernels in inner loops, since a
             call hands over each array as seven numbers.
         allocates: Whether it makes or returns arrays. One that does not is compiled without the
@@ -78,6 +81,47 @@ def kernel(
         return cast("Function", made)
 
     return decorate
+
+
+def record(fields: str) -> Callable[[Class], Class]:
+    """Let signatures of kernels name a named tuple, whose fields they then read by name.
+
+    Args:
+        fields: Their types in order, as numba writes them; they may name further records.
+
+    A call from Python costs about a microsecond more than with the same fields one by one.
+
+    >>> from typing import NamedTuple
+    >>> @record("int64, int64")
+    ... class Span(NamedTuple):
+    ...     first: int
+    ...     last: int
+    >>> @kernel("int64(Span)")
+    ... def length(span):
+    ...     return span.last - span.first
+    >>> int(length(Span(2, 5)))
+    3
+    """
+
+    def decorate(made: Class) -> Class:
+        _records[made.__name__] = (made, fields)
+        return made
+
+    return decorate
+
+
+class _Types(dict[str, Any]):
+    """What the names in a signature mean to numba."""
+
+    def __missing__(self, name: str) -> Any:
+        from numba import types
+
+        if name not in _records:
+            return getattr(types, name)
+        made, fields = _records[name]
+        parts = eval(f"({fields},)", {}, self)
+        self[name] = types.BaseTuple.from_types(parts, made)  # type: ignore[no-untyped-call]
+        return self[name]
 
 
 _loads_kept = False
@@ -211,7 +255,7 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
         made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
         made._cache = kept
         with typeinfer.register_dispatcher(made):
-            made.compile(signature)
+            made.compile(eval(signature, {}, _Types()))
             made.disable_compile()
         return made
 

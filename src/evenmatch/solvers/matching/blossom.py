@@ -15,7 +15,6 @@ Source:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.cycles import (
@@ -62,6 +61,7 @@ from evenmatch.solvers.matching.forest import (
     TO_SCAN,
     TOP,
     WIDTH,
+    Forest,
     Ints,
     dual,
     finish_tree,
@@ -73,10 +73,6 @@ from evenmatch.solvers.matching.forest import (
     top_of,
     width,
 )
-
-Flags = NDArray[np.int8]
-_STATE = "int64[:,::1], int64[::1]"
-_GRAPH = "int64[:,::1], int64[::1], int64[::1], int64[:,::1], int8[::1]"
 
 
 @kernel("void(int64[:,::1], int64[::1], int64[:,::1], int64, int64, boolean, int64)")
@@ -99,18 +95,10 @@ def _join_path(s: Ints, r: Ints, heap: Ints, entry: int, head: int, forward: boo
         label = EVEN if label == ODD else ODD
 
 
-@kernel(f"void({_STATE}, {_GRAPH}, int64)")
-def _open(
-    s: Ints,
-    r: Ints,
-    heap: Ints,
-    starts: Ints,
-    slots: Ints,
-    edges: Ints,
-    queued: Flags,
-    b: int,
-) -> None:
+@kernel("void(Forest, int64)", allocates=False)
+def _open(forest: Forest, b: int) -> None:
     """Replace an ODD blossom with dual 0 by its children: some join the tree, others leave it."""
+    s, r = forest.nodes, forest.registers
     set_label(s, r, b, FREE)
     entry = s[INSIDE, b]
     while s[AROUND, entry] != b:
@@ -128,11 +116,11 @@ def _open(
         child = s[NEXT, child]
         if child == head:
             break
-    _join_path(s, r, heap, entry, head, distance % 2 == 1, b)
+    _join_path(s, r, forest.heap, entry, head, distance % 2 == 1, b)
     child = head
     while True:
         if s[LABEL, child] != ODD:
-            scan_all(s, r, heap, starts, slots, edges, queued, child)
+            scan_all(forest, child)
         child = s[NEXT, child]
         if child == head:
             break
@@ -140,21 +128,10 @@ def _open(
     r[SPARE_COUNT] += 1
 
 
-@kernel(f"boolean({_STATE}, {_GRAPH}, int64[::1], int64, int64, int64)")
-def _reach(
-    s: Ints,
-    r: Ints,
-    heap: Ints,
-    starts: Ints,
-    slots: Ints,
-    edges: Ints,
-    queued: Flags,
-    stack: Ints,
-    count: int,
-    x: int,
-    y: int,
-) -> bool:
+@kernel("boolean(Forest, int64, int64, int64)", allocates=False)
+def _reach(forest: Forest, count: int, x: int, y: int) -> bool:
     """Let the tree take FREE vertex y over a tight edge; return whether that ends it."""
+    s, r, stack = forest.nodes, forest.registers, forest.stack
     b = top_of(s, y)
     if r[IS_FRACTIONAL] == 1 and s[IS_HALF, y] == 1:
         break_cycle(s, y)
@@ -166,26 +143,16 @@ def _reach(
     set_label(s, r, b, ODD)
     s[INSIDE, b], s[OUTSIDE, b] = y, x
     if b >= count:
-        push(heap, r, r[DELTA] + s[WIDTH, b] // 2, 4 * b + OPEN)
+        push(forest.heap, r, r[DELTA] + s[WIDTH, b] // 2, 4 * b + OPEN)
     set_label(s, r, top_of(s, mate), EVEN)
-    scan_all(s, r, heap, starts, slots, edges, queued, top_of(s, mate))
+    scan_all(forest, top_of(s, mate))
     return False
 
 
-@kernel(f"boolean({_STATE}, {_GRAPH}, int64[::1], int64, int64)")
-def _take_edge(
-    s: Ints,
-    r: Ints,
-    heap: Ints,
-    starts: Ints,
-    slots: Ints,
-    edges: Ints,
-    queued: Flags,
-    stack: Ints,
-    count: int,
-    e: int,
-) -> bool:
+@kernel("boolean(Forest, int64, int64)", allocates=False)
+def _take_edge(forest: Forest, count: int, e: int) -> bool:
     """Act on an edge that may be tight; return whether that ends the tree."""
+    s, r, edges, queued = forest.nodes, forest.registers, forest.edges, forest.queued
     x, y = edges[0, e], edges[1, e]
     if s[LABEL, top_of(s, x)] != EVEN:
         x, y = y, x
@@ -200,51 +167,34 @@ def _take_edge(
         if queued[e] & bit == 0:
             queued[e] |= bit
             later = slack // 2 if meets else slack
-            push(heap, r, r[DELTA] + later, 4 * e + (MEET if meets else REACH))
+            push(forest.heap, r, r[DELTA] + later, 4 * e + (MEET if meets else REACH))
         return False
     if not meets:
-        return _reach(s, r, heap, starts, slots, edges, queued, stack, count, x, y)
+        return _reach(forest, count, x, y)
     top = meeting_point(s, r, one, two)
     link_cycle(s, x, y, top)
     if r[IS_FRACTIONAL] == 1:
         halve_cycle(s, top)
-        augment(s, stack, count, top, NONE)
+        augment(s, forest.stack, count, top, NONE)
         return True
     shrink(s, r, top)
     for i in range(r[SCAN_COUNT]):
-        scan(s, r, heap, starts, slots, edges, queued, s[TO_SCAN, i])
+        scan(forest, s[TO_SCAN, i])
     return False
 
 
-@kernel(f"void({_STATE}, {_GRAPH}, int64[::1], int64, int64)")
-def grow(
-    s: Ints,
-    r: Ints,
-    heap: Ints,
-    starts: Ints,
-    slots: Ints,
-    edges: Ints,
-    queued: Flags,
-    stack: Ints,
-    count: int,
-    is_fractional: int,
-) -> None:
+@kernel("void(Forest, int64, int64)", allocates=False)
+def grow(forest: Forest, count: int, is_fractional: int) -> None:
     """Match every vertex or bring its dual to 0.
 
     Args:
-        s: State table.
-        r: Registers.
-        heap: Shape (2, room): keys and events.
-        starts: Slots of vertex v are starts[v]:starts[v + 1].
-        slots: Edge of each slot.
-        edges: Shape (3, m): two ends and an even weight.
-        queued: Shape (m,), zeros: which events of an edge are in the heap.
-        stack: Room for `rebase`.
+        forest: It is changed.
         count: Number of vertices.
         is_fractional: 1 to solve the relaxation in which an odd cycle may be half matched: no
             blossoms, small trees, and one vertex of each such cycle is left unmatched. It makes
             a good start for the true problem, 0.
     """
+    s, r = forest.nodes, forest.registers
     r[IS_FRACTIONAL] = is_fractional
     for root in range(count):
         if s[MATE, s[BASE, top_of(s, root)]] != NONE or s[BASE, top_of(s, root)] != root:
@@ -252,19 +202,19 @@ def grow(
         if s[DUAL, root] == 0 or (is_fractional == 1 and s[IS_HALF, root] == 1):
             continue
         set_label(s, r, top_of(s, root), EVEN)
-        scan_all(s, r, heap, starts, slots, edges, queued, top_of(s, root))
+        scan_all(forest, top_of(s, root))
         is_over = False
         while not is_over:
-            event = pop(heap, r)
+            event = pop(forest.heap, r)
             kind, name = event & 3, event >> 2
             if kind == EMPTY:
-                augment(s, stack, count, name, NONE)
+                augment(s, forest.stack, count, name, NONE)
                 is_over = True
             elif kind == OPEN:
                 # The blossom may have gone into another one since.
                 if s[LABEL, name] == ODD and s[AROUND, name] == NONE and width(s, r, name) == 0:
-                    _open(s, r, heap, starts, slots, edges, queued, name)
+                    _open(forest, name)
             else:
-                queued[name] &= ~np.int8(1 + kind)
-                is_over = _take_edge(s, r, heap, starts, slots, edges, queued, stack, count, name)
-        finish_tree(s, r, heap, queued)
+                forest.queued[name] &= ~np.int8(1 + kind)
+                is_over = _take_edge(forest, count, name)
+        finish_tree(forest)

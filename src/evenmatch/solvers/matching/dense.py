@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.blossom import grow
-from evenmatch.solvers.matching.forest import MATE, new_state
+from evenmatch.solvers.matching.forest import MATE, forest_of
 from evenmatch.solvers.matching.matching import PRECISION_BITS, Field, _mend
 from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, Ints, pair_cost
-
-Flags = NDArray[np.int8]
 
 NO_DELAYS: Floats = np.zeros((0, 0))
 
@@ -50,14 +47,10 @@ def pair_few(field: Field, alone: Floats, ready: Floats = NO_DELAYS) -> Ints:
     duals: Ints = np.zeros(count, dtype=np.int64)
     mates: Ints = np.full(count, -1, dtype=np.int64)
     _mend(edges, duals, mates, starts, slots)
-    state, registers = new_state(count, duals, mates)
-    nodes = state.shape[1]
-    heap: Ints = np.zeros((2, 2 * edge_count + 2 * nodes + 1), dtype=np.int64)
-    queued: Flags = np.zeros(edge_count, dtype=np.int8)
-    stack: Ints = np.zeros(4 * nodes, dtype=np.int64)
+    forest = forest_of(duals, mates, edges, starts, slots)
     for relaxed in (1, 0):
-        grow(state, registers, heap, starts, slots, edges, queued, stack, count, relaxed)
-    found: Ints = state[MATE, :count].copy()
+        grow(forest, count, relaxed)
+    found: Ints = forest.nodes[MATE, :count].copy()
     return found
 
 

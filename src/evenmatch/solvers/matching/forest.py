@@ -18,12 +18,15 @@ Source:
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.int8]
 
 FREE, EVEN, ODD = 0, 1, 2
 NONE = -1
@@ -54,14 +57,60 @@ REGISTERS = 7
 REACH, MEET, EMPTY, OPEN = range(4)
 
 
-def new_state(count: int, duals: Ints, mates: Ints) -> tuple[Ints, Ints]:
-    """Return the state table and the registers before the first tree.
+@record(
+    "int64[:,::1], int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1], int8[::1], "
+    "int64[::1]"
+)
+class Forest(NamedTuple):
+    """A matching under way and the graph that it is in.
 
     Args:
-        count: Number of vertices.
-        duals: Feasible duals, >= 0, shape (count,).
-        mates: Partner of each vertex along a tight edge, -1 for none; shape (count,).
+        nodes: Shape (ROWS, vertices and blossoms): the state table.
+        registers: Shape (REGISTERS,).
+        heap: Shape (2, room): keys and events.
+        starts: Slots of vertex v are starts[v]:starts[v + 1].
+        slots: Edge of each slot.
+        edges: Shape (3, m): two ends and an even weight.
+        queued: Shape (m,): which events of an edge are in the heap, as bits.
+        stack: Room for `rebase`.
     """
+
+    nodes: Ints
+    registers: Ints
+    heap: Ints
+    starts: Ints
+    slots: Ints
+    edges: Ints
+    queued: Flags
+    stack: Ints
+
+
+def forest_of(duals: Ints, mates: Ints, edges: Ints, starts: Ints, slots: Ints) -> Forest:
+    """Return a forest before its first tree.
+
+    Args:
+        duals: Feasible duals, >= 0, shape (vertices,).
+        mates: Partner of each vertex along a tight edge, -1 for none; shape (vertices,).
+        edges: As in `Forest`.
+        starts: The same.
+        slots: The same.
+    """
+    nodes, registers = _new_state(len(duals), duals, mates)
+    edge_count, count = edges.shape[1], nodes.shape[1]
+    return Forest(
+        nodes,
+        registers,
+        np.zeros((2, 2 * edge_count + 2 * count + 1), dtype=np.int64),
+        starts,
+        slots,
+        edges,
+        np.zeros(edge_count, dtype=np.int8),
+        np.zeros(4 * count, dtype=np.int64),
+    )
+
+
+def _new_state(count: int, duals: Ints, mates: Ints) -> tuple[Ints, Ints]:
+    """Return the state table and the registers before the first tree."""
     nodes = count + count // 2 + 1
     s: Ints = np.full((ROWS, nodes), NONE, dtype=np.int64)
     for row in (LABEL, MARK, WIDTH, WIDTH_STAMP, STAMP, IS_SEEN, IS_HALF):
@@ -163,27 +212,18 @@ def set_label(s: Ints, r: Ints, b: int, label: int) -> None:
     s[LABEL, b] = label
 
 
-@kernel(
-    "void(int64[:,::1], int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
-    " int8[::1], int64)"
-)
-def scan(
-    s: Ints,
-    r: Ints,
-    heap: Ints,
-    starts: Ints,
-    slots: Ints,
-    edges: Ints,
-    queued: NDArray[np.int8],
-    v: int,
-) -> None:
+@kernel("void(Forest, int64)", allocates=False)
+def scan(forest: Forest, v: int) -> None:
     """Put the events of an EVEN vertex into the heap; of a FREE one, those of EVEN neighbours."""
+    s, r, heap, edges, queued = (
+        forest.nodes, forest.registers, forest.heap, forest.edges, forest.queued,
+    )  # fmt: skip
     top, mine, delta = top_of(s, v), dual(s, r, v), r[DELTA]
     is_even = s[LABEL, top] == EVEN
     if is_even:
         push(heap, r, delta + mine, 4 * v + EMPTY)
-    for slot in range(starts[v], starts[v + 1]):
-        e = slots[slot]
+    for slot in range(forest.starts[v], forest.starts[v + 1]):
+        e = forest.slots[slot]
         other = edges[0, e] + edges[1, e] - v
         other_top = top_of(s, other)
         label = s[LABEL, other_top]
@@ -199,32 +239,22 @@ def scan(
             push(heap, r, delta + slack, 4 * e + REACH)
 
 
-@kernel(
-    "void(int64[:,::1], int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
-    " int8[::1], int64)"
-)
-def scan_all(
-    s: Ints,
-    r: Ints,
-    heap: Ints,
-    starts: Ints,
-    slots: Ints,
-    edges: Ints,
-    queued: NDArray[np.int8],
-    b: int,
-) -> None:
+@kernel("void(Forest, int64)", allocates=False)
+def scan_all(forest: Forest, b: int) -> None:
     """Scan every vertex of a node."""
+    s = forest.nodes
     v = s[FIRST, b]
     while True:
-        scan(s, r, heap, starts, slots, edges, queued, v)
+        scan(forest, v)
         if v == s[LAST, b]:
             break
         v = s[AFTER, v]
 
 
-@kernel("void(int64[:,::1], int64[::1], int64[:,::1], int8[::1])")
-def finish_tree(s: Ints, r: Ints, heap: Ints, queued: NDArray[np.int8]) -> None:
+@kernel("void(Forest)", allocates=False)
+def finish_tree(forest: Forest) -> None:
     """Write all duals of the tree down, take its labels away and empty the heap."""
+    s, r = forest.nodes, forest.registers
     for i in range(r[SEEN_COUNT]):
         v = s[SEEN, i]
         s[DUAL, v] = dual(s, r, v)
@@ -235,8 +265,9 @@ def finish_tree(s: Ints, r: Ints, heap: Ints, queued: NDArray[np.int8]) -> None:
             s[WIDTH, b] = width(s, r, b)
             s[LABEL, b] = FREE
     for i in range(r[HEAP_SIZE]):
-        if heap[1, i] & 3 <= MEET:
-            queued[heap[1, i] >> 2] = 0
+        event = forest.heap[1, i]
+        if event & 3 <= MEET:
+            forest.queued[event >> 2] = 0
     r[SEEN_COUNT] = 0
     r[HEAP_SIZE] = 0
     r[DELTA] = 0

@@ -16,11 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.blossom import grow
-from evenmatch.solvers.matching.forest import AROUND, DUAL, MATE, NONE, WIDTH, Ints, new_state
+from evenmatch.solvers.matching.forest import AROUND, DUAL, MATE, NONE, WIDTH, Ints, forest_of
 from evenmatch.solvers.matching.pairs import Floats, nearest, nesting, overlooked, pair_costs
 
 NEAREST = 10
@@ -151,24 +150,10 @@ class Graph:
         """Compute the best matching, from the duals and partners of the last one."""
         starts, slots = _slots(self.count, self.edges)
         _mend(self.edges, self.duals, self.mates, starts, slots)
-        state, registers = new_state(self.count, self.duals, self.mates)
-        edge_count, nodes = self.edges.shape[1], state.shape[1]
-        heap: Ints = np.zeros((2, 2 * edge_count + 2 * nodes + 1), dtype=np.int64)
-        queued: NDArray[np.int8] = np.zeros(edge_count, dtype=np.int8)
-        stack: Ints = np.zeros(4 * nodes, dtype=np.int64)
+        forest = forest_of(self.duals, self.mates, self.edges, starts, slots)
         for is_fractional in (1, 0):
-            grow(
-                state,
-                registers,
-                heap,
-                starts,
-                slots,
-                self.edges,
-                queued,
-                stack,
-                self.count,
-                is_fractional,
-            )
+            grow(forest, self.count, is_fractional)
+        state = forest.nodes
         self.mates = state[MATE, : self.count].copy()
         self.duals = state[DUAL, : self.count].copy()
         self.around, self.widths = state[AROUND].copy(), state[WIDTH].copy()
