@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.teams.batch import Floats, Ints, Places, bare
+from evenmatch.solvers.teams.batch import Floats, Ints, Places
 from evenmatch.solvers.teams.divide import by_size, by_team
 from evenmatch.solvers.teams.evaluate import (
     IMPOSSIBLE,
@@ -28,7 +28,7 @@ from evenmatch.solvers.teams.evaluate import (
     evaluate,
     least_energy,
 )
-from evenmatch.solvers.teams.evaluation_input import ILLEGAL, POWER, SCENE, Scene
+from evenmatch.solvers.teams.evaluation_input import ILLEGAL, POWER, Scene
 from evenmatch.solvers.teams.moves import (
     EFFORT,
     END_HEAT,
@@ -38,7 +38,6 @@ from evenmatch.solvers.teams.moves import (
     ON_BENCH,
     START_HEAT,
     TAKEN,
-    WALK,
     Walk,
     propose,
     rewrite,
@@ -46,7 +45,6 @@ from evenmatch.solvers.teams.moves import (
 )
 from evenmatch.solvers.teams.search_state import (
     ALL_RULES,
-    BOARD,
     Board,
     board_of,
     load_pairs,
@@ -115,7 +113,7 @@ class Annealing:
             np.array(PATIENT),
         )
         self.pace(PLENTY * len(scene.party))
-        self._args = (bare(scene), bare(self.board), bare(self.walk))
+        self._args = (scene, self.board, self.walk)
         evaluate(self._args[0], self._args[1], matches, self.walk.energies)
 
     def pace(self, effort: float) -> None:
@@ -177,10 +175,16 @@ class Annealing:
         return place
 
 
-@kernel(f"void({BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
+@kernel("void(Board, Walk, int64, int64)", inline=True, allocates=False)
 def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
     """Make a proposal the row itself."""
-    seat, local, keys, energies, place = board[0], board[1], board[7], walk[0], walk[1]
+    seat, local, keys, energies, place = (
+        board.seat,
+        board.local,
+        board.keys,
+        walk.energies,
+        walk.place,
+    )
     for p in range(seat.shape[1]):
         player = seat[trial, p]
         seat[row, p] = player
@@ -191,10 +195,16 @@ def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
     energies[row], keys[row] = energies[trial], keys[trial]
 
 
-@kernel(f"void({SCENE}, {WALK})", inline=True, allocates=False)
+@kernel("void(Scene, Walk)", inline=True, allocates=False)
 def _swap_with_bench(scene: Scene, walk: Walk) -> None:
     """Let the parties of the first pack leave the bench, and those of the second sit down."""
-    first, place, bench, counts, packs = scene[4], walk[1], walk[2], walk[3], walk[6]
+    first, place, bench, counts, packs = (
+        scene.first,
+        walk.place,
+        walk.bench,
+        walk.counts,
+        walk.packs,
+    )
     for at in range(packs[3, 0]):
         # The party already has its seats; its slot is found by search, since places are taken.
         slot = 0
@@ -210,7 +220,7 @@ def _swap_with_bench(scene: Scene, walk: Walk) -> None:
             place[0, player], place[1, player] = -1, -1
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {WALK}, float64)", inline=True, allocates=False)
+@kernel("boolean(Scene, Board, Walk, float64)", inline=True, allocates=False)
 def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
     """Evaluate the proposed move; take it if energies rise by at most a limit.
 
@@ -218,8 +228,14 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
     even by the least energy that its players allow, it is not evaluated. And a match that breaks
     so many rules that the move is refused is not evaluated to the end.
     """
-    energies, counts, packs, seat, found = walk[0], walk[3], walk[6], board[0], board[6]
-    numbers = scene[16]
+    energies, counts, packs, seat, found = (
+        walk.energies,
+        walk.counts,
+        walk.packs,
+        board.seat,
+        board.found,
+    )
+    numbers = scene.numbers
     is_inside = packs[2, 0] == packs[2, 3]
     rise = 0.0
     for side in range(2):
@@ -265,10 +281,10 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
     return True
 
 
-@kernel(f"void({SCENE}, {BOARD}, {WALK}, float64[::1])", allocates=False)
+@kernel("void(Scene, Board, Walk, float64[::1])", allocates=False)
 def _anneal(scene: Scene, board: Board, walk: Walk, slice_of: Floats) -> None:
     """Search on; `slice_of` is the effort and the shares of the search at its begin and end."""
-    counts, chance, habits = walk[3], walk[4], walk[7]
+    counts, chance, habits = walk.counts, walk.chance, walk.habits
     effort, begin, end = slice_of[0], slice_of[1], slice_of[2]
     cooling = math.log(habits[END_HEAT] / habits[START_HEAT])
     counts[EFFORT] = 0
@@ -312,10 +328,10 @@ def neighbours(place: Places, candidates: Places, matches: int) -> Ints:
     return np.stack((codes // max(matches, 1), codes % max(matches, 1)), axis=1)
 
 
-@kernel(f"int64({SCENE}, {BOARD}, int64, int64[:,::1], int64)", allocates=False)
+@kernel("int64(Scene, Board, int64, int64[:,::1], int64)", allocates=False)
 def _add_parts(scene: Scene, board: Board, row: int, parts: Ints, count: int) -> int:
     """Add the parties of a row to a list that falls by size; return how many there are then."""
-    first, party, seat = scene[4], scene[5], board[0]
+    first, party, seat = scene.first, scene.party, board.seat
     p = 0
     while p < seat.shape[1]:
         own = party[seat[row, p]]
@@ -330,11 +346,11 @@ def _add_parts(scene: Scene, board: Board, row: int, parts: Ints, count: int) ->
     return count
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {WALK}, int64[:,::1], int64, int64)", allocates=False)
+@kernel("boolean(Scene, Board, Walk, int64[:,::1], int64, int64)", allocates=False)
 def _deal(scene: Scene, board: Board, walk: Walk, parts: Ints, count: int, mask: int) -> bool:
     """Write the two proposals of a mask; return whether both can be divided into teams."""
-    first, radix, option_first, seat = scene[4], scene[17], scene[18], board[0]
-    k, trial = seat.shape[1], walk[3][MATCHES]
+    first, radix, option_first, seat = scene.first, scene.radix, scene.option_first, board.seat
+    k, trial = seat.shape[1], walk.counts[MATCHES]
     filled = 0
     for part in range(count):
         filled += parts[1, part] if (mask >> part) & 1 == 0 else 0
@@ -353,7 +369,7 @@ def _deal(scene: Scene, board: Board, walk: Walk, parts: Ints, count: int, mask:
     return True
 
 
-@kernel(f"void({SCENE}, {BOARD}, {WALK}, int64[:,::1], int64[:,::1], int64)", allocates=False)
+@kernel("void(Scene, Board, Walk, int64[:,::1], int64[:,::1], int64)", allocates=False)
 def resolve_pairs(
     scene: Scene, board: Board, walk: Walk, pairs: Ints, parts: Ints, effort: int
 ) -> None:
@@ -372,7 +388,7 @@ def resolve_pairs(
     Complexity:
         At most 2^(parties - 1) evaluations of both matches of a pair: 462 for 3v3 without parties.
     """
-    energies, place, counts, seat = walk[0], walk[1], walk[3], board[0]
+    energies, place, counts, seat = walk.energies, walk.place, walk.counts, board.seat
     trial, begun = counts[MATCHES], counts[EVALUATIONS]
     for pair in range(pairs.shape[0]):
         if counts[EVALUATIONS] - begun >= effort:

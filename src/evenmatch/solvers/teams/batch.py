@@ -17,12 +17,12 @@ is legal if it breaks none of the hard rules, which are flags of pairs and limit
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Record = TypeVar("Record", bound=tuple[Any, ...])
+from evenmatch.solvers.kernel import record
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -229,12 +229,6 @@ class Plan(NamedTuple):
     evaluations: int
 
 
-def bare(record: Record) -> Record:
-    """Return a named tuple as the plain one that kernels take, named tuples inside it likewise."""
-    fields = [bare(field) if isinstance(field, tuple) else field for field in record]
-    return cast("Record", tuple(fields))
-
-
 def empty_facts(players: int) -> Facts:
     """Return facts of players of whom nothing is known, to be filled with `_replace`."""
     nothing = np.zeros((0, players))
@@ -291,12 +285,11 @@ def empty_batch(seats: Ints, first: Ints, facts: Facts) -> Batch:
 
 # What rules and criteria compare beyond numbers, as kernels read it: places, lists, homes.
 
-OTHERS = (
-    "Tuple((float64[:,:,::1], float32[:,:,::1], int64[::1], float64[:,:,::1], int64[::1], "
-    "int64[:,::1], float64[::1], int64[:,:,::1], uint8[:,:,::1], int64[::1], int64[:,::1]))"
+
+@record(
+    "float64[:,:,::1], float32[:,:,::1], int64[::1], float64[:,:,::1], int64[::1], "
+    "int64[:,::1], float64[::1], int64[:,:,::1], uint8[:,:,::1], int64[::1], int64[:,::1]"
 )
-
-
 class Others(NamedTuple):
     """Facts that evaluations look up match by match.
 

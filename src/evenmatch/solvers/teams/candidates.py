@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.teams.batch import APART, Floats, Ints, Places, Singles, bare
+from evenmatch.solvers.teams.batch import APART, Floats, Ints, Places, Singles
 from evenmatch.solvers.teams.evaluation_input import Scene
-from evenmatch.solvers.teams.pairs import MEASURES, Measures, pair_of
+from evenmatch.solvers.teams.pairs import Measures, pair_of
 
 PARTNERS = 16
 """Candidates of each player."""
@@ -29,7 +29,7 @@ def candidates_of(scene: Scene) -> Places:
     if len(scene.costs):
         _best_in_table(scene.costs, scene.bits, scene.party, found)
     else:
-        _best_in_orders(bare(scene.measures), scene.shares, scene.party, _orders(scene), found)
+        _best_in_orders(scene.measures, scene.shares, scene.party, _orders(scene), found)
     return found
 
 
@@ -68,7 +68,7 @@ def _best_in_table(costs: Singles, bits: Places, party: Places, found: Places) -
                 _offer(best, found, i, j, cost)
 
 
-@kernel(f"void({MEASURES}, float64[::1], int32[::1], int64[:,::1], int32[:,::1])")
+@kernel("void(Measures, float64[::1], int32[::1], int64[:,::1], int32[:,::1])")
 def _best_in_orders(
     measures: Measures, shares: Floats, party: Places, orders: Ints, found: Places
 ) -> None:

@@ -22,8 +22,8 @@ from evenmatch.solvers.teams.batch import (
     Ints,
     Places,
 )
-from evenmatch.solvers.teams.evaluation_input import FULLNESS, RANK_SHARE, SCENE, Scene
-from evenmatch.solvers.teams.search_state import BOARD, Board
+from evenmatch.solvers.teams.evaluation_input import FULLNESS, RANK_SHARE, Scene
+from evenmatch.solvers.teams.search_state import Board
 
 UNSEATED = 1024.0
 """What a player without a role adds to the cost of roles; it is more than all that roles cost."""
@@ -44,10 +44,10 @@ def _mean_pair_gap(values: Floats, seat: Places, row: int, order: Ints, column: 
     return total / max(count, 1)
 
 
-@kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)
+@kernel("float64(Scene, int32[:,::1], int64)", allocates=False)
 def free_share(scene: Scene, seat: Places, row: int) -> float:
     """Return free seats over those that may stay free; 0 where none may."""
-    seats_min = scene[15]
+    seats_min = scene.seats_min
     room, free = seat.shape[1], 0
     for team in range(seats_min.shape[0]):
         room -= seats_min[team]
@@ -65,10 +65,10 @@ def filled_share(seat: Places, row: int) -> float:
     return filled / seat.shape[1]
 
 
-@kernel(f"float64({SCENE}, {_WHO}, float64, int64)", allocates=False)
+@kernel(f"float64(Scene, {_WHO}, float64, int64)", allocates=False)
 def raw_gap(scene: Scene, seat: Places, row: int, order: Ints, kind: float, column: int) -> float:
     """Return the gap of one kind in a match, without a scale; empty teams do not count."""
-    values, team_start = scene[0][0], scene[14]
+    values, team_start = scene.measures.values, scene.team_start
     low, high = np.inf, -np.inf
     if kind == FREE_SEATS:
         return free_share(scene, seat, row)
@@ -90,10 +90,10 @@ def raw_gap(scene: Scene, seat: Places, row: int, order: Ints, kind: float, colu
     return max(high - low, 0.0)
 
 
-@kernel(f"float64({SCENE}, {_WHO})", allocates=False)
+@kernel(f"float64(Scene, {_WHO})", allocates=False)
 def terms_cost(scene: Scene, seat: Places, row: int, order: Ints) -> float:
     """Return the weighted costs of the terms that compare teams, or the range of the match."""
-    terms, total = scene[6], 0.0
+    terms, total = scene.terms, 0.0
     for d in range(terms.shape[0]):
         if terms[d, KIND] > PAIR_GAP:
             continue
@@ -104,13 +104,13 @@ def terms_cost(scene: Scene, seat: Places, row: int, order: Ints) -> float:
     return total
 
 
-@kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)
+@kernel("float64(Scene, int32[:,::1], int64)", allocates=False)
 def room_cost(scene: Scene, seat: Places, row: int) -> float:
     """Return the weighted cost of free seats."""
-    return scene[16][FULLNESS] * free_share(scene, seat, row)
+    return scene.numbers[FULLNESS] * free_share(scene, seat, row)
 
 
-@kernel(f"float64({SCENE}, int64, {_WHO}, float64[:,::1], float64)", allocates=False)
+@kernel(f"float64(Scene, int64, {_WHO}, float64[:,::1], float64)", allocates=False)
 def _team_roles(
     scene: Scene,
     team: int,
@@ -131,7 +131,7 @@ def _team_roles(
         states: Room.
         unseated: What a player without a role costs; inf = each needs one.
     """
-    role_cost, team_start, steps = scene[10], scene[14], scene[25][10]
+    role_cost, team_start, steps = scene.role_cost, scene.team_start, scene.others.steps
     count, roles = steps.shape
     now = 0
     for state in range(count):
@@ -160,7 +160,7 @@ def _team_roles(
     return best
 
 
-@kernel(f"float64({SCENE}, {_WHO}, float64[:,::1])", allocates=False)
+@kernel(f"float64(Scene, {_WHO}, float64[:,::1])", allocates=False)
 def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats) -> float:
     """Return the least cost of giving the players of each team their roles.
 
@@ -169,9 +169,9 @@ def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats
     Complexity:
         O(k * roles * product of (seats + 1) over the roles).
     """
-    team_start = scene[14]
+    team_start = scene.team_start
     total, players = 0.0, 0
-    if scene[9].shape[0] == 0:
+    if scene.role_seats.shape[0] == 0:
         return 0.0
     for team in range(team_start.shape[0] - 1):
         cost = _team_roles(scene, team, seat, row, order, states, np.inf)
@@ -187,14 +187,20 @@ def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats
     return unseated * UNSEATED + cost * (seat.shape[1] / max(players, 1))
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", allocates=False)
 def party_gap(scene: Scene, board: Board, row: int) -> float:
     """Return x in `Batch.parity`: how much the parties of two teams differ, seats in `order`.
 
     Empty teams do not count. The distance of two falling lists of sizes is counted the other way
     round: for each size, by how much the numbers of parties at least as large differ.
     """
-    first, party, team_start, seat, order = scene[4], scene[5], scene[14], board[0], board[4]
+    first, party, team_start, seat, order = (
+        scene.first,
+        scene.party,
+        scene.team_start,
+        board.seat,
+        board.order,
+    )
     worst, seats_most = 0, 1
     for team in range(team_start.shape[0] - 1):
         filled = 0
@@ -224,17 +230,17 @@ def party_gap(scene: Scene, board: Board, row: int) -> float:
     return worst / 2.0 / max(seats_most - 1, 1)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", allocates=False)
 def parity_gap(scene: Scene, board: Board, row: int) -> float:
     """Return .6 x + .4 x^2 for the two teams whose parties differ most."""
     x = party_gap(scene, board, row)
     return 0.6 * x + 0.4 * x * x
 
 
-@kernel(f"float64({SCENE}, int32[:,::1], int64, float64)", allocates=False)
+@kernel("float64(Scene, int32[:,::1], int64, float64)", allocates=False)
 def rank_gap(scene: Scene, seat: Places, row: int, roles: float) -> float:
     """Return the mean rank of the roles of a match over the last, from what they cost."""
-    share, last, players = scene[16][RANK_SHARE], scene[9].shape[0] - 1, 0
+    share, last, players = scene.numbers[RANK_SHARE], scene.role_seats.shape[0] - 1, 0
     if share == 0.0 or last <= 0:
         return 0.0
     for p in range(seat.shape[1]):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.teams.batch import Batch, Floats, Pairs, Places, Plan, bare
+from evenmatch.solvers.teams.batch import Batch, Floats, Pairs, Places, Plan
 from evenmatch.solvers.teams.divide import by_size, by_team
 from evenmatch.solvers.teams.evaluate import evaluate
 from evenmatch.solvers.teams.evaluation_input import Scene, scene_of
@@ -140,7 +140,7 @@ class Search:
             np.zeros((2, (1 << BY_MASK) + room, 3), dtype=np.int32),
             np.zeros((2, 3), dtype=np.int64),
         )
-        self._args = (bare(scene), bare(self._board), bare(self._state))
+        self._args = (scene, self._board, self._state)
         self.begin(seated)
 
     @property

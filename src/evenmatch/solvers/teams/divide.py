@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.teams.batch import Ints, Places, bare
+from evenmatch.solvers.teams.batch import Ints, Places
 from evenmatch.solvers.teams.evaluate import option_of
-from evenmatch.solvers.teams.evaluation_input import SCENE, Scene
-from evenmatch.solvers.teams.search_state import BOARD, Board, load_pairs
+from evenmatch.solvers.teams.evaluation_input import Scene
+from evenmatch.solvers.teams.search_state import Board, load_pairs
 
 
 def by_size(scene: Scene, seated: Places) -> Places:
@@ -26,13 +26,13 @@ def by_team(scene: Scene, board: Board, matches: int) -> Places:
     if not scene.is_divided:
         return seat
     chosen: Ints = np.zeros(matches, dtype=np.int64)
-    _choose_options(bare(scene), bare(board), chosen)
+    _choose_options(scene, board, chosen)
     for row, option in enumerate(chosen.tolist()):
         seat[row] = seat[row][np.argsort(scene.option_teams[option], kind="stable")]
     return seat
 
 
-@kernel(f"void({SCENE}, {BOARD}, int64[::1])", allocates=False)
+@kernel("void(Scene, Board, int64[::1])", allocates=False)
 def _choose_options(scene: Scene, board: Board, chosen: Ints) -> None:
     """Write the number of the best option of each match."""
     for row in range(chosen.shape[0]):

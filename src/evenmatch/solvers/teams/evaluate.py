@@ -34,7 +34,6 @@ from evenmatch.solvers.teams.evaluation_input import (
     IS_PLAIN,
     PARITY,
     POWER,
-    SCENE,
     Scene,
 )
 from evenmatch.solvers.teams.options import LANES, NEVER
@@ -47,7 +46,7 @@ from evenmatch.solvers.teams.pairs import (
     M_APART,
 )
 from evenmatch.solvers.teams.rules import broken_rules, far_players, other_terms, place_cost
-from evenmatch.solvers.teams.search_state import BOARD, Board, load_pairs
+from evenmatch.solvers.teams.search_state import Board, load_pairs
 from evenmatch.solvers.teams.three_v_three import trio_cost, trio_hosts
 
 PER_VIOLATION = 0.05
@@ -56,10 +55,10 @@ IMPOSSIBLE = 1e9
 """Energy of a match whose parties cannot be divided into teams."""
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def hosts_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the weighted cost of having no, one, two or more players who reach all others."""
-    hosts, seat, bits, counts = scene[8], board[0], board[2], board[4]
+    hosts, seat, bits, counts = scene.hosts, board.seat, board.bits, board.order
     k = seat.shape[1]
     found = 0
     if k <= 62:
@@ -120,18 +119,18 @@ def _add_up(
         sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7] = a4, a5, a6, a7
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of the best division of a match of two equal teams, hosts left out.
 
     All options are summed side by side: what is shared costs as enemies, and each pair of mates
     adds the difference.
     """
-    values, curves, numbers = scene[0][0], scene[7], scene[16]
-    option_first, option_parity = scene[18], scene[19]
-    together, signs = scene[21], scene[22]
-    seat, local, bits, sums, found = board[0], board[1], board[2], board[3], board[6]
-    key = board[7][row]
+    values, curves, numbers = scene.measures.values, scene.curves, scene.numbers
+    option_first, option_parity = scene.option_first, scene.option_parity
+    together, signs = scene.together, scene.signs
+    seat, local, bits, sums, found = board.seat, board.local, board.bits, board.sums, board.found
+    key = board.keys[row]
     start = option_first[key]
     width = option_first[key + 1] - start
     if width == 0:
@@ -172,7 +171,7 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     return float(best + shared)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64, float64)", allocates=False)
+@kernel("float64(Scene, Board, int64, float64)", allocates=False)
 def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     """Return the cost of the division in `order`, hosts and region left out.
 
@@ -184,8 +183,8 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
         row: One of them.
         parity: What its party structure costs, without the weight.
     """
-    seat, order, states, found = board[0], board[4], board[5], board[6]
-    cost = scene[16][PARITY] * parity + pairs_cost(scene, board, row)
+    seat, order, states, found = board.seat, board.order, board.states, board.found
+    cost = scene.numbers[PARITY] * parity + pairs_cost(scene, board, row)
     cost += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
     cost += room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
@@ -196,15 +195,15 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     return cost + roles - unseated * UNSEATED
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _seated_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match whose players sit team by team, hosts left out.
 
     How many rules it breaks goes to `found`. If it breaks any, its cost is not worked out; and once
     it breaks as many as `found` says are enough, it is not asked how many more there are.
     """
-    seat, order, states, found = board[0], board[4], board[5], board[6]
-    numbers = scene[16]
+    seat, order, states, found = board.seat, board.order, board.states, board.found
+    numbers = scene.numbers
     for p in range(seat.shape[1]):
         order[0, p] = p if seat[row, p] >= 0 else -1
     if numbers[HAS_ROOM] == 0.0:
@@ -231,12 +230,16 @@ def _seated_cost(scene: Scene, board: Board, row: int) -> float:
     return cost + room_cost(scene, seat, row) + roles + place_cost(scene, board, row)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", allocates=False)
 def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of the best division of a match, all that there is to know included."""
-    team_start, option_first, option_parity = scene[14], scene[18], scene[19]
-    option_teams, order, found = scene[20], board[4], board[6]
-    key = board[7][row]
+    team_start, option_first, option_parity = (
+        scene.team_start,
+        scene.option_first,
+        scene.option_parity,
+    )
+    option_teams, order, found = scene.option_teams, board.order, board.found
+    key = board.keys[row]
     best, fewest, chosen = np.inf, 1 << 30, -1
     for option in range(option_first[key], option_first[key + 1]):
         if option_parity[option] >= NEVER:
@@ -254,19 +257,19 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
     return best + place_cost(scene, board, row) if chosen >= 0 else IMPOSSIBLE
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _general_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match that the plain evaluation does not know, hosts left out."""
-    if scene[18].shape[0] > 1:
+    if scene.option_first.shape[0] > 1:
         return _best_option_cost(scene, board, row)
     return _seated_cost(scene, board, row)
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("boolean(Scene, Board, int64)", allocates=False)
 def _is_late(scene: Scene, board: Board, row: int) -> bool:
     """Return whether the option that was just chosen breaks a rule that pairs do not tell."""
-    team_start, option_teams, order = scene[14], scene[20], board[4]
-    option = scene[18][board[7][row]] + board[6][0]
+    team_start, option_teams, order = scene.team_start, scene.option_teams, board.order
+    option = scene.option_first[board.keys[row]] + board.found[0]
     for team in range(team_start.shape[0] - 1):
         order[2, team] = team_start[team]
     for p in range(option_teams.shape[1]):
@@ -277,13 +280,13 @@ def _is_late(scene: Scene, board: Board, row: int) -> bool:
     return bool(broken > 0)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", allocates=False)
 def _other_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match of any format; option and rules broken go to `found`."""
-    numbers = scene[16]
+    numbers = scene.numbers
     if numbers[IS_PLAIN] > 0.0:
         cost = _plain_cost(scene, board, row)
-        is_asked = numbers[HAS_LATE] > 0.0 and cost != IMPOSSIBLE and board[6][1] == 0
+        is_asked = numbers[HAS_LATE] > 0.0 and cost != IMPOSSIBLE and board.found[1] == 0
         if is_asked and _is_late(scene, board, row):
             cost = _general_cost(scene, board, row)
     else:
@@ -314,10 +317,10 @@ def worth_of(worth: Floats, seat: Places, row: int) -> float:
     return total
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def least_energy(scene: Scene, board: Board, row: int) -> float:
     """Return a bound that the energy of a row cannot be below, from its players alone."""
-    worth, numbers, floor, seat = scene[13], scene[16], scene[24], board[0]
+    worth, numbers, floor, seat = scene.worth, scene.numbers, scene.floor, board.seat
     cost = 0.0
     for p in range(seat.shape[1]):
         if seat[row, p] >= 0:
@@ -328,28 +331,40 @@ def least_energy(scene: Scene, board: Board, row: int) -> float:
     return -gain
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _trio_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match of two teams of three, hosts included."""
-    values, curves, hosts, numbers, trio = scene[0][0], scene[7], scene[8], scene[16], scene[23]
-    seat, local, bits, sums, found = board[0], board[1], board[2], board[3], board[6]
+    values, curves, hosts, numbers, trio = (
+        scene.measures.values,
+        scene.curves,
+        scene.hosts,
+        scene.numbers,
+        scene.trio,
+    )
+    seat, local, bits, sums, found = board.seat, board.local, board.bits, board.sums, board.found
     column = int(numbers[GAP_COLUMN])
     for p in range(6):
         sums[1, p] = np.float32(values[column, seat[row, p]])
-    key = board[7][row]
+    key = board.keys[row]
     cost = trio_cost(local, row, trio[key], sums[1], curves, numbers[GAP_CELLS:])
     found[1] = 0
     return cost + hosts[min(trio_hosts(bits, row), 2)] if cost < NEVER / 2 else IMPOSSIBLE
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def energy_of(scene: Scene, board: Board, row: int) -> float:
     """Return the energy of a row whose pairs are loaded.
 
     Complexity:
         Plain matches: O(pairs * options), eight options at a time. Others: as `reference`.
     """
-    worth, numbers, trio, seat, found = scene[13], scene[16], scene[23], board[0], board[6]
+    worth, numbers, trio, seat, found = (
+        scene.worth,
+        scene.numbers,
+        scene.trio,
+        board.seat,
+        board.found,
+    )
     if trio.shape[0] > 0 and numbers[HAS_FLAGS] + numbers[HAS_LATE] == 0.0:
         cost = _trio_cost(scene, board, row)
     else:
@@ -366,22 +381,22 @@ def energy_of(scene: Scene, board: Board, row: int) -> float:
     return -gain
 
 
-@kernel(f"int64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("int64(Scene, Board, int64)", allocates=False)
 def option_of(scene: Scene, board: Board, row: int) -> int:
     """Return the number of the best option of a row whose pairs are loaded."""
-    option_first, found = scene[18], board[6]
+    option_first, found = scene.option_first, board.found
     _other_cost(scene, board, row)
-    return option_first[board[7][row]] + found[0]
+    return option_first[board.keys[row]] + found[0]
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", allocates=False)
 def energy_at(scene: Scene, board: Board, row: int) -> float:
     """Return the energy of a row, from its seats alone; for all but the innermost loops."""
     load_pairs(scene, board, row, -1)
     return energy_of(scene, board, row)
 
 
-@kernel(f"void({SCENE}, {BOARD}, int64, float64[::1])", allocates=False)
+@kernel("void(Scene, Board, int64, float64[::1])", allocates=False)
 def evaluate(scene: Scene, board: Board, count: int, energies: Floats) -> None:
     """Write the energies of the first rows of a board, from their seats alone."""
     for row in range(count):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.matching.pairs import LOG, RAW
 from evenmatch.solvers.teams.batch import (
     COLUMN,
@@ -16,7 +16,6 @@ from evenmatch.solvers.teams.batch import (
     KNEE,
     LISTED_GAP,
     MEAN_GAP,
-    OTHERS,
     PAIR_GAP,
     PING_GAP,
     REGION_GAP,
@@ -39,7 +38,6 @@ from evenmatch.solvers.teams.batch import (
 from evenmatch.solvers.teams.options import OPTIONS_MAX, count_of, no_options, options_of
 from evenmatch.solvers.teams.pairs import (
     CELLS,
-    MEASURES,
     Measures,
     curve_of,
     measures_of,
@@ -77,15 +75,14 @@ STATES_MAX = 4096
 ) = range(16)
 """Numbers of a scene."""
 
-SCENE = (
-    f"Tuple(({MEASURES}, float64[::1], float32[:,:,::1], int32[:,:,::1], int64[::1], int32[::1], "
-    "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], float64[:,::1], "
-    "float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
+
+@record(
+    "Measures, float64[::1], float32[:,:,::1], int32[:,:,::1], int64[::1], int32[::1], "
+    "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], "
+    "float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
     "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1], "
-    f"float32[:,::1], float32[::1], {OTHERS}))"
+    "float32[:,::1], float32[::1], Others"
 )
-
-
 class Scene(NamedTuple):
     """A batch as kernels read it.
 

@@ -15,7 +15,6 @@ from evenmatch.solvers.teams.batch import (
     Floats,
     Ints,
     Places,
-    bare,
 )
 from evenmatch.solvers.teams.criterion_kernels import (
     UNSEATED,
@@ -25,10 +24,10 @@ from evenmatch.solvers.teams.criterion_kernels import (
     room_cost,
     terms_cost,
 )
-from evenmatch.solvers.teams.evaluation_input import PARITY, SCENE, Scene
+from evenmatch.solvers.teams.evaluation_input import PARITY, Scene
 from evenmatch.solvers.teams.pairs import pair_of
 from evenmatch.solvers.teams.rules import broken_rules, far_players, other_terms, place_cost
-from evenmatch.solvers.teams.search_state import BOARD, Board, board_of
+from evenmatch.solvers.teams.search_state import Board, board_of
 
 
 def judge(scene: Scene, batch: Batch, seated: Places) -> tuple[Floats, NDArray[np.bool_]]:
@@ -46,14 +45,14 @@ def judge(scene: Scene, batch: Batch, seated: Places) -> tuple[Floats, NDArray[n
     board.seat[:] = seated
     costs, broken = np.zeros(len(seated)), np.zeros(len(seated), dtype=np.int64)
     weights = np.ascontiguousarray(batch.facts.ping_weights, dtype=np.float64)
-    _judge(bare(scene), bare(board), weights, costs, broken)
+    _judge(scene, board, weights, costs, broken)
     return 1.0 - costs, broken == 0
 
 
-@kernel(f"Tuple((float64, int64, int64))({SCENE}, {BOARD}, int64, float64[::1])", allocates=False)
+@kernel("Tuple((float64, int64, int64))(Scene, Board, int64, float64[::1])", allocates=False)
 def _judge_pairs(scene: Scene, board: Board, row: int, weights: Floats) -> tuple[float, int, int]:
     """Return the costs of all pairs, rules of pairs broken, and players who reach all others."""
-    measures, team_start, seat, failing = scene[0], scene[14], board[0], board[4]
+    measures, team_start, seat, failing = scene.measures, scene.team_start, board.seat, board.order
     k, broken, team = seat.shape[1], 0, 0
     total, enemies, mates, enemy_count, mate_count = 0.0, 0.0, 0.0, 0, 0
     for p in range(k):
@@ -87,10 +86,15 @@ def _judge_pairs(scene: Scene, board: Board, row: int, weights: Floats) -> tuple
     return cost, broken, found
 
 
-@kernel(f"void({SCENE}, {BOARD}, float64[::1], float64[::1], int64[::1])", allocates=False)
+@kernel("void(Scene, Board, float64[::1], float64[::1], int64[::1])", allocates=False)
 def _judge(scene: Scene, board: Board, weights: Floats, costs: Floats, broken: Ints) -> None:
-    seats_min, team_start, hosts, numbers = scene[15], scene[14], scene[8], scene[16]
-    seat, order, states = board[0], board[4], board[5]
+    seats_min, team_start, hosts, numbers = (
+        scene.seats_min,
+        scene.team_start,
+        scene.hosts,
+        scene.numbers,
+    )
+    seat, order, states = board.seat, board.order, board.states
     for row in range(costs.shape[0]):
         for p in range(seat.shape[1]):
             order[0, p] = p if seat[row, p] >= 0 else -1

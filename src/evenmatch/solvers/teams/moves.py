@@ -12,17 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import Floats, Ints, Places
-from evenmatch.solvers.teams.evaluation_input import HAS_ROOM, SCENE, Scene
-from evenmatch.solvers.teams.search_state import BOARD, Board
+from evenmatch.solvers.teams.evaluation_input import HAS_ROOM, Scene
+from evenmatch.solvers.teams.search_state import Board
 
 Draws = NDArray[np.uint64]
 
-WALK = (
-    "Tuple((float64[::1], int32[:,::1], int32[::1], int64[::1], uint64[::1], int32[:,::1], "
-    "int64[:,::1], float64[::1]))"
-)
 MATCHES, ON_BENCH, EVALUATIONS, MOVES, TAKEN, EFFORT = range(6)
 """Numbers of `Walk.counts`."""
 START_HEAT, END_HEAT, GUIDED, PICKY = range(4)
@@ -30,6 +26,10 @@ START_HEAT, END_HEAT, GUIDED, PICKY = range(4)
 his best partners; share of moves that begin with the worse placed of two players."""
 
 
+@record(
+    "float64[::1], int32[:,::1], int32[::1], int64[::1], uint64[::1], int32[:,::1], "
+    "int64[:,::1], float64[::1]"
+)
 class Walk(NamedTuple):
     """Where a search stands, beside its board.
 
@@ -87,10 +87,10 @@ def uniform(chance: Draws) -> float:
     return (np.float64(_draw(chance) >> np.uint64(11)) + 1.0) * 1.1102230246251565e-16
 
 
-@kernel(f"void({SCENE}, {WALK}, int64, int64, int64)", inline=True, allocates=False)
+@kernel("void(Scene, Walk, int64, int64, int64)", inline=True, allocates=False)
 def _enter_group(scene: Scene, walk: Walk, side: int, row: int, p: int) -> None:
     """Note the group of a place as that of one side of the move."""
-    team_start, option_first, numbers = scene[14], scene[18], walk[6]
+    team_start, option_first, numbers = scene.team_start, scene.option_first, walk.packs
     low, high = 0, team_start[team_start.shape[0] - 1]
     if row >= 0 and option_first.shape[0] == 1:
         team = 0
@@ -102,11 +102,11 @@ def _enter_group(scene: Scene, walk: Walk, side: int, row: int, p: int) -> None:
     numbers[2, side + 2] = high
 
 
-@kernel(f"int64({SCENE}, {BOARD}, {WALK}, int64)", inline=True, allocates=False)
+@kernel("int64(Scene, Board, Walk, int64)", inline=True, allocates=False)
 def _any_party(scene: Scene, board: Board, walk: Walk, side: int) -> int:
     """Return a random party of a group, -1 if a free seat was hit."""
-    party, seat = scene[5], board[0]
-    bench, counts, chance, packs = walk[2], walk[3], walk[4], walk[6]
+    party, seat = scene.party, board.seat
+    bench, counts, chance, packs = walk.bench, walk.counts, walk.chance, walk.packs
     row, low, high = packs[2, side], packs[2, side + 1], packs[2, side + 2]
     if row < 0:
         if counts[ON_BENCH] == 0:
@@ -116,19 +116,19 @@ def _any_party(scene: Scene, board: Board, walk: Walk, side: int) -> int:
     return party[player] if player >= 0 else -1
 
 
-@kernel(f"boolean({WALK}, int64, int64)", inline=True, allocates=False)
+@kernel("boolean(Walk, int64, int64)", inline=True, allocates=False)
 def _is_packed(walk: Walk, side: int, one: int) -> bool:
-    packs = walk[6]
+    packs = walk.packs
     for at in range(packs[3, side]):
         if packs[side, at] == one:
             return True
     return packs[3, KEPT] == one
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {WALK})", inline=True, allocates=False)
+@kernel("boolean(Scene, Board, Walk)", inline=True, allocates=False)
 def _grow_packs(scene: Scene, board: Board, walk: Walk) -> bool:
     """Add parties to the smaller pack until both are of one size; return whether they are."""
-    first, packs = scene[4], walk[6]
+    first, packs = scene.first, walk.packs
     one, two = packs[0, 0], packs[1, 0]
     lead = (first[one + 1] - first[one]) - (first[two + 1] - first[two])
     tries = 0
@@ -151,10 +151,16 @@ def _grow_packs(scene: Scene, board: Board, walk: Walk) -> bool:
     return True
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {WALK})", allocates=False)
+@kernel("boolean(Scene, Board, Walk)", allocates=False)
 def _packs_fit(scene: Scene, board: Board, walk: Walk) -> bool:
     """Return whether both groups keep to their sizes when packs of any size change places."""
-    first, team_start, seats_min, seat, packs = scene[4], scene[14], scene[15], board[0], walk[6]
+    first, team_start, seats_min, seat, packs = (
+        scene.first,
+        scene.team_start,
+        scene.seats_min,
+        board.seat,
+        walk.packs,
+    )
     change = 0
     for at in range(packs[3, TO_COUNT]):
         change += first[packs[1, at] + 1] - first[packs[1, at]]
@@ -173,10 +179,10 @@ def _packs_fit(scene: Scene, board: Board, walk: Walk) -> bool:
     return True
 
 
-@kernel(f"int64({WALK})", inline=True, allocates=False)
+@kernel("int64(Walk)", inline=True, allocates=False)
 def _first_player(walk: Walk) -> int:
     """Return a random player, now and then the worse placed of two."""
-    energies, place, chance, habits = walk[0], walk[1], walk[4], walk[7]
+    energies, place, chance, habits = walk.energies, walk.place, walk.chance, walk.habits
     count = place.shape[1]
     i = below(chance, count)
     if habits[PICKY] > 0.0 and uniform(chance) < habits[PICKY]:
@@ -188,16 +194,22 @@ def _first_player(walk: Walk) -> int:
     return i
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {WALK})", inline=True, allocates=False)
+@kernel("boolean(Scene, Board, Walk)", inline=True, allocates=False)
 def propose(scene: Scene, board: Board, walk: Walk) -> bool:
     """Choose a move at random; return False if what was drawn makes none."""
-    party, is_divided, seat = scene[5], scene[18].shape[0] > 1, board[0]
-    place, counts, chance, candidates, packs = walk[1], walk[3], walk[4], walk[5], walk[6]
+    party, is_divided, seat = scene.party, scene.option_first.shape[0] > 1, board.seat
+    place, counts, chance, candidates, packs = (
+        walk.place,
+        walk.counts,
+        walk.chance,
+        walk.candidates,
+        walk.packs,
+    )
     if counts[MATCHES] == 0:
         return False
     i = _first_player(walk)
     bits = _draw(chance)
-    is_guided = np.float64(bits >> np.uint64(40)) < walk[7][GUIDED] * 16777216.0
+    is_guided = np.float64(bits >> np.uint64(40)) < walk.habits[GUIDED] * 16777216.0
     if is_guided:
         j = int(candidates[i, bits & np.uint64(15)])
     else:
@@ -227,15 +239,21 @@ def propose(scene: Scene, board: Board, walk: Walk) -> bool:
         packs[3, TO_COUNT] = 0
         return _packs_fit(scene, board, walk)
     packs[1, 0] = party[player]
-    if scene[16][HAS_ROOM] > 0.0 and bits & np.uint64(16) > 0:
+    if scene.numbers[HAS_ROOM] > 0.0 and bits & np.uint64(16) > 0:
         return _packs_fit(scene, board, walk)
     return _grow_packs(scene, board, walk)
 
 
-@kernel(f"void({SCENE}, {BOARD}, {WALK}, int64, int64)", allocates=False)
+@kernel("void(Scene, Board, Walk, int64, int64)", allocates=False)
 def _rebuild(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> None:
     """Write a group anew, its parties in falling order of size."""
-    first, party, packs, seat, parties = scene[4], scene[5], walk[6], board[0], board[4]
+    first, party, packs, seat, parties = (
+        scene.first,
+        scene.party,
+        walk.packs,
+        board.seat,
+        board.order,
+    )
     low, high = packs[2, 3 * side + 1], packs[2, 3 * side + 2]
     count, before, largest = 0, -1, 1
     for p in range(low, high):
@@ -265,14 +283,14 @@ def _rebuild(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> Non
         seat[row, free] = -1
 
 
-@kernel(f"int64({SCENE}, {BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
+@kernel("int64(Scene, Board, Walk, int64, int64)", inline=True, allocates=False)
 def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> int:
     """Write into a row the group of one side of the move, its pack replaced by the other's.
 
     Returns:
         The place that alone has changed, or -1 if there are more.
     """
-    first, place, packs, seat = scene[4], walk[1], walk[6], board[0]
+    first, place, packs, seat = scene.first, walk.place, walk.packs, board.seat
     if packs[3, 0] == 1 and packs[3, 1] == 1:
         gone, come = packs[side, 0], packs[1 - side, 0]
         size = first[come + 1] - first[come]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.teams.evaluation_input import HAS_FLAGS, SCENE, Scene
+from evenmatch.solvers.teams.evaluation_input import HAS_FLAGS, Scene
 from evenmatch.solvers.teams.pairs import E_APART, M_APART
-from evenmatch.solvers.teams.search_state import BOARD, Board
+from evenmatch.solvers.teams.search_state import Board
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", allocates=False)
 def pairs_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the costs of pairs for the division in `order`; rules broken go to `found`.
 
@@ -16,8 +16,8 @@ def pairs_cost(scene: Scene, board: Board, row: int) -> float:
     each enlarged alone. That is exact but for means over all pairs, in matches whose teams have
     different numbers of free seats; `judge` knows better.
     """
-    team_start, numbers = scene[14], scene[16]
-    seat, local, bits, order, found = board[0], board[1], board[2], board[4], board[6]
+    team_start, numbers = scene.team_start, scene.numbers
+    seat, local, bits, order, found = board.seat, board.local, board.bits, board.order, board.found
     k, broken = seat.shape[1], 0
     enemies, mates = 0.0, 0.0
     enemy_count, mate_count, enemy_most, mate_most = 0, 0, 0, 0
@@ -49,11 +49,11 @@ def pairs_cost(scene: Scene, board: Board, row: int) -> float:
     return enemies + mates
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def full_pairs_cost(scene: Scene, board: Board, row: int) -> float:
     """Return `pairs_cost` of a full match whose seats are team by team already."""
-    team_start, numbers, local, bits = scene[14], scene[16], board[1], board[2]
-    k, at, broken = board[0].shape[1], 0, 0
+    team_start, numbers, local, bits = scene.team_start, scene.numbers, board.local, board.bits
+    k, at, broken = board.seat.shape[1], 0, 0
     total = 0.0
     for team in range(team_start.shape[0] - 1):
         end = team_start[team + 1]
@@ -66,5 +66,5 @@ def full_pairs_cost(scene: Scene, board: Board, row: int) -> float:
                 total += local[row, at, 0]
                 broken += bits[row, at, 0] & E_APART
                 at += 1
-    board[6][1] = broken if numbers[HAS_FLAGS] > 0.0 else 0
+    board.found[1] = broken if numbers[HAS_FLAGS] > 0.0 else 0
     return total

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.matching.pairs import LOG, STEP_SLACK, shape_gap
 from evenmatch.solvers.teams.batch import (
     APART,
@@ -32,7 +32,6 @@ from evenmatch.solvers.teams.batch import (
     Pairs,
     Places,
     Singles,
-    bare,
 )
 
 # What a pair of players costs, from facts about them: what tables of pairs are made of.
@@ -46,14 +45,13 @@ CURVES_KEPT = 256
 BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
 """Numbers of `Measures.pings`; the last two say whether pings of such pairs cost or are limited."""
 
-MEASURES = (
-    "Tuple((float64[:,::1], float64[:,::1], float32[:,::1], float32[:,::1], float64[:,::1], "
+
+@record(
+    "float64[:,::1], float64[:,::1], float32[:,::1], float32[:,::1], float64[:,::1], "
     "float64[::1], float64[:,::1], int64[:,::1], float64[::1], uint64[:,::1], float64[::1], "
     "uint8[:,::1], int64[::1], int64[::1], int64[:,::1], float64[:,::1], uint8[:,::1], "
-    "uint8[:,::1], float64[::1]))"
+    "uint8[:,::1], float64[::1]"
 )
-
-
 class Measures(NamedTuple):
     """Facts as kernels read them.
 
@@ -196,10 +194,10 @@ def on_curve(curves: Singles, row: int, cells: float) -> float:
     return start + (cells - low) * (float(curves[row, low + 1]) - start)
 
 
-@kernel(f"float64({MEASURES}, int64, int64)", inline=True, allocates=False)
+@kernel("float64(Measures, int64, int64)", inline=True, allocates=False)
 def ping_between(measures: Measures, i: int, j: int) -> float:
     """Return the milliseconds between two players; inf if nothing joins them."""
-    ping, latency = measures[3], measures[4]
+    ping, latency = measures.ping, measures.latency
     if ping.shape[0] > 0:
         return float(ping[i, j])
     least = np.inf
@@ -208,10 +206,10 @@ def ping_between(measures: Measures, i: int, j: int) -> float:
     return least
 
 
-@kernel(f"float64({MEASURES}, float64, boolean)", inline=True, allocates=False)
+@kernel("float64(Measures, float64, boolean)", inline=True, allocates=False)
 def cost_of_ping(measures: Measures, ping: float, exact: bool) -> float:
     """Return the cost of a ping in [0, 1]."""
-    curves, pings = measures[2], measures[5]
+    curves, pings = measures.curves, measures.pings
     if not ping < pings[WORST]:
         return 1.0
     if exact:
@@ -221,10 +219,10 @@ def cost_of_ping(measures: Measures, ping: float, exact: bool) -> float:
     return on_curve(curves, 0, max(ping, pings[BEST]) * pings[CELLS_PER_MS])
 
 
-@kernel(f"float64({MEASURES}, int64, int64, boolean)", inline=True, allocates=False)
+@kernel("float64(Measures, int64, int64, boolean)", inline=True, allocates=False)
 def _cost_of_gaps(measures: Measures, i: int, j: int, exact: bool) -> float:
     """Return the weighted costs of gaps, words and tongues: they ask not who is in which team."""
-    values, gaps, curves = measures[0], measures[1], measures[2]
+    values, gaps, curves = measures.values, measures.gaps, measures.curves
     words, words_weight, tongues, tongues_weight = measures[7:11]
     total = 0.0
     for g in range(gaps.shape[0]):
@@ -247,10 +245,10 @@ def _cost_of_gaps(measures: Measures, i: int, j: int, exact: bool) -> float:
     return total
 
 
-@kernel(f"boolean({MEASURES}, int64, int64)", inline=True, allocates=False)
+@kernel("boolean(Measures, int64, int64)", inline=True, allocates=False)
 def reaches(measures: Measures, i: int, j: int) -> bool:
     """Return whether a player can connect to another."""
-    connect, network = measures[11], measures[12]
+    connect, network = measures.connect, measures.network
     if connect.shape[0] > 0:
         return bool(connect[i, j] != 0)
     return network.shape[0] == 0 or bool(
@@ -260,13 +258,13 @@ def reaches(measures: Measures, i: int, j: int) -> bool:
     )
 
 
-@kernel(f"int64({MEASURES}, int64, int64, float64)", inline=True, allocates=False)
+@kernel("int64(Measures, int64, int64, float64)", inline=True, allocates=False)
 def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
     """Return the flags of a pair but for its links."""
-    pings, ping_max = measures[5], measures[6]
+    pings, ping_max = measures.pings, measures.ping_max
     words, words_weight, tongues, tongues_weight = measures[7:11]
     flags = 0
-    words_mind, tongues_mind = measures[16], measures[17]
+    words_mind, tongues_mind = measures.words_mind, measures.tongues_mind
     if pings[FROM_ENEMIES] > 0.0 and ping > min(ping_max[0, i], ping_max[0, j]):
         flags |= NOT_ENEMIES
     if pings[FROM_MATES] > 0.0 and ping > min(ping_max[1, i], ping_max[1, j]):
@@ -279,9 +277,9 @@ def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
         if tongues[w, i] & tongues[w, j] == 0:
             is_minded = tongues_mind.shape[0] > 0 and tongues_mind[w, i] | tongues_mind[w, j] > 0
             flags |= APART if is_minded or tongues_weight[w] == np.inf else 0
-    near = min(measures[18][i], measures[18][j])
+    near = min(measures.region_max[i], measures.region_max[j])
     if near < np.inf:
-        latency, is_apart = measures[4], True
+        latency, is_apart = measures.latency, True
         for region in range(latency.shape[1]):
             if latency[i, region] <= near and latency[j, region] <= near:
                 is_apart = False
@@ -293,7 +291,7 @@ def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
 
 
 @kernel(
-    f"Tuple((float64, float64, float64, int64))({MEASURES}, int64, int64, boolean)",
+    "Tuple((float64, float64, float64, int64))(Measures, int64, int64, boolean)",
     inline=True,
     allocates=False,
 )
@@ -304,7 +302,12 @@ def pair_of(measures: Measures, i: int, j: int, exact: bool) -> tuple[float, flo
         Weighted cost as enemies and as mates, without pings; the cost of the ping, without its
         weight; flags.
     """
-    pings, link_first, links, link_costs = measures[5], measures[13], measures[14], measures[15]
+    pings, link_first, links, link_costs = (
+        measures.pings,
+        measures.link_first,
+        measures.links,
+        measures.link_costs,
+    )
     as_enemies = as_mates = _cost_of_gaps(measures, i, j, exact)
     ping, ping_cost = 0.0, 0.0
     if pings[FROM_ENEMIES] > 0.0 or pings[FROM_MATES] > 0.0:
@@ -377,7 +380,7 @@ def tabulate(facts: Facts, layout: Ints, measures: Measures | None = None) -> Pa
     shares = shares_of(facts, layout)
     bits = pairs.costs.view(np.int32)
     read = measures_of(facts) if measures is None else measures
-    _fill_all(bare(read), shares, pairs.costs, bits, pairs.flags)
+    _fill_all(read, shares, pairs.costs, bits, pairs.flags)
     return pairs
 
 
@@ -396,7 +399,7 @@ def fill_rows(pairs: Pairs, facts: Facts, layout: Ints, rows: Ints, alive: Ints)
     """
     shares = shares_of(facts, layout)
     bits = pairs.costs.view(np.int32)
-    measures = bare(measures_of(facts))
+    measures = measures_of(facts)
     _fill_some(measures, shares, pairs.costs, bits, pairs.flags, rows, alive)
 
 
@@ -415,7 +418,7 @@ def enemy_bits(flags: int) -> int:
     return bits | (E_REACHED if flags & REACHED else 0)
 
 
-@kernel(f"void({MEASURES}, {SHARES}, {_TABLES}, int64, int64)", inline=True, allocates=False)
+@kernel(f"void(Measures, {SHARES}, {_TABLES}, int64, int64)", inline=True, allocates=False)
 def _fill_pair(
     measures: Measures,
     shares: Floats,
@@ -439,7 +442,7 @@ def _fill_pair(
     flags[i, j], flags[j, i] = found, turned
 
 
-@kernel(f"void({MEASURES}, {SHARES}, {_TABLES})")
+@kernel(f"void(Measures, {SHARES}, {_TABLES})")
 def _fill_all(
     measures: Measures, shares: Floats, costs: Singles, bits: Places, flags: Flags
 ) -> None:
@@ -454,7 +457,7 @@ def _fill_all(
                     _fill_pair(measures, shares, costs, bits, flags, i, j)
 
 
-@kernel(f"void({MEASURES}, {SHARES}, {_TABLES}, int64[::1], int64[::1])")
+@kernel(f"void(Measures, {SHARES}, {_TABLES}, int64[::1], int64[::1])")
 def _fill_some(
     measures: Measures,
     shares: Floats,

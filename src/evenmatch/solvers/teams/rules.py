@@ -32,19 +32,19 @@ from evenmatch.solvers.teams.batch import (
     WORDS_GAP,
 )
 from evenmatch.solvers.teams.criterion_kernels import party_gap, raw_gap
-from evenmatch.solvers.teams.evaluation_input import HAS_REGION, JOINT, SCENE, Scene
+from evenmatch.solvers.teams.evaluation_input import HAS_REGION, JOINT, Scene
 from evenmatch.solvers.teams.pairs import ping_between, reaches
-from evenmatch.solvers.teams.search_state import BOARD, Board
+from evenmatch.solvers.teams.search_state import Board
 
 ONE_HOST = 0.4
 """Cost of a match with one host, see `cost.hosts`."""
 
-_ROW = f"{SCENE}, {BOARD}, int64"
+_ROW = "Scene, Board, int64"
 
 
-@kernel(f"int64({SCENE}, int64)", inline=True, allocates=False)
+@kernel("int64(Scene, int64)", inline=True, allocates=False)
 def _team_at(scene: Scene, place: int) -> int:
-    team_start, team = scene[14], 0
+    team_start, team = scene.team_start, 0
     while place >= team_start[team + 1]:
         team += 1
     return team
@@ -55,12 +55,12 @@ def _counts(pairs: int, is_mate: bool) -> bool:
     return pairs == ALL or (pairs == MATES) == is_mate
 
 
-@kernel(f"float64({SCENE}, int64, int64, int64)", allocates=False)
+@kernel("float64(Scene, int64, int64, int64)", allocates=False)
 def _ping(scene: Scene, attribute: int, i: int, j: int) -> float:
     """Return the milliseconds between two players by one attribute; inf if nothing joins them."""
-    latencies, pings = scene[25][0], scene[25][1]
+    latencies, pings = scene.others.latencies, scene.others.pings
     if attribute == 0:
-        return ping_between(scene[0], i, j)
+        return ping_between(scene.measures, i, j)
     if pings.shape[0] > 0:
         return float(pings[attribute - 1, i, j])
     least = np.inf
@@ -79,7 +79,7 @@ def _cost_of_ms(ms: float, best: float, worst: float) -> float:
 @kernel(f"float64({_ROW}, int64, float64, float64)", allocates=False)
 def _pings(scene: Scene, board: Board, row: int, column: int, best: float, worst: float) -> float:
     """Return the mean cost of the pings of a match, or the largest one if `worst` is 0."""
-    seat, order = board[0], board[4]
+    seat, order = board.seat, board.order
     total, count, most = 0.0, 0, 0.0
     for a in range(seat.shape[1]):
         if order[0, a] < 0:
@@ -99,7 +99,7 @@ def _pings(scene: Scene, board: Board, row: int, column: int, best: float, worst
 @kernel(f"float64({_ROW}, int64)", inline=True, allocates=False)
 def _accepted(scene: Scene, board: Board, row: int, rule: int) -> float:
     """Return the largest gap of a rule that a match accepts: all of it, or one for all."""
-    rules, reach, seat = scene[11], scene[12], board[0]
+    rules, reach, seat = scene.rules, scene.reach, board.seat
     narrow, wide = np.inf, -np.inf
     for p in range(seat.shape[1]):
         if seat[row, p] >= 0:
@@ -122,8 +122,8 @@ def _least_mean(scene: Scene, board: Board, row: int, venue: int, limit: float) 
     Complexity:
         O(k * regions).
     """
-    seat, costs = board[0], scene[25][3]
-    latencies, attribute = scene[25][0], scene[25][2][venue]
+    seat, costs = board.seat, scene.others.region_costs
+    latencies, attribute = scene.others.latencies, scene.others.venue_of[venue]
     players, best = 0, np.inf
     for p in range(seat.shape[1]):
         players += 1 if seat[row, p] >= 0 else 0
@@ -146,7 +146,7 @@ def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
 
     Where they allow none it is the best that ever opens, and 1 where none does.
     """
-    rules, venue_of = scene[11], scene[25][2]
+    rules, venue_of = scene.rules, scene.others.venue_of
     limit = np.inf
     for q in range(rules.shape[0]):
         if rules[q, 0] == REGION_GAP and venue_of[int(rules[q, 1])] == venue_of[venue]:
@@ -160,7 +160,7 @@ def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
 @kernel(f"int64({_ROW}, int64, float64)", inline=True, allocates=False)
 def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> int:
     """Return how many players of a match would have to go to make some region near enough."""
-    seat, latencies, attribute = board[0], scene[25][0], scene[25][2][venue]
+    seat, latencies, attribute = board.seat, scene.others.latencies, scene.others.venue_of[venue]
     fewest = seat.shape[1]
     if limit == np.inf:
         return 0
@@ -178,7 +178,7 @@ def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> 
 @kernel(f"float64({_ROW})", allocates=False)
 def place_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the weighted cost of a match's region; it is the same however that is divided."""
-    terms, numbers = scene[6], scene[16]
+    terms, numbers = scene.terms, scene.numbers
     cost = 0.0
     if numbers[HAS_REGION] == 0.0:
         return cost
@@ -193,8 +193,8 @@ def place_cost(scene: Scene, board: Board, row: int) -> float:
 @kernel(f"int64({_ROW})", inline=True, allocates=False)
 def far_players(scene: Scene, board: Board, row: int) -> int:
     """Return by how much a match breaks rules on regions, however it is divided."""
-    rules, broken = scene[11], 0
-    if scene[16][HAS_REGION] == 0.0:
+    rules, broken = scene.rules, 0
+    if scene.numbers[HAS_REGION] == 0.0:
         return 0
     for q in range(rules.shape[0]):
         if rules[q, 0] == REGION_GAP:
@@ -206,7 +206,7 @@ def far_players(scene: Scene, board: Board, row: int) -> int:
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
     """Return how many hosts are missing to two."""
-    seat, order, more = board[0], board[4], scene[25][8]
+    seat, order, more = board.seat, board.order, scene.others.more_connect
     found = 0
     for a in range(seat.shape[1]):
         can_host = order[0, a] >= 0
@@ -214,7 +214,7 @@ def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
             if can_host and b != a and order[0, b] >= 0:
                 one, two = seat[row, order[0, a]], seat[row, order[0, b]]
                 if column == 0:
-                    can_host = reaches(scene[0], one, two)
+                    can_host = reaches(scene.measures, one, two)
                 else:
                     can_host = more[column - 1, one, two] != 0
         found += 1 if can_host else 0
@@ -224,7 +224,7 @@ def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _odd_words(scene: Scene, board: Board, row: int, column: int) -> int:
     """Return how many players have another word than most of the match."""
-    words, seat, order = scene[0][7], board[0], board[4]
+    words, seat, order = scene.measures.words, board.seat, board.order
     players, most = 0, 0
     for a in range(seat.shape[1]):
         if order[0, a] < 0:
@@ -242,7 +242,7 @@ def _odd_words(scene: Scene, board: Board, row: int, column: int) -> int:
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _odd_tongues(scene: Scene, board: Board, row: int, column: int) -> int:
     """Return how many players lack the element that most of the match share."""
-    tongues, seat, order = scene[0][9], board[0], board[4]
+    tongues, seat, order = scene.measures.tongues, board.seat, board.order
     shared = np.uint64(0xFFFFFFFFFFFFFFFF)
     players, most = 0, 0
     for at in range(seat.shape[1]):
@@ -264,8 +264,8 @@ def _odd_tongues(scene: Scene, board: Board, row: int, column: int) -> int:
 @kernel(f"int64({_ROW}, int64, float64)", allocates=False)
 def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: float) -> int:
     """Return how many pairs of a list are in a match although their gap is beyond a limit."""
-    seat, order = board[0], board[4]
-    first, listed, gaps = scene[25][4], scene[25][5], scene[25][6]
+    seat, order = board.seat, board.order
+    first, listed, gaps = scene.others.listed_first, scene.others.listed, scene.others.listed_gaps
     found = 0
     for a in range(seat.shape[1]):
         if order[0, a] < 0:
@@ -284,7 +284,7 @@ def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: flo
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _housemates(scene: Scene, board: Board, row: int, column: int) -> int:
     """Return the most players of one household, counted as `cost.household_limit` says."""
-    seat, order, homes = board[0], board[4], scene[25][7]
+    seat, order, homes = board.seat, board.order, scene.others.homes
     most, pairs, home = 0, column % 3, column // 3
     for a in range(seat.shape[1]):
         if order[0, a] < 0:
@@ -349,7 +349,7 @@ def broken_rules(scene: Scene, board: Board, row: int, rank: float) -> int:
         row: One of them.
         rank: The mean rank of its roles, see `RANK_GAP`.
     """
-    rules, sides, seat, order = scene[11], scene[25][9], board[0], board[4]
+    rules, sides, seat, order = scene.rules, scene.others.sides, board.seat, board.order
     broken = 0
     for q in range(rules.shape[0]):
         kind, column = rules[q, 0], int(rules[q, 1])
@@ -360,7 +360,7 @@ def broken_rules(scene: Scene, board: Board, row: int, rank: float) -> int:
             broken += _broken(scene, board, row, kind, column, rank, limit)
         elif raw_gap(scene, seat, row, order, kind, column) > limit:
             broken += 1
-    tongues_weight = scene[0][10]
+    tongues_weight = scene.measures.tongues_weight
     for w in range(tongues_weight.shape[0]):
         if tongues_weight[w] == np.inf:
             broken += _odd_tongues(scene, board, row, w)
@@ -375,7 +375,7 @@ def broken_rules(scene: Scene, board: Board, row: int, rank: float) -> int:
 @kernel(f"float64({_ROW})", allocates=False)
 def other_terms(scene: Scene, board: Board, row: int) -> float:
     """Return the weighted costs of the terms that compare neither columns nor regions."""
-    terms, total = scene[6], 0.0
+    terms, total = scene.terms, 0.0
     for d in range(terms.shape[0]):
         kind, column = terms[d, KIND], int(terms[d, COLUMN])
         if kind <= PAIR_GAP or kind == REGION_GAP:

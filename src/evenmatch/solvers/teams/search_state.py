@@ -11,20 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import APART, NOT_MATES, Floats, Ints, Places, Singles
-from evenmatch.solvers.teams.evaluation_input import SCENE, Scene
+from evenmatch.solvers.teams.evaluation_input import Scene
 from evenmatch.solvers.teams.pairs import M_APART, TINY, enemy_bits, pair_of, with_bits
-
-BOARD = (
-    "Tuple((int32[:,::1], float32[:,:,::1], int32[:,:,::1], float32[:,::1], int64[:,::1], "
-    "float64[:,::1], int64[::1], int64[::1]))"
-)
 
 ALL_RULES = 1 << 30
 """Of rules broken as many as never are: an evaluation counts all of them."""
 
 
+@record(
+    "int32[:,::1], float32[:,:,::1], int32[:,:,::1], float32[:,::1], int64[:,::1], "
+    "float64[:,::1], int64[::1], int64[::1]"
+)
 class Board(NamedTuple):
     """Matches under work.
 
@@ -70,11 +69,11 @@ def board_of(scene: Scene, rows: int) -> Board:
     )
 
 
-@kernel(f"void({SCENE}, {BOARD}, int64, int64, int64, int64)", inline=True, allocates=False)
+@kernel("void(Scene, Board, int64, int64, int64, int64)", inline=True, allocates=False)
 def _load_pair(scene: Scene, board: Board, row: int, at: int, i: int, j: int) -> None:
     """Write the costs of one pair of a row."""
-    measures, shares, costs = scene[0], scene[1], scene[2]
-    local, bits = board[1], board[2]
+    measures, shares, costs = scene.measures, scene.shares, scene.costs
+    local, bits = board.local, board.bits
     if costs.shape[0] > 0:
         local[row, at, 0] = costs[i, j, 0]
         local[row, at, 1] = costs[i, j, 1]
@@ -87,10 +86,10 @@ def _load_pair(scene: Scene, board: Board, row: int, at: int, i: int, j: int) ->
     bits[row, at, 1] = with_bits(bits[row, at, 1], apart, 1)
 
 
-@kernel(f"int64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+@kernel("int64(Scene, Board, int64)", inline=True, allocates=False)
 def _key_of(scene: Scene, board: Board, row: int) -> int:
     """Return the key of a row's options."""
-    first, party, radix, seat = scene[4], scene[5], scene[17], board[0]
+    first, party, radix, seat = scene.first, scene.party, scene.radix, board.seat
     key, p = 0, 0
     while p < seat.shape[1]:
         own = party[seat[row, p]]
@@ -100,7 +99,7 @@ def _key_of(scene: Scene, board: Board, row: int) -> int:
     return key
 
 
-@kernel(f"void({SCENE}, {BOARD}, int64, int64)", allocates=False)
+@kernel("void(Scene, Board, int64, int64)", allocates=False)
 def load_pairs(scene: Scene, board: Board, row: int, source: int) -> None:
     """Write the costs of a row's pairs, copying those that an older row has at the same places.
 
@@ -110,8 +109,8 @@ def load_pairs(scene: Scene, board: Board, row: int, source: int) -> None:
         row: The row; its seats are known.
         source: The older row; -1 = none.
     """
-    seat, local, keys = board[0], board[1], board[7]
-    if scene[18].shape[0] > 1:
+    seat, local, keys = board.seat, board.local, board.keys
+    if scene.option_first.shape[0] > 1:
         keys[row] = _key_of(scene, board, row)
     at = 0
     for p in range(seat.shape[1]):
@@ -127,10 +126,10 @@ def load_pairs(scene: Scene, board: Board, row: int, source: int) -> None:
             at += 1
 
 
-@kernel(f"void({SCENE}, {BOARD}, int64, int64, int64)", inline=True, allocates=False)
+@kernel("void(Scene, Board, int64, int64, int64)", inline=True, allocates=False)
 def load_place(scene: Scene, board: Board, row: int, source: int, place: int) -> None:
     """Write the costs of a row's pairs where one place alone differs from an older row."""
-    seat, local, keys = board[0], board[1], board[7]
+    seat, local, keys = board.seat, board.local, board.keys
     k = seat.shape[1]
     keys[row] = keys[source]
     for pair in range(local.shape[1]):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.teams.batch import Ints, Places, bare
+from evenmatch.solvers.teams.batch import Ints, Places
 from evenmatch.solvers.teams.criterion_kernels import parity_gap
 from evenmatch.solvers.teams.evaluate import divided_cost
-from evenmatch.solvers.teams.evaluation_input import PARITY, SCENE, Scene
-from evenmatch.solvers.teams.search_state import BOARD, Board, board_of, load_pairs
+from evenmatch.solvers.teams.evaluation_input import PARITY, Scene
+from evenmatch.solvers.teams.search_state import Board, board_of, load_pairs
 
 PLAYERS_MAX = 16
 """Two teams of at most so many players together are divided exactly."""
@@ -37,14 +37,14 @@ def split_matches(scene: Scene, seated: Places) -> Places:
     board = board_of(scene, len(seated))
     board.seat[:] = seated
     parts: Ints = np.zeros((4, seated.shape[1]), dtype=np.int64)
-    _split_all(bare(scene), bare(board), parts)
+    _split_all(scene, board, parts)
     return board.seat
 
 
-@kernel(f"int64({SCENE}, {BOARD}, int64, int64[:,::1])", allocates=False)
+@kernel("int64(Scene, Board, int64, int64[:,::1])", allocates=False)
 def _find_parts(scene: Scene, board: Board, row: int, parts: Ints) -> int:
     """Write the first place and size of each party of a row, largest first; return how many."""
-    first, party, seat = scene[4], scene[5], board[0]
+    first, party, seat = scene.first, scene.party, board.seat
     count, p = 0, 0
     while p < seat.shape[1]:
         if seat[row, p] < 0:
@@ -62,10 +62,10 @@ def _find_parts(scene: Scene, board: Board, row: int, parts: Ints) -> int:
     return count
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, int64[:,::1], int64, int64)", allocates=False)
+@kernel("boolean(Scene, Board, int64[:,::1], int64, int64)", allocates=False)
 def _take_sides(scene: Scene, board: Board, parts: Ints, count: int, mask: int) -> bool:
     """Write into `order` who is where if the bits of a mask are in the second team."""
-    team_start, seats_min, order = scene[14], scene[15], board[4]
+    team_start, seats_min, order = scene.team_start, scene.seats_min, board.order
     left, right = team_start[0], team_start[1]
     for p in range(team_start[2]):
         order[0, p] = -1
@@ -81,13 +81,13 @@ def _take_sides(scene: Scene, board: Board, parts: Ints, count: int, mask: int) 
     return left >= seats_min[0] and right - team_start[1] >= seats_min[1]
 
 
-@kernel(f"void({SCENE}, {BOARD}, int64[:,::1])", allocates=False)
+@kernel("void(Scene, Board, int64[:,::1])", allocates=False)
 def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
-    team_start, seats_min, seat = scene[14], scene[15], board[0]
-    order, found = board[4], board[6]
+    team_start, seats_min, seat = scene.team_start, scene.seats_min, board.seat
+    order, found = board.order, board.found
     k = seat.shape[1]
     is_even = team_start[2] == 2 * team_start[1] and seats_min[0] == seats_min[1]
-    is_even = is_even and scene[25][9].shape[0] == 0
+    is_even = is_even and scene.others.sides.shape[0] == 0
     for row in range(seat.shape[0]):
         load_pairs(scene, board, row, -1)
         count = _find_parts(scene, board, row, parts)
@@ -96,7 +96,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
         for mask in range(1 << (count - 1 if is_even else count)):
             if not _take_sides(scene, board, parts, count, mask):
                 continue
-            parity = parity_gap(scene, board, row) if scene[16][PARITY] != 0.0 else 0.0
+            parity = parity_gap(scene, board, row) if scene.numbers[PARITY] != 0.0 else 0.0
             cost = divided_cost(scene, board, row, parity)
             if found[1] < fewest or (found[1] == fewest and cost < best):
                 best, fewest = cost, found[1]

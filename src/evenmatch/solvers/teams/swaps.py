@@ -13,16 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import Floats, Ints, Places
 from evenmatch.solvers.teams.evaluate import energy_of
-from evenmatch.solvers.teams.evaluation_input import SCENE, Scene
-from evenmatch.solvers.teams.search_state import BOARD, Board, load_pairs
+from evenmatch.solvers.teams.evaluation_input import Scene
+from evenmatch.solvers.teams.search_state import Board, load_pairs
 
-DESCENT = (
-    "Tuple((float64[::1], int32[:,::1], int64[::1], int32[::1], int32[:,::1], int64[:,::1], "
-    "int32[:,:,::1], int64[:,::1]))"
-)
 MATCHES, TEAMS, STEP, EVALUATIONS, EFFORT, SWAPS = range(6)
 """Numbers of `Descent.counts`."""
 BY_MASK = 12
@@ -31,6 +27,10 @@ LEAST_GAIN = 1e-7
 """A swap must lower energies by more than single precision may pretend."""
 
 
+@record(
+    "float64[::1], int32[:,::1], int64[::1], int32[::1], int32[:,::1], int64[:,::1], "
+    "int32[:,:,::1], int64[:,::1]"
+)
 class Descent(NamedTuple):
     """Where a descent stands, beside its board.
 
@@ -56,11 +56,11 @@ class Descent(NamedTuple):
     move: Ints
 
 
-@kernel(f"int64({SCENE}, {BOARD}, {DESCENT}, int64, int64)", inline=True, allocates=False)
+@kernel("int64(Scene, Board, Descent, int64, int64)", inline=True, allocates=False)
 def _list_parties(scene: Scene, board: Board, descent: Descent, group: int, side: int) -> int:
     """Write the parties of a group, and return how many there are."""
-    party, team_start, seat = scene[5], scene[14], board[0]
-    bench, counts, parties = descent[1], descent[2], descent[5]
+    party, team_start, seat = scene.party, scene.team_start, board.seat
+    bench, counts, parties = descent.bench, descent.counts, descent.parties
     found = 0
     row, team = group // counts[TEAMS], group % counts[TEAMS]
     if row >= counts[MATCHES]:
@@ -81,10 +81,10 @@ def _list_parties(scene: Scene, board: Board, descent: Descent, group: int, side
     return found
 
 
-@kernel(f"int64({SCENE}, {DESCENT}, int64, int64, int64)", inline=True, allocates=False)
+@kernel("int64(Scene, Descent, int64, int64, int64)", inline=True, allocates=False)
 def _list_packs(scene: Scene, descent: Descent, side: int, count: int, largest: int) -> int:
     """Write the packs of a group: each party, then those of several that match a large party."""
-    first, parties, packs = scene[4], descent[5], descent[6]
+    first, parties, packs = scene.first, descent.parties, descent.packs
     for at in range(count):
         own = parties[side, at]
         packs[side, at, 0], packs[side, at, 1] = at, first[own + 1] - first[own]
@@ -113,11 +113,11 @@ def _holds(packs: Places, side: int, pack: int, at: int) -> bool:
     return packs[side, pack, 0] >> at & 1 == 1
 
 
-@kernel(f"void({SCENE}, {BOARD}, {DESCENT}, int64, int64)", allocates=False)
+@kernel("void(Scene, Board, Descent, int64, int64)", allocates=False)
 def _write(scene: Scene, board: Board, descent: Descent, side: int, trial: int) -> None:
     """Write one group of a swap into a row, its pack replaced by that of the other."""
-    first, team_start, seat = scene[4], scene[14], board[0]
-    counts, parties, packs, move = descent[2], descent[5], descent[6], descent[7]
+    first, team_start, seat = scene.first, scene.team_start, board.seat
+    counts, parties, packs, move = descent.counts, descent.parties, descent.packs, descent.move
     other = 1 - side
     mine, its = move[side, 1], move[other, 1]
     if packs[side, mine, 2] == 1 and packs[other, its, 2] == 1:
@@ -152,10 +152,10 @@ def _write(scene: Scene, board: Board, descent: Descent, side: int, trial: int) 
         seat[trial, free] = -1
 
 
-@kernel(f"float64({SCENE}, {BOARD}, {DESCENT})", allocates=False)
+@kernel("float64(Scene, Board, Descent)", allocates=False)
 def _try_swap(scene: Scene, board: Board, descent: Descent) -> float:
     """Evaluate a swap in the rows for proposals; return by how much it changes the energy."""
-    seat, energies, counts, move = board[0], descent[0], descent[2], descent[7]
+    seat, energies, counts, move = board.seat, descent.energies, descent.counts, descent.move
     matches, change = counts[MATCHES], 0.0
     rows = (move[0, 0] // counts[TEAMS], move[1, 0] // counts[TEAMS])
     for side in range(2):
@@ -174,12 +174,17 @@ def _try_swap(scene: Scene, board: Board, descent: Descent) -> float:
     return change
 
 
-@kernel(f"void({BOARD}, {DESCENT})", allocates=False)
+@kernel("void(Board, Descent)", allocates=False)
 def _take(board: Board, descent: Descent) -> None:
     """Make the swap that was tried last."""
-    seat, local = board[0], board[1]
-    energies, bench, counts, changed = descent[0], descent[1], descent[2], descent[3]
-    parties, packs, move = descent[5], descent[6], descent[7]
+    seat, local = board.seat, board.local
+    energies, bench, counts, changed = (
+        descent.energies,
+        descent.bench,
+        descent.counts,
+        descent.changed,
+    )
+    parties, packs, move = descent.parties, descent.packs, descent.move
     matches, teams = counts[MATCHES], counts[TEAMS]
     counts[STEP] += 1
     counts[SWAPS] += 1
@@ -211,10 +216,10 @@ def _take(board: Board, descent: Descent) -> None:
             bench[own, at] = -1
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {DESCENT}, int64, int64)", allocates=False)
+@kernel("boolean(Scene, Board, Descent, int64, int64)", allocates=False)
 def _improve(scene: Scene, board: Board, descent: Descent, one: int, two: int) -> bool:
     """Make the best swap of two groups if it lowers the energy; return whether it does."""
-    first, parties, packs, move = scene[4], descent[5], descent[6], descent[7]
+    first, parties, packs, move = scene.first, descent.parties, descent.packs, descent.move
     move[0, 0], move[1, 0] = one, two
     move[0, 2] = _list_parties(scene, board, descent, one, 0)
     move[1, 2] = _list_parties(scene, board, descent, two, 1)
@@ -247,7 +252,7 @@ def _improve(scene: Scene, board: Board, descent: Descent, one: int, two: int) -
     return True
 
 
-@kernel(f"boolean({SCENE}, {BOARD}, {DESCENT})", allocates=False)
+@kernel("boolean(Scene, Board, Descent)", allocates=False)
 def descend(scene: Scene, board: Board, descent: Descent) -> bool:
     """Swap until no swap of any two groups is better, or the effort is spent.
 
@@ -256,7 +261,7 @@ def descend(scene: Scene, board: Board, descent: Descent) -> bool:
     Returns:
         Whether no swap is better.
     """
-    counts, changed, looked = descent[2], descent[3], descent[4]
+    counts, changed, looked = descent.counts, descent.changed, descent.looked
     groups, in_matches = changed.shape[0], counts[MATCHES] * counts[TEAMS]
     has_improved = True
     while has_improved:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from evenmatch.solvers.teams.batch import Batch, Places, bare
+from evenmatch.solvers.teams.batch import Batch, Places
 from evenmatch.solvers.teams.evaluate import PER_VIOLATION, evaluate
 from evenmatch.solvers.teams.evaluation_input import ILLEGAL, scene_of
 from evenmatch.solvers.teams.judge import judge
@@ -73,7 +73,7 @@ def test_energy_of_a_full_match_is_that_of_its_best_division(batch: Batch) -> No
         board.seat[row] = by_size(batch, who)
     energies = np.zeros(len(seated))
 
-    evaluate(bare(scene), bare(board), len(seated), energies)
+    evaluate(scene, board, len(seated), energies)
 
     for who, energy in zip(seated, energies, strict=True):
         costs = [cost_of(batch, t) for t in divisions(batch, who) if is_legal(batch, t)]
@@ -95,9 +95,9 @@ def test_match_that_is_not_counted_to_the_end_breaks_as_many_rules_as_are_enough
     board.seat[:] = seated
     whole, partly = np.zeros(len(seated)), np.zeros(len(seated))
 
-    evaluate(bare(scene), bare(board), len(seated), whole)
+    evaluate(scene, board, len(seated), whole)
     board.found[2] = enough
-    evaluate(bare(scene), bare(board), len(seated), partly)
+    evaluate(scene, board, len(seated), partly)
 
     at_least = scene.numbers[ILLEGAL] + enough * PER_VIOLATION - 1e-9
     for exact, found in zip(whole, partly, strict=True):
