@@ -18,7 +18,7 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.solvers.service_orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
-from evenmatch.solvers.service_orders.packs import Plan, bind, leave, members_of, serve
+from evenmatch.solvers.service_orders.packs import ServicePlan, bind, leave, members_of, serve
 from evenmatch.solvers.service_orders.plan import (
     SETS_MAX,
     Kind,
@@ -130,7 +130,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         sizes = tuple(size for size in range(1, max(form.players) + 1) if form.admits(size))
         return Layout(form.players, sizes, bool(form.insisted), self.shape)
 
-    def plan(self, queue: Queue) -> Plan:
+    def plan(self, queue: Queue) -> ServicePlan:
         """Return the arrays of the order for a queue.
 
         Raises:
@@ -153,7 +153,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
                 f"queue {queue.name} has more: give it fewer party_sizes or no sides, or choose "
                 "greedy"
             )
-        if not len(plan[0][0]) or (self.order == "packing" and not len(plan[1][0])):
+        if not len(plan.parties.needs) or (self.order == "packing" and not len(plan.packs.needs)):
             raise ConfigError(
                 f"first_come: no parties of sizes {', '.join(map(str, layout.sizes))} fill the "
                 f"teams of queue {queue.name} with shape={self.shape}: admit single players"
@@ -202,10 +202,10 @@ class FirstComeMatcher(NoJobs):
         memory: What an earlier matcher knew: who was packed with whom.
     """
 
-    def __init__(self, kinds: Kinds, plan: Plan, memory: Memory) -> None:
+    def __init__(self, kinds: Kinds, plan: ServicePlan, memory: Memory) -> None:
         self._kinds = kinds
         self._plan = plan
-        self._is_packing = plan[2].shape[0] > 0
+        self._is_packing = plan.made.shape[0] > 0
         self._parties, self._packs = make_pools(plan, SLOTS)
         self._free = list(range(SLOTS))[::-1]
         self._out = np.zeros(kinds.seats, dtype=np.int64)
@@ -254,7 +254,7 @@ class FirstComeMatcher(NoJobs):
         if self._packed:
             self._bind_again()
         for slot in self._coming.values():
-            put(self._parties, slot, self._parties[1][KIND, slot])
+            put(self._parties, slot, self._parties.links[KIND, slot])
             self._serve(matches)
         self._coming.clear()
         return Decision(tuple(matches))
@@ -263,13 +263,13 @@ class FirstComeMatcher(NoJobs):
         """Return the sequences of who is packed with whom, in the order of packing."""
         if not self._is_packing:
             return {}
-        sequences = self._parties[1][SEQUENCE]
+        sequences = self._parties.links[SEQUENCE]
         packs = members_of(self._parties, self._packs)
         return {"packs": self._packed or [sequences[slots].tolist() for slots in packs]}
 
     def _serve(self, matches: list[Grouping]) -> None:
         """Make all matches that can be made."""
-        sets = len(self._plan[0][0]) + len(self._plan[1][0])
+        sets = len(self._plan.parties.needs) + len(self._plan.packs.needs)
         self.evaluations += sets
         while count := int(serve(self._parties, self._packs, self._plan, self._out)):
             self.evaluations += sets
@@ -282,7 +282,7 @@ class FirstComeMatcher(NoJobs):
 
     def _bind_again(self) -> None:
         """Bind those who have come back as an earlier matcher had bound them, if all have."""
-        sequences = self._parties[1][SEQUENCE]
+        sequences = self._parties.links[SEQUENCE]
         back = {int(sequences[slot]): ticket for ticket, slot in self._coming.items()}
         for members in self._packed:
             if all(member in back for member in members):

@@ -20,7 +20,7 @@ from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 
 if TYPE_CHECKING:
     from evenmatch.policies.shared.step_matcher import Steps
-    from evenmatch.solvers.service_orders.packs import Plan
+    from evenmatch.solvers.service_orders.packs import ServicePlan
     from evenmatch.solvers.service_orders.plan import Layout
 
 FEW = 10_000
@@ -52,7 +52,7 @@ class Ordered(Protocol):
         """Return who fits into a match."""
         ...
 
-    def plan(self, queue: Queue) -> Plan:
+    def plan(self, queue: Queue) -> ServicePlan:
         """Return the arrays of its order."""
         ...
 

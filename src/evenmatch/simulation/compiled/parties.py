@@ -87,8 +87,8 @@ def serve(
     assert isinstance(policy, Ordered)
     plan, count = policy.plan(queue), len(times)
     parties, packs = make_pools(plan, count)
-    parties[0][:] = times
-    parties[1][SEQUENCE] = np.arange(count)
+    parties.ages[:] = times
+    parties.links[SEQUENCE] = np.arange(count)
     match_of: Ints = np.full(count, -1, dtype=np.int64)
     at = np.zeros(count)
     out = np.zeros(queue.format.k, dtype=np.int64)

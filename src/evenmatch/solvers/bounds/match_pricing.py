@@ -9,7 +9,7 @@ import numpy as np
 
 from evenmatch.solvers.bounds.match_lists import least_sums
 from evenmatch.solvers.bounds.match_rest import Rest, rest_of
-from evenmatch.solvers.bounds.match_search import may_open, search_root
+from evenmatch.solvers.bounds.match_search import LeastSums, PricedParties, may_open, search_root
 from evenmatch.solvers.bounds.party_costs import PartyCosts, party_costs, team_sizes
 from evenmatch.solvers.teams.batch import Batch, Floats, Ints
 
@@ -114,8 +114,10 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
         own = form.own + prices
         width = int(form.teams.sum())
         order = _roots(own)
-        tables = (form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams)
-        sums = (pricing.by_mates[f], pricing.by_enemies[f])
+        tables = PricedParties(
+            form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams
+        )
+        sums = LeastSums(pricing.by_mates[f], pricing.by_enemies[f])
         found = np.zeros((search.keep, 2 * width), dtype=np.int64)
         worths, kept = np.zeros(search.keep), np.zeros(1, dtype=np.int64)
         for at, root in enumerate(order.tolist()):
@@ -126,7 +128,7 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
                 if not may_open(form.teams, form.teams, team, int(pricing.sizes[root])):
                     continue
                 top, looked = search_root(
-                    (*pricing.rest,), tables, sums, order, at, team, 1.0 - form.fixed,
+                    pricing.rest, tables, sums, order, at, team, 1.0 - form.fixed,
                     search.limit, search.effort, found, worths, kept,
                 )  # fmt: skip
                 tops[root] = max(tops[root], top)

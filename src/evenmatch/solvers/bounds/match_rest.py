@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.solvers.bounds.party_costs import links, region_costs
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.matching.pairs import shape_gap
 from evenmatch.solvers.teams.batch import (
     COLUMN,
@@ -33,12 +33,11 @@ NUMERIC = (SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP)
 RULE_SLACK = 1e-9
 """How much more than its limit a gap may be here, relative to it: a bound may only forgive."""
 
-_MATRIX = "float64[:,::1]"
-REST = f"Tuple(({_MATRIX}, {_MATRIX}, {_MATRIX}, {_MATRIX}, uint8[:,::1], {_MATRIX}, float64[::1]))"
-"""The type of `Rest` as a plain tuple."""
-RestTuple = tuple[Floats, Floats, Floats, Floats, Flags, Floats, Floats]
 
-
+@record(
+    "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], uint8[:,::1], "
+    "float64[:,::1], float64[::1]"
+)
 class Rest(NamedTuple):
     """What the rest of a match's cost is made from, see `Batch`.
 
@@ -144,7 +143,7 @@ def _hosts(links: Flags, players: Ints) -> int:
     return found
 
 
-@kernel(f"float64({_MATRIX}, int64[::1])")
+@kernel("float64(float64[:,::1], int64[::1])")
 def _region_gap(regions: Floats, players: Ints) -> float:
     """Return how much more the best joint region costs than everybody's own best, on average."""
     best, own = np.inf, 0.0
@@ -163,14 +162,12 @@ def _region_gap(regions: Floats, players: Ints) -> float:
     return (best - own) / len(players)
 
 
-@kernel(f"float64({REST}, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
-def rest_cost(
-    rest: RestTuple, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int
-) -> float:
+@kernel("float64(Rest, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
+def rest_cost(rest: Rest, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int) -> float:
     """Return what a match costs beyond its tables; infinity if it breaks a rule.
 
     Args:
-        rest: The fields of `Rest`.
+        rest: See `Rest`.
         players: Players of the match.
         team: Team of each.
         sizes: Sizes of the parties of the match.

@@ -2,33 +2,78 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from evenmatch.solvers.bounds.match_lists import least_sums, sort_list, strike
-from evenmatch.solvers.bounds.match_rest import REST, RestTuple, rest_cost
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.bounds.match_rest import Rest, rest_cost
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import Floats, Ints
 
-_MATRIX = "float64[:,::1]"
 _VECTOR = "float64[::1]"
 _INTS = "int64[::1]"
-_TABLES = f"Tuple(({_MATRIX}, {_MATRIX}, {_VECTOR}, {_INTS}, int64[:,::1], {_INTS}))"
-_SUMS = "UniTuple(float64[:,:,::1], 2)"
-_LISTS = (
-    f"Tuple((int64[:,::1], {_MATRIX}, float64[:,:,::1], {_INTS}, {_VECTOR}, int64[:,::1], {_INTS}))"
-)
 
-Tables = tuple[Floats, Floats, Floats, Ints, Ints, Ints]
-"""Costs of mates and of enemies as in `PartyCosts`; what seating a party takes from a match, its
-own cost and its price; how many players it has; which, shape (parties, largest); players of each
-team."""
-Sums = tuple[Floats, Floats]
-"""Least sums with mates and with enemies, shape (levels, parties, seats + 1), see `least_sums`; row
-0 is made for all parties, row d for the present list of depth d."""
-Lists = tuple[Ints, Floats, Floats, Ints, Floats, Ints, Ints]
-"""Row d belongs to the node with d parties: the parties that may come next, what a match with each
-of them is worth at most, what each adds by team, how many there are; the worth of the match so far,
-its free seats by team, and the row of the least sums that was made for a list with all of these."""
+
+@record("float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[:,::1], int64[::1]")
+class PricedParties(NamedTuple):
+    """What seating parties takes from a match.
+
+    Args:
+        mates: Costs of mates, as in `PartyCosts`.
+        enemies: Costs of enemies.
+        own: Shape (parties,): its own cost and its price.
+        sizes: Shape (parties,): its players.
+        members: Shape (parties, largest): which players.
+        teams: Shape (teams,): players of each team.
+    """
+
+    mates: Floats
+    enemies: Floats
+    own: Floats
+    sizes: Ints
+    members: Ints
+    teams: Ints
+
+
+@record("float64[:,:,::1], float64[:,:,::1]")
+class LeastSums(NamedTuple):
+    """Least sums with mates and with enemies, see `least_sums`.
+
+    Args:
+        mates: Shape (levels, parties, seats + 1); row 0 is made for all parties, row d for the
+            present list of depth d.
+        enemies: The same.
+    """
+
+    mates: Floats
+    enemies: Floats
+
+
+@record(
+    "int64[:,::1], float64[:,::1], float64[:,:,::1], int64[::1], float64[::1], int64[:,::1], "
+    "int64[::1]"
+)
+class MatchLists(NamedTuple):
+    """Who may come next, by depth: row d belongs to the node with d parties.
+
+    Args:
+        listed: The parties that may come next.
+        most: What a match with each of them is worth at most.
+        scores: What each adds, by team.
+        counts: How many there are.
+        values: Worth of the match so far.
+        free: Its free seats by team.
+        levels: The row of the least sums that was made for a list with all of these.
+    """
+
+    listed: Ints
+    most: Floats
+    scores: Floats
+    counts: Ints
+    values: Floats
+    free: Ints
+    levels: Ints
 
 
 @kernel(f"int64({_INTS}, {_INTS}, int64, int64)", inline=True)
@@ -43,10 +88,10 @@ def may_open(free: Ints, seats: Ints, t: int, size: int) -> int:
     return 1
 
 
-@kernel(f"float64({REST}, {_TABLES}, {_INTS}, {_INTS}, int64)")
-def _rest(rest: RestTuple, tables: Tables, parties: Ints, label: Ints, count: int) -> float:
+@kernel(f"float64(Rest, PricedParties, {_INTS}, {_INTS}, int64)")
+def _rest(rest: Rest, tables: PricedParties, parties: Ints, label: Ints, count: int) -> float:
     """Return the rest of the cost of a match given by parties and their teams."""
-    _, _, _, sizes, members, teams = tables
+    sizes, members, teams = tables.sizes, tables.members, tables.teams
     total = 0
     for a in range(count):
         total += sizes[parties[a]]
@@ -98,11 +143,11 @@ def _record(
     return count
 
 
-@kernel(f"int64({_TABLES}, {_LISTS}, int64, int64, int64)")
-def _list_rest(tables: Tables, lists: Lists, depth: int, at: int, team: int) -> int:
+@kernel("int64(PricedParties, MatchLists, int64, int64, int64)")
+def _list_rest(tables: PricedParties, lists: MatchLists, depth: int, at: int, team: int) -> int:
     """Fill the list below with what comes after a party once that is placed; return its length."""
-    mates, enemies, _, sizes, _, teams = tables
-    listed, _, scores, counts, _, free, _ = lists
+    mates, enemies, sizes, teams = tables.mates, tables.enemies, tables.sizes, tables.teams
+    listed, scores, counts, free = lists.listed, lists.scores, lists.counts, lists.free
     below, i, kept = depth + 1, listed[depth, at], 0
     for b in range(at + 1, counts[depth]):
         j = listed[depth, b]
@@ -120,12 +165,18 @@ def _list_rest(tables: Tables, lists: Lists, depth: int, at: int, team: int) -> 
     return kept
 
 
-@kernel(f"int64({_TABLES}, {_LISTS}, {_SUMS}, int64, int64, int64, float64)")
+@kernel("int64(PricedParties, MatchLists, LeastSums, int64, int64, int64, float64)")
 def _branch(
-    tables: Tables, lists: Lists, sums: Sums, depth: int, at: int, team: int, limit: float
+    tables: PricedParties,
+    lists: MatchLists,
+    sums: LeastSums,
+    depth: int,
+    at: int,
+    team: int,
+    limit: float,
 ) -> int:
     """Fill the list of the branch that places a party in a team; return the numbers looked at."""
-    mates, enemies, _, sizes, _, teams = tables
+    mates, enemies, sizes, teams = tables.mates, tables.enemies, tables.sizes, tables.teams
     listed, most, scores, counts, values, free, levels = lists
     by_mates, by_enemies = sums
     below, seats = depth + 1, 0
@@ -165,10 +216,10 @@ def _branch(
     return looked
 
 
-@kernel(f"{_LISTS}({_TABLES}, {_INTS}, int64, float64)")
-def _start(tables: Tables, order: Ints, depth_most: int, base: float) -> Lists:
+@kernel(f"MatchLists(PricedParties, {_INTS}, int64, float64)")
+def _start(tables: PricedParties, order: Ints, depth_most: int, base: float) -> MatchLists:
     """Return the lists of a search: in row 0 the root, and all that may come after it."""
-    _, _, own, _, _, teams = tables
+    own, teams = tables.own, tables.teams
     count = len(order)
     listed = np.zeros((depth_most + 1, count), dtype=np.int64)
     most = np.full((depth_most + 1, count), np.inf)
@@ -180,27 +231,27 @@ def _start(tables: Tables, order: Ints, depth_most: int, base: float) -> Lists:
     listed[0], counts[0], free[0] = order, count, teams
     for a in range(count):
         scores[0, :, a] = -own[order[a]]
-    return listed, most, scores, counts, values, free, levels
+    return MatchLists(listed, most, scores, counts, values, free, levels)
 
 
-@kernel(f"float64({_LISTS}, {_INTS}, int64)")
-def _unseen(lists: Lists, at: Ints, depth: int) -> float:
+@kernel(f"float64(MatchLists, {_INTS}, int64)")
+def _unseen(lists: MatchLists, at: Ints, depth: int) -> float:
     """Return what a match in the branches not yet made is worth at most."""
     top = -np.inf
     for d in range(depth + 1):
-        if at[d] < lists[3][d]:
-            top = max(top, lists[1][d, at[d]])
+        if at[d] < lists.counts[d]:
+            top = max(top, lists.most[d, at[d]])
     return top
 
 
 @kernel(
-    f"UniTuple(float64, 2)({REST}, {_TABLES}, {_SUMS}, {_INTS}, int64, int64, float64, float64,"
+    f"UniTuple(float64, 2)(Rest, PricedParties, LeastSums, {_INTS}, int64, int64, float64, float64,"
     f" float64, int64[:,::1], {_VECTOR}, {_INTS})"
 )
 def search_root(
-    rest: RestTuple,
-    tables: Tables,
-    sums: Sums,
+    rest: Rest,
+    tables: PricedParties,
+    sums: LeastSums,
     order: Ints,
     root: int,
     root_team: int,
@@ -214,9 +265,9 @@ def search_root(
     """Find the best matches of one root; return what any is worth at most, and the effort used.
 
     Args:
-        rest: The fields of `Rest`.
-        tables: See `Tables`.
-        sums: See `Sums`; row 0 is filled.
+        rest: See `Rest`.
+        tables: See `PricedParties`.
+        sums: See `LeastSums`; row 0 is filled.
         order: All parties in the order of roots.
         root: Place of this root in it.
         root_team: The team that the root is in.
@@ -230,7 +281,7 @@ def search_root(
     Complexity:
         Exponential in the parties of a match at worst.
     """
-    depth_most, teams = found.shape[1] // 2, len(tables[5])
+    depth_most, teams = found.shape[1] // 2, len(tables.teams)
     lists = _start(tables, order[root:], depth_most, base)
     listed, most, scores, counts, values, free, _ = lists
     at, team = np.zeros(depth_most + 1, dtype=np.int64), np.zeros(depth_most + 1, dtype=np.int64)
@@ -246,7 +297,7 @@ def search_root(
         at[depth], team[depth] = (p, t + 1) if t + 1 < teams else (p + 1, 0)
         at[0] = counts[0]
         i = listed[depth, p]
-        is_open = may_open(free[depth], tables[5], t, tables[3][i])
+        is_open = may_open(free[depth], tables.teams, t, tables.sizes[i])
         if not (is_open and scores[depth, t, p] > -np.inf):
             continue
         parties[depth], label[depth] = i, t

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.service_orders.lines import LINES, Floats, Ints, Lines, put
-from evenmatch.solvers.service_orders.packs import PLAN, Plan, serve
+from evenmatch.solvers.service_orders.lines import Floats, Ints, Lines, put
+from evenmatch.solvers.service_orders.packs import ServicePlan, serve
 
 
 @kernel(
-    f"int64({LINES}, {LINES}, {PLAN}, int64[::1], int64[::1], int64[::1], float64[::1])",
+    "int64(Lines, Lines, ServicePlan, int64[::1], int64[::1], int64[::1], float64[::1])",
     allocates=False,
 )
 def play_parties(
     parties: Lines,
     packs: Lines,
-    plan: Plan,
+    plan: ServicePlan,
     kinds: Ints,
     out: Ints,
     match_of: Ints,
@@ -35,7 +35,7 @@ def play_parties(
     Complexity:
         That of `serve` for each arrival and each match.
     """
-    ages = parties[0]
+    ages = parties.ages
     made = 0
     for row in range(len(kinds)):
         put(parties, row, kinds[row])

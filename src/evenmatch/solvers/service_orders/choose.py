@@ -6,13 +6,12 @@ by kind, the **sets** of `sets`: first by what the order prefers, then party by 
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.service_orders.lines import (
     COUNT,
     KIND,
-    LINES,
     NONE,
     OLDER,
     OLDEST,
@@ -23,24 +22,32 @@ from evenmatch.solvers.service_orders.lines import (
     is_older,
 )
 
-Sets: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints]
-"""(needs, ranks, solos, sizes, work)
-
-    needs  (sets, kinds)  parties of each kind, all that fill the teams
-    ranks  (sets,)        from 0 to the number of sets - 1; of what is feasible, only the highest
-                          are looked at
-    solos  (sets,)        solos that must wait before the set may be taken, 0 for most
-    sizes  (kinds,)       players of a party
-    work   (3, any)       room to work in; at least as many columns as sets and as kinds
-"""
-SETS = "Tuple((int64[:,::1], int64[::1], int64[::1], int64[::1], int64[:,::1]))"
-
 BY_AGE, BY_YOUTH, OLDEST_FIRST, BY_WEIGHT = range(4)
 """How to choose: the longest waiting first; the shortest waiting first; only with the longest
 waiting of all; or by the largest sum over parties of the players who wait in their line, before
 the rank. All but the second then go by age."""
 LEFT, AT, USED = range(3)
 """Rows of `work`: sets still possible; by kind the next party, and how many are taken."""
+
+
+@record("int64[:,::1], int64[::1], int64[::1], int64[::1], int64[:,::1]")
+class PartySets(NamedTuple):
+    """What fills a match, or a team.
+
+    Args:
+        needs: Shape (sets, kinds): parties of each kind, all that fill the teams.
+        ranks: Shape (sets,): from 0 to the number of sets - 1; of what is feasible, only the
+            highest are looked at.
+        solos: Shape (sets,): solos that must wait before the set may be taken, 0 for most.
+        sizes: Shape (kinds,): players of a party.
+        work: Shape (3, any): room to work in; at least as many columns as sets and as kinds.
+    """
+
+    needs: Ints
+    ranks: Ints
+    solos: Ints
+    sizes: Ints
+    work: Ints
 
 
 @kernel("boolean(int64[:,::1], int64)", inline=True, allocates=False)
@@ -52,10 +59,10 @@ def _ever_plays(needs: Ints, kind: int) -> bool:
     return most > 0
 
 
-@kernel(f"int64({LINES}, int64[:,::1])", inline=True, allocates=False)
+@kernel("int64(Lines, int64[:,::1])", inline=True, allocates=False)
 def _kind_of_oldest(lines: Lines, needs: Ints) -> int:
     """Return the kind of the longest waiting party that can ever play; NONE if there is none."""
-    ends = lines[2]
+    ends = lines.ends
     found = NONE
     for kind in range(ends.shape[1]):
         slot = ends[OLDEST, kind]
@@ -64,10 +71,10 @@ def _kind_of_oldest(lines: Lines, needs: Ints) -> int:
     return found
 
 
-@kernel(f"int64({LINES}, {SETS}, int64)", allocates=False)
-def _preferred(lines: Lines, sets: Sets, how: int) -> int:
+@kernel("int64(Lines, PartySets, int64)", allocates=False)
+def _preferred(lines: Lines, sets: PartySets, how: int) -> int:
     """Write down the feasible sets that the order prefers; return how many."""
-    ends = lines[2]
+    ends = lines.ends
     needs, ranks, solos, sizes, work = sets
     kinds = needs.shape[1]
     head = _kind_of_oldest(lines, needs) if how == OLDEST_FIRST else NONE
@@ -98,8 +105,8 @@ def _preferred(lines: Lines, sets: Sets, how: int) -> int:
     return found
 
 
-@kernel(f"int64({LINES}, {SETS}, int64, int64[::1])", allocates=False)
-def choose(lines: Lines, sets: Sets, how: int, out: Ints) -> int:
+@kernel("int64(Lines, PartySets, int64, int64[::1])", allocates=False)
+def choose(lines: Lines, sets: PartySets, how: int, out: Ints) -> int:
     """Choose the parties of the next match, and leave them in their lines.
 
     Parties are asked by age whether a set is left that has one more of their kind. If not, no
@@ -117,7 +124,7 @@ def choose(lines: Lines, sets: Sets, how: int, out: Ints) -> int:
     Complexity:
         O(sets x kinds), plus O(sets) for each party of the match and each kind.
     """
-    ends, links = lines[2], lines[1]
+    ends, links = lines.ends, lines.links
     needs, _, _, sizes, work = sets
     found = _preferred(lines, sets, how)
     if found == 0:

@@ -7,25 +7,15 @@ arrivals; a matcher uses them again.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-Lines: TypeAlias = tuple[Floats, Ints, Ints]
-"""(ages, links, ends)
-
-    ages   (slots,)        instant since which a party waits, seconds
-    links  (LINKS, slots)  neighbours by age in the line of its kind, its kind and sequence; and the
-                           pack it is bound in with the next member of that, see `packs`
-    ends   (ENDS, kinds)   oldest and youngest of each line, and how many wait in it
-"""
-LINES = "Tuple((float64[::1], int64[:,::1], int64[:,::1]))"
 
 OLDER, YOUNGER, KIND, SEQUENCE, PACK, MATE = range(6)
 LINKS = 6
@@ -34,39 +24,55 @@ ENDS = 3
 NONE = -1
 
 
+@record("float64[::1], int64[:,::1], int64[:,::1]")
+class Lines(NamedTuple):
+    """Who waits.
+
+    Args:
+        ages: Shape (slots,): instant since which a party waits, seconds.
+        links: Shape (LINKS, slots): neighbours by age in the line of its kind, its kind and
+            sequence; and the pack it is bound in with the next member of that, see `packs`.
+        ends: Shape (ENDS, kinds): oldest and youngest of each line, and how many wait in it.
+    """
+
+    ages: Floats
+    links: Ints
+    ends: Ints
+
+
 def make_lines(slots: int, kinds: int) -> Lines:
     """Return empty lines with room for so many parties of so many kinds."""
     ends: Ints = np.full((ENDS, kinds), NONE, dtype=np.int64)
     ends[COUNT] = 0
-    return np.zeros(slots), np.full((LINKS, slots), NONE, dtype=np.int64), ends
+    return Lines(np.zeros(slots), np.full((LINKS, slots), NONE, dtype=np.int64), ends)
 
 
 def widened(lines: Lines, slots: int) -> Lines:
     """Return the same lines with room for more parties."""
     ages, links, ends = lines
     wider = make_lines(slots, ends.shape[1])
-    wider[0][: len(ages)] = ages
-    wider[1][:, : links.shape[1]] = links
-    return wider[0], wider[1], ends
+    wider.ages[: len(ages)] = ages
+    wider.links[:, : links.shape[1]] = links
+    return wider._replace(ends=ends)
 
 
-@kernel(f"boolean({LINES}, int64, int64)", inline=True, allocates=False)
+@kernel("boolean(Lines, int64, int64)", inline=True, allocates=False)
 def is_older(lines: Lines, slot: int, other: int) -> bool:
     """Return whether a party waits longer than another, ties by sequence."""
-    ages, links = lines[0], lines[1]
+    ages, links = lines.ages, lines.links
     if ages[slot] != ages[other]:
         return bool(ages[slot] < ages[other])
     return bool(links[SEQUENCE, slot] < links[SEQUENCE, other])
 
 
-@kernel(f"void({LINES}, int64, int64)", allocates=False)
+@kernel("void(Lines, int64, int64)", allocates=False)
 def put(lines: Lines, slot: int, kind: int) -> None:
     """Let a party wait at its age in the line of its kind.
 
     Complexity:
         O(1) for a newcomer; O(line) for one who comes back.
     """
-    links, ends = lines[1], lines[2]
+    links, ends = lines.links, lines.ends
     older = ends[YOUNGEST, kind]
     while older != NONE and is_older(lines, slot, older):
         older = links[OLDER, older]
@@ -83,10 +89,10 @@ def put(lines: Lines, slot: int, kind: int) -> None:
     ends[COUNT, kind] += 1
 
 
-@kernel(f"void({LINES}, int64)", allocates=False)
+@kernel("void(Lines, int64)", allocates=False)
 def take(lines: Lines, slot: int) -> None:
     """Take a party out of its line, in O(1)."""
-    links, ends = lines[1], lines[2]
+    links, ends = lines.links, lines.ends
     kind, older, younger = links[KIND, slot], links[OLDER, slot], links[YOUNGER, slot]
     if older == NONE:
         ends[OLDEST, kind] = younger

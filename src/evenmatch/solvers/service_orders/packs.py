@@ -7,15 +7,14 @@ they were packed. A pack waits in lines of its own, in the slot of its first mem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.service_orders.choose import BY_AGE, LEFT, SETS, Sets, choose
+from evenmatch.solvers.kernel import kernel, record
+from evenmatch.solvers.service_orders.choose import BY_AGE, LEFT, PartySets, choose
 from evenmatch.solvers.service_orders.lines import (
     KIND,
-    LINES,
     MATE,
     NONE,
     OLDEST,
@@ -28,43 +27,54 @@ from evenmatch.solvers.service_orders.lines import (
     take,
 )
 
-Plan: TypeAlias = tuple[Sets, Sets, Ints, Ints]
-"""(party sets, pack sets, kinds of packs, numbers)
-
-Without packing the party sets fill a match, and the rest is empty. With it they fill one team,
-the pack sets a match; the kind of the pack that each party set makes; and `PACKED`, the packs so
-far, and `HOW`, one of `choose`, which must be `BY_AGE`."""
-PLAN = f"Tuple(({SETS}, {SETS}, int64[::1], int64[::1]))"
 PACKED, HOW = range(2)
 NUMBERS = 2
 
 
-@kernel(f"void({LINES}, {LINES}, {PLAN}, int64[::1], int64)", allocates=False)
-def _tie(parties: Lines, packs: Lines, plan: Plan, out: Ints, count: int) -> None:
+@record("PartySets, PartySets, int64[::1], int64[::1]")
+class ServicePlan(NamedTuple):
+    """What fills a match, and what is preferred.
+
+    Args:
+        parties: Without packing they fill a match, and the rest is empty; with it, one team.
+        packs: Packs that fill a match.
+        made: The kind of the pack that each set of parties makes.
+        numbers: `PACKED`, the packs so far, and `HOW`, one of `choose`, which must be `BY_AGE`
+            with packing.
+    """
+
+    parties: PartySets
+    packs: PartySets
+    made: Ints
+    numbers: Ints
+
+
+@kernel("void(Lines, Lines, ServicePlan, int64[::1], int64)", allocates=False)
+def _tie(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints, count: int) -> None:
     """Bind the parties in `out` into a pack of the kind that work[0, 0] says."""
-    links, packed = parties[1], packs[1]
+    links, packed = parties.links, packs.links
     team_sets, _, kinds, numbers = plan
     for place in range(count):
         links[PACK, out[place]] = out[0]
         links[MATE, out[place]] = out[place + 1] if place + 1 < count else NONE
     numbers[PACKED] += 1
     packed[SEQUENCE, out[0]] = numbers[PACKED]
-    put(packs, out[0], kinds[team_sets[4][LEFT, 0]])
+    put(packs, out[0], kinds[team_sets.work[LEFT, 0]])
 
 
-@kernel(f"void({LINES}, {LINES}, {PLAN}, int64[::1])", allocates=False)
-def _pack(parties: Lines, packs: Lines, plan: Plan, out: Ints) -> None:
+@kernel("void(Lines, Lines, ServicePlan, int64[::1])", allocates=False)
+def _pack(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> None:
     """Bind parties into teams while some fill one."""
-    count = choose(parties, plan[0], BY_AGE, out)
+    count = choose(parties, plan.parties, BY_AGE, out)
     while count > 0:
         for place in range(count):
             take(parties, out[place])
         _tie(parties, packs, plan, out, count)
-        count = choose(parties, plan[0], BY_AGE, out)
+        count = choose(parties, plan.parties, BY_AGE, out)
 
 
-@kernel(f"int64({LINES}, {LINES}, {PLAN}, int64[::1])", allocates=False)
-def serve(parties: Lines, packs: Lines, plan: Plan, out: Ints) -> int:
+@kernel("int64(Lines, Lines, ServicePlan, int64[::1])", allocates=False)
+def serve(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> int:
     """Take the parties of the next match out of their lines; return how many there are.
 
     Args:
@@ -76,14 +86,14 @@ def serve(parties: Lines, packs: Lines, plan: Plan, out: Ints) -> int:
     Complexity:
         That of `choose`.
     """
-    links = parties[1]
-    if plan[2].shape[0] == 0:
-        count: int = choose(parties, plan[0], plan[3][HOW], out)
+    links = parties.links
+    if plan.made.shape[0] == 0:
+        count: int = choose(parties, plan.parties, plan.numbers[HOW], out)
         for place in range(count):
             take(parties, out[place])
         return count
     _pack(parties, packs, plan, out)
-    teams = choose(packs, plan[1], BY_AGE, out)
+    teams = choose(packs, plan.packs, BY_AGE, out)
     for place in range(teams):
         take(packs, out[place])
     # The first members of the teams are listed; their mates follow them.
@@ -99,10 +109,10 @@ def serve(parties: Lines, packs: Lines, plan: Plan, out: Ints) -> int:
     return count
 
 
-@kernel(f"void({LINES}, {LINES}, int64)", allocates=False)
+@kernel("void(Lines, Lines, int64)", allocates=False)
 def leave(parties: Lines, packs: Lines, slot: int) -> None:
     """Let a party go that was not served; the others of its pack are free again."""
-    links = parties[1]
+    links = parties.links
     first = links[PACK, slot]
     if first == NONE:
         take(parties, slot)
@@ -116,7 +126,7 @@ def leave(parties: Lines, packs: Lines, slot: int) -> None:
         member = links[MATE, member]
 
 
-def bind(parties: Lines, packs: Lines, plan: Plan, slots: Sequence[int]) -> None:
+def bind(parties: Lines, packs: Lines, plan: ServicePlan, slots: Sequence[int]) -> None:
     """Bind parties that stand in no line into a pack, as the last of all packs.
 
     Args:
@@ -125,8 +135,8 @@ def bind(parties: Lines, packs: Lines, plan: Plan, slots: Sequence[int]) -> None
         plan: One with packing.
         slots: Parties that fill a team.
     """
-    needs, *_, work = plan[0]
-    numbers = np.bincount(parties[1][KIND, slots], minlength=needs.shape[1])
+    needs, *_, work = plan.parties
+    numbers = np.bincount(parties.links[KIND, slots], minlength=needs.shape[1])
     work[LEFT, 0] = np.flatnonzero((needs == numbers).all(axis=1))[0]
     _tie(parties, packs, plan, np.array(slots, dtype=np.int64), len(slots))
 

@@ -9,9 +9,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.service_orders.choose import BY_AGE, BY_WEIGHT, BY_YOUTH, OLDEST_FIRST, Sets
+from evenmatch.solvers.service_orders.choose import (
+    BY_AGE,
+    BY_WEIGHT,
+    BY_YOUTH,
+    OLDEST_FIRST,
+    PartySets,
+)
 from evenmatch.solvers.service_orders.lines import Lines, make_lines
-from evenmatch.solvers.service_orders.packs import HOW, NUMBERS, Plan
+from evenmatch.solvers.service_orders.packs import HOW, NUMBERS, ServicePlan
 
 Order = Literal[
     "oldest",
@@ -27,7 +33,7 @@ HOW_OF = {"lifo": BY_YOUTH, "head_of_line": OLDEST_FIRST, "max_weight": BY_WEIGH
 """How the orders choose that do not go by age alone."""
 
 
-def make_plan(layout: Layout, order: Order, theta: int = 0) -> Plan | None:
+def make_plan(layout: Layout, order: Order, theta: int = 0) -> ServicePlan | None:
     """Return the plan of an order, as `packs.serve` takes it; None if there are too many sets.
 
     Args:
@@ -47,32 +53,32 @@ def make_plan(layout: Layout, order: Order, theta: int = 0) -> Plan | None:
         teams = _sets(packing.teams, layout.kinds)
         packs = _sets(packing.matches, [(1, 0)] * packing.kinds)
         made = np.array(list(packing.teams.values()), dtype=np.int64)
-        return teams, packs, made, numbers
+        return ServicePlan(teams, packs, made, numbers)
     table = match_sets(layout)
     if table is None:
         return None
     sets = _sets(table, layout.kinds)
     if order in ("largest", "reserve", "smallest", "max_weight"):
-        sets[1][:] = _ranks(table, layout, is_largest=order != "smallest")
+        sets.ranks[:] = _ranks(table, layout, is_largest=order != "smallest")
     if order == "reserve":
-        sets[2][:] = [theta * (lonely > 0) for lonely in table.values()]
-    return sets, _sets({}, [(1, 0)]), np.zeros(0, dtype=np.int64), numbers
+        sets.solos[:] = [theta * (lonely > 0) for lonely in table.values()]
+    return ServicePlan(sets, _sets({}, [(1, 0)]), np.zeros(0, dtype=np.int64), numbers)
 
 
-def make_pools(plan: Plan, slots: int) -> tuple[Lines, Lines]:
+def make_pools(plan: ServicePlan, slots: int) -> tuple[Lines, Lines]:
     """Return empty lines of parties and of packs for a plan."""
-    is_packing = plan[2].shape[0] > 0
-    packs = make_lines(slots if is_packing else 1, plan[1][0].shape[1])
-    return make_lines(slots, plan[0][0].shape[1]), packs
+    is_packing = plan.made.shape[0] > 0
+    packs = make_lines(slots if is_packing else 1, plan.packs.needs.shape[1])
+    return make_lines(slots, plan.parties.needs.shape[1]), packs
 
 
-def _sets(table: Collection[Numbers], kinds: Collection[Kind]) -> Sets:
+def _sets(table: Collection[Numbers], kinds: Collection[Kind]) -> PartySets:
     """Return sets as arrays, without any preference."""
     needs = np.array(list(table), dtype=np.int64).reshape(len(table), len(kinds))
     sizes = np.array([size for size, _ in kinds], dtype=np.int64)
     work = np.zeros((3, max(len(table), len(kinds), 1)), dtype=np.int64)
     none = np.zeros(len(table), dtype=np.int64)
-    return needs, none, none.copy(), sizes, work
+    return PartySets(needs, none, none.copy(), sizes, work)
 
 
 def _ranks(table: Table, layout: Layout, *, is_largest: bool) -> list[int]:
@@ -105,7 +111,7 @@ Kind = tuple[int, int]
 Numbers = tuple[int, ...]
 """Parties of each kind, or of each size."""
 Table = Mapping[Numbers, int]
-"""Sets, and how few teams of solos alone each can be divided into."""
+"""PartySets, and how few teams of solos alone each can be divided into."""
 
 SETS_MAX = 20_000
 """The most sets; each arrival may look at all of them."""
@@ -139,8 +145,8 @@ class TeamPacking(NamedTuple):
     """How packed teams fill matches: in two steps.
 
     Args:
-        teams: Sets that fill one team, each with the kind of pack that it makes.
-        matches: Sets of packs that fill a match, by kind of pack.
+        teams: PartySets that fill one team, each with the kind of pack that it makes.
+        matches: PartySets of packs that fill a match, by kind of pack.
         kinds: How many kinds of packs there are.
     """
 
