@@ -64,6 +64,11 @@ class Loaded(BASE):  # type: ignore[misc]
         self._insert([kind._code for kind in code.types], self._kept[1], False)
 
     @property
+    def entry_point(self) -> Any:
+        """Return the machine code as a function, which looks at no types."""
+        return self._kept[1]
+
+    @property
     def _numba_type_(self) -> Any:
         return self.compiled()._numba_type_
 

@@ -2,12 +2,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy
 import pytest
+from numpy.typing import NDArray
 
 from evenmatch.solvers import kernel as module
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import defer, entry, kernel, record
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = Path(module.__file__).parents[2]
@@ -210,3 +212,35 @@ def refusing(size):
     if size < 0:
         raise ValueError("no size is below 0")
     return numpy.ones(size)
+
+
+@record("float64[::1], int64")
+class Stretch(NamedTuple):
+    values: NDArray[numpy.float64]
+    first: int
+
+
+@kernel("float64(Stretch, float64)")
+def stretched(stretch: Stretch, by: float) -> float:
+    return float(stretch.values[stretch.first]) * by
+
+
+def test_kernel_reads_the_fields_of_a_record_by_name() -> None:
+    stretch = Stretch(numpy.array([1.0, 3.0]), 1)
+    assert stretched(stretch, 2.0) == 6.0
+    assert entry(stretched)(stretch, 2.0) == 6.0
+
+
+def test_entry_of_a_plain_function_is_the_function() -> None:
+    assert entry(len) is len
+
+
+def test_entry_of_a_kernel_that_others_compile_meanwhile_is_the_function() -> None:
+    with defer(load_kept=False):
+
+        @kernel("int64(int64)")
+        def doubled(a: int) -> int:
+            return 2 * a
+
+        assert entry(doubled) is doubled
+        assert entry(doubled)(4) == 8

@@ -22,7 +22,7 @@ from evenmatch.solvers.steps.waiting import (
     SIZE,
     YOUNGER,
     YOUNGEST,
-    Waiting,
+    WaitingPlayers,
     arrival_rate,
     free_slot,
     grow,
@@ -45,14 +45,14 @@ RULES = (
 )
 
 
-def empty(slots: int) -> Waiting:
+def empty(slots: int) -> WaitingPlayers:
     nothing = (np.zeros((1, 5)), np.zeros(0), np.zeros((0, 8)), np.zeros((2, 0)))
     return make_waiting(slots, nothing, 8)
 
 
-def order(waiting: Waiting) -> list[int]:
+def order(waiting: WaitingPlayers) -> list[int]:
     """Return the sequences of all who wait, oldest first, and check the links both ways."""
-    links, counts = waiting[2], waiting[4]
+    links, counts = waiting.links, waiting.counts
     found, slot, before = [], int(counts[OLDEST]), NONE
     while slot != NONE:
         assert links[OLDER, slot] == before
@@ -76,12 +76,12 @@ def test_slots_stay_in_order_of_age_through_entries_leaves_returns_and_growth() 
         else:
             comes_back = gone and rng.random() < 0.2
             at, sequence = gone.pop() if comes_back else (float(step // 4), step)
-            if waiting[4][FREE_TOP] == 0:
-                waiting = grow(waiting, 2 * waiting[0].shape[1])
+            if waiting.counts[FREE_TOP] == 0:
+                waiting = grow(waiting, 2 * waiting.points.shape[1])
             slots[sequence] = int(take_slot(waiting, sequence, at))
             ages[sequence] = (at, sequence)
         assert order(waiting) == [sequence for _, sequence in sorted(ages.values())]
-    assert waiting[0].shape[1] >= 32
+    assert waiting.points.shape[1] >= 32
 
 
 @pytest.mark.parametrize("rules", [(rule,) for rule in RULES] + [RULES[:3], RULES])
@@ -98,12 +98,12 @@ def test_instants_of_rules_are_those_of_the_engine_bit_for_bit(rules: tuple[Rule
         player = Player(str(sequence), attributes={"rating": rating})
         ticket = Ticket(str(sequence), sequence, at, (player,), ("main",), facts)
         slot = int(take_slot(waiting, sequence, at))
-        waiting[0][SIDE, slot] = columns.side(ticket)
-        waiting[0][FIRST_VALUE:, slot] = columns.row(ticket)
+        waiting.points[SIDE, slot] = columns.side(ticket)
+        waiting.points[FIRST_VALUE:, slot] = columns.row(ticket)
         tickets.append(ticket)
         slots.append(slot)
     legal = 0
-    points, terms, gates = waiting[0], waiting[5], waiting[6]
+    points, terms, gates = waiting.points, waiting.terms, waiting.gates
     for one, i in zip(tickets, slots, strict=True):
         for two, j in zip(tickets, slots, strict=True):
             if one is two:
@@ -119,12 +119,12 @@ def test_instants_of_rules_are_those_of_the_engine_bit_for_bit(rules: tuple[Rule
 
 def test_rate_is_that_of_the_last_arrivals() -> None:
     waiting = empty(64)
-    waiting[3][0] = 0.2  # the prior is half a second
+    waiting.numbers[0] = 0.2  # the prior is half a second
     assert arrival_rate(waiting, 7.0) == 2.0
     waiting = make_waiting(
         64, (np.zeros((1, 5)), np.zeros(0), np.zeros((0, 8)), np.zeros((2, 0))), 64
     )
-    waiting[3][0] = 0.2
+    waiting.numbers[0] = 0.2
     for number in range(60):
         slot = int(take_slot(waiting, number + 1, number * 0.1))
         note_arrival(waiting, slot, number * 0.1)

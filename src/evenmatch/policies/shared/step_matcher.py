@@ -19,6 +19,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.step_columns import StepColumns
+from evenmatch.solvers.kernel import entry as entry_of
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME
 from evenmatch.solvers.steps.lanes import AXIS, NO_AXIS, REACH, link
 from evenmatch.solvers.steps.waiting import (
@@ -38,7 +39,7 @@ from evenmatch.solvers.steps.waiting import (
     YOUNGER,
     YOUNGEST,
     Ints,
-    Waiting,
+    WaitingPlayers,
     grow,
     make_waiting,
     take_slot,
@@ -71,10 +72,10 @@ class Steps(msgspec.Struct, frozen=True):
     """
 
     kind: int
-    arrive: Callable[[Waiting, int, float], None]
-    come_back: Callable[[Waiting, int, float], None]
-    decide: Callable[[Waiting, float, bool, Ints], int]
-    leave: Callable[[Waiting, int], None]
+    arrive: Callable[[WaitingPlayers, int, float], None]
+    come_back: Callable[[WaitingPlayers, int, float], None]
+    decide: Callable[[WaitingPlayers, float, bool, Ints], int]
+    leave: Callable[[WaitingPlayers, int], None]
     samples: int = 1
     learnt: tuple[int, ...] = ()
     look: int | None = None
@@ -83,7 +84,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 def make_pool(
     queue: Queue, columns: StepColumns, steps: Steps, numbers: Mapping[int, float]
-) -> Waiting:
+) -> WaitingPlayers:
     """Return an empty pool with a policy's parameters.
 
     Args:
@@ -93,7 +94,7 @@ def make_pool(
         numbers: The parameters by place.
     """
     waiting = make_waiting(SLOTS, columns.table, steps.samples)
-    known = waiting[3]
+    known = waiting.numbers
     known[PRICE] = queue.price
     known[WAIT_MAX] = math.inf if queue.wait_max is None else queue.wait_max
     known[WEIGHT] = math.fsum(columns.table[0][:, 0].tolist())
@@ -201,6 +202,8 @@ class StepMatcher(NoJobs):
     ) -> None:
         self._columns = StepColumns(queue, policy)
         self._steps = steps
+        self._take_slot, self._link = entry_of(take_slot), entry_of(link)
+        self._arrive, self._decide = entry_of(steps.arrive), entry_of(steps.decide)
         self._waiting = make_pool(queue, self._columns, steps, numbers)
         self._seats = queue.format.k
         self._out = np.zeros((SLOTS, self._seats), dtype=np.int64)
@@ -220,24 +223,24 @@ class StepMatcher(NoJobs):
         """Take a ticket in; what an earlier matcher noted about it is taken over."""
         if isinstance(entry, OpenMatch):
             return
-        counts = self._waiting[4]
+        counts = self._waiting.counts
         if counts[FREE_TOP] == 0:
-            room = 2 * self._waiting[0].shape[1]
+            room = 2 * self._waiting.points.shape[1]
             self._waiting = grow(self._waiting, room)
             self._out = np.zeros((room, self._seats), dtype=np.int64)
         waiting = self._waiting
         self.evaluations += SAMPLED + len(self._tickets)
-        points = waiting[0]
-        slot = int(take_slot(waiting, entry.sequence, entry.enqueued_at))
+        points = waiting.points
+        slot = int(self._take_slot(waiting, entry.sequence, entry.enqueued_at))
         points[SIDE, slot] = self._columns.side(entry)
         for row, value in enumerate(self._columns.row(entry), FIRST_VALUE):
             points[row, slot] = value
-        link(points, waiting[2], waiting[3], waiting[4], slot)
+        self._link(points, waiting.links, waiting.numbers, waiting.counts, slot)
         self._tickets[slot] = entry
         self._slots[entry.id] = slot
-        if entry.sequence > waiting[4][NEWEST]:
-            waiting[4][NEWEST] = entry.sequence
-            self._steps.arrive(waiting, slot, entry.enqueued_at)
+        if entry.sequence > waiting.counts[NEWEST]:
+            waiting.counts[NEWEST] = entry.sequence
+            self._arrive(waiting, slot, entry.enqueued_at)
         elif entry.sequence in self._known:
             self._recall(entry.sequence, slot, now)
             return
@@ -252,7 +255,7 @@ class StepMatcher(NoJobs):
         They looked at each other when they came, so there is hardly anything to find; and each look
         is at all who wait: a hundred thousand at one instant would take minutes.
         """
-        marks, links = self._waiting[1], self._waiting[2]
+        marks, links = self._waiting.marks, self._waiting.links
         for count, (slot, sequence) in enumerate(self._back):
             turn = count * len(self._tickets) // PAIRS_A_TURN
             if turn and slot in self._tickets and links[SEQUENCE, slot] == sequence:
@@ -277,7 +280,7 @@ class StepMatcher(NoJobs):
             self._take_turns(self._steps.look, now)
         waiting, out = self._waiting, self._out
         self.evaluations += len(self._tickets) ** 2
-        found = int(self._steps.decide(waiting, now, fired, out))
+        found = int(self._decide(waiting, now, fired, out))
         matches = []
         for row in out[:found].tolist():
             tickets = [self._tickets.pop(slot) for slot in row]
@@ -286,11 +289,12 @@ class StepMatcher(NoJobs):
                 self._columns.release(ticket)
                 self._recalled.pop(ticket.sequence, None)
             matches.append(Grouping(tuple(ticket.id for ticket in tickets)))
-        return Decision(tuple(matches), float(waiting[3][WAKE]))
+        return Decision(tuple(matches), float(waiting.numbers[WAKE]))
 
     def memory(self) -> Memory:
         """Return what was learnt from arrivals, and what is noted about each ticket."""
-        _, marks, links, numbers, counts, *_, samples = self._waiting
+        marks, links, numbers = self._waiting.marks, self._waiting.links, self._waiting.numbers
+        counts, samples = self._waiting.counts, self._waiting.samples
         tickets = []
         slot = int(counts[OLDEST])
         while slot != NONE:
@@ -308,7 +312,8 @@ class StepMatcher(NoJobs):
         }
 
     def _restore(self, memory: Memory) -> None:
-        _, _, _, numbers, counts, *_, samples = self._waiting
+        numbers, counts = self._waiting.numbers, self._waiting.counts
+        samples = self._waiting.samples
         for place, number in zip(self._steps.learnt, memory["learnt"], strict=True):
             numbers[place] = number
         kept = {place: counts[place] for place in (SIZE, OLDEST, YOUNGEST, FREE_TOP)}
@@ -320,7 +325,7 @@ class StepMatcher(NoJobs):
 
     def _recall(self, sequence: int, slot: int, now: float) -> None:
         """Note about a ticket what the earlier matcher had noted; partners enter in any order."""
-        _, marks, links = self._waiting[:3]
+        marks, links = self._waiting.marks, self._waiting.links
         _, flag, partner, *noted = self._known.pop(sequence)
         links[FLAG, slot] = 1 if flag else 0
         marks[:, slot] = [math.inf if mark is None else mark for mark in noted]

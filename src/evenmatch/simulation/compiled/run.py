@@ -200,7 +200,7 @@ def play(
     steps = policy.steps(queue)
     waiting = make_pool(queue, StepColumns(queue, queue.policy), steps, policy.numbers(queue))
     scaled = _scaled(queue, values, count)
-    slots: Ints = np.zeros((waiting[0].shape[1], seats), dtype=np.int64)
+    slots: Ints = np.zeros((waiting.points.shape[1], seats), dtype=np.int64)
     tickets: Ints = np.full((count // 2 + 1 if seats == 2 else count + 1, seats), -1, np.int64)
     if queue.on_deadline == "bots":
         tickets = np.full((count + 1, seats), -1, np.int64)
@@ -223,11 +223,11 @@ def play(
             expired_at,
             state,
         )
-        if waiting[4][FREE_TOP] == 0:
-            waiting = grow(waiting, 2 * waiting[0].shape[1])
-            slots = np.zeros((waiting[0].shape[1], seats), dtype=np.int64)
+        if waiting.counts[FREE_TOP] == 0:
+            waiting = grow(waiting, 2 * waiting.points.shape[1])
+            slots = np.zeros((waiting.points.shape[1], seats), dtype=np.int64)
         on_done(min(count, int(state[kernels.ROW])))
-    end = float(waiting[3][CLOCK])
+    end = float(waiting.numbers[CLOCK])
     made = int(state[kernels.MADE])
     return _outcome(queue, _Made(tickets[:made], at[:made], expired_at), given, scaled, end)
 

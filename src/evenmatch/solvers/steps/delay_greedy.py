@@ -20,11 +20,10 @@ from evenmatch.solvers.steps.waiting import (
     OLDEST,
     PARTNER,
     WAIT_MAX,
-    WAITING,
     WAKE,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     free_slot,
     is_due,
     next_instant,
@@ -41,10 +40,11 @@ STALE = -1.0
 """An instant before all others: the player has to look around again."""
 
 
-@kernel(f"float64({WAITING}, int64, int64)", inline=True)
-def ripe_at(waiting: Waiting, one: int, two: int) -> float:
+@kernel("float64(WaitingPlayers, int64, int64)", inline=True)
+def ripe_at(waiting: WaitingPlayers, one: int, two: int) -> float:
     """Return an instant that `meets_at` is never before, without rules and rounding."""
-    points, _, links, numbers, _, terms, gates = waiting[:7]
+    points, links, numbers = waiting.points, waiting.links, waiting.numbers
+    terms, gates = waiting.terms, waiting.gates
     later = max(points[TIME, one], points[TIME, two])
     if links[FLAG, one] == 1 or links[FLAG, two] == 1:
         return later
@@ -53,13 +53,14 @@ def ripe_at(waiting: Waiting, one: int, two: int) -> float:
     return later + max(0.5 * (numbers[SECONDS] * cost - waited), 0.0)
 
 
-@kernel(f"float64({WAITING}, int64, int64, boolean)", inline=True)
-def meets_at(waiting: Waiting, one: int, two: int, is_overdue: bool) -> float:
+@kernel("float64(WaitingPlayers, int64, int64, boolean)", inline=True)
+def meets_at(waiting: WaitingPlayers, one: int, two: int, is_overdue: bool) -> float:
     """Return the instant at which two players have waited long enough for each other.
 
     Someone whose deadline has passed waits for nothing but the rules.
     """
-    points, _, links, numbers, _, terms, gates = waiting[:7]
+    points, links, numbers = waiting.points, waiting.links, waiting.numbers
+    terms, gates = waiting.terms, waiting.gates
     cost = pair_cost(points, terms, gates, 0.0, one, two)
     if cost == np.inf:
         return np.inf
@@ -72,10 +73,10 @@ def meets_at(waiting: Waiting, one: int, two: int, is_overdue: bool) -> float:
     return max(at, later + round_up(max(owed, 0.0)))
 
 
-@kernel(f"void({WAITING}, int64)")
-def look(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)")
+def look(waiting: WaitingPlayers, slot: int) -> None:
     """Note the earliest instant at which a player and another may meet; ties to the older."""
-    marks, links = waiting[1], waiting[2]
+    marks, links = waiting.marks, waiting.links
     partner, soonest = NONE, np.inf
     for found in range(find_within(waiting, slot)):
         other = links[FOUND, found]
@@ -87,10 +88,10 @@ def look(waiting: Waiting, slot: int) -> None:
     marks[MEETS, slot], links[PARTNER, slot] = soonest, partner
 
 
-@kernel(f"int64({WAITING}, int64, float64)")
-def cheapest(waiting: Waiting, slot: int, now: float) -> int:
+@kernel("int64(WaitingPlayers, int64, float64)")
+def cheapest(waiting: WaitingPlayers, slot: int, now: float) -> int:
     """Return whom a player at its deadline can play with at the least cost now."""
-    points, _, links, _, _, terms, gates = waiting[:7]
+    points, links, terms, gates = waiting.points, waiting.links, waiting.terms, waiting.gates
     partner, least = NONE, np.inf
     for found in range(find_within(waiting, slot)):
         other = links[FOUND, found]
@@ -100,16 +101,16 @@ def cheapest(waiting: Waiting, slot: int, now: float) -> int:
     return partner
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
     """Find out when a newcomer meets somebody; all steps are told the time, it is not needed."""
     look(waiting, slot)
 
 
-@kernel(f"void({WAITING}, int64)")
-def leave(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)")
+def leave(waiting: WaitingPlayers, slot: int) -> None:
     """Let a player go; whoever would have met it looks around again."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     free_slot(waiting, slot)
     other = counts[OLDEST]
     while other != NONE:
@@ -119,10 +120,10 @@ def leave(waiting: Waiting, slot: int) -> None:
         other = links[YOUNGER, other]
 
 
-@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
-def _first_due(waiting: Waiting, now: float, fired: bool) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _first_due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     """Return the player with the earliest timer if it is due, the oldest of equals."""
-    points, marks, links, _, counts = waiting[:5]
+    points, marks, links, counts = waiting.points, waiting.marks, waiting.links, waiting.counts
     first, soonest = NONE, np.inf
     slot = counts[OLDEST]
     while slot != NONE:
@@ -135,10 +136,10 @@ def _first_due(waiting: Waiting, now: float, fired: bool) -> int:
     return first
 
 
-@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
-def _first_overdue(waiting: Waiting, now: float, fired: bool) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _first_overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     """Return the oldest player whose deadline has come and was not noticed yet."""
-    points, links, numbers, counts = waiting[0], waiting[2], waiting[3], waiting[4]
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE:
         deadline = points[TIME, slot] + numbers[WAIT_MAX]
@@ -148,16 +149,16 @@ def _first_overdue(waiting: Waiting, now: float, fired: bool) -> int:
     return slot
 
 
-@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
-def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
+def _pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
     leave(waiting, one)
     leave(waiting, two)
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Returns:
@@ -166,7 +167,7 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n) for each match and for each player who looks around again.
     """
-    marks, links, numbers = waiting[1], waiting[2], waiting[3]
+    marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     found = 0
     while True:
         slot = _first_due(waiting, now, fired)

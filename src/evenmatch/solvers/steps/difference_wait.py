@@ -37,12 +37,11 @@ from evenmatch.solvers.steps.waiting import (
     SEQUENCE,
     SIZE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     WEIGHT,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     free_slot,
     round_up,
 )
@@ -57,24 +56,24 @@ AT_ONCE = -1.0
 """An instant before all others."""
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
     """Note that a newcomer looks for a group."""
-    waiting[1][SEEK, slot], waiting[1][ROLE, slot] = NEW, 0.0
+    waiting.marks[SEEK, slot], waiting.marks[ROLE, slot] = NEW, 0.0
 
 
-@kernel(f"void({WAITING}, int64)")
-def leave(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)")
+def leave(waiting: WaitingPlayers, slot: int) -> None:
     """Let a player go; the rest of his group look for another one."""
-    waiting[1][SEEK, slot] = GOES
+    waiting.marks[SEEK, slot] = GOES
     dissolve(waiting, slot)
     free_slot(waiting, slot)
 
 
-@kernel(f"void({WAITING}, float64, int64[:,::1], int64, float64)")
-def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> None:
+@kernel("void(WaitingPlayers, float64, int64[:,::1], int64, float64)")
+def _join(waiting: WaitingPlayers, now: float, out: Ints, row: int, cost: float) -> None:
     """Make a group of the players in a row, and say when it becomes definitive."""
-    points, marks, links, numbers = waiting[:4]
+    points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     seats = out.shape[1]
     take(waiting, out, row)
     oldest = np.inf
@@ -95,10 +94,10 @@ def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> Non
         note(waiting, member)
 
 
-@kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
-def _write(waiting: Waiting, out: Ints, row: int) -> None:
+@kernel("void(WaitingPlayers, int64[:,::1], int64)", inline=True)
+def _write(waiting: WaitingPlayers, out: Ints, row: int) -> None:
     """Put the players of a match in the order of age, and let them go."""
-    points, _, links = waiting[:3]
+    points, links = waiting.points, waiting.links
     for seat in range(out.shape[1]):
         slot, at = out[row, seat], seat
         while at > 0 and (
@@ -118,10 +117,10 @@ def _write(waiting: Waiting, out: Ints, row: int) -> None:
             note(waiting, before)
 
 
-@kernel(f"void({WAITING})", inline=True)
-def _note_seekers(waiting: Waiting) -> None:
+@kernel("void(WaitingPlayers)", inline=True)
+def _note_seekers(waiting: WaitingPlayers) -> None:
     """Write down who was dropped, and count those at ease."""
-    marks, links, numbers, counts = waiting[1], waiting[2], waiting[3], waiting[4]
+    marks, links, numbers, counts = waiting.marks, waiting.links, waiting.numbers, waiting.counts
     numbers[DROPS] = numbers[AT_EASE] = 0.0
     slot = counts[OLDEST]
     while slot != NONE:
@@ -133,10 +132,10 @@ def _note_seekers(waiting: Waiting) -> None:
         slot = links[YOUNGER, slot]
 
 
-@kernel(f"int64({WAITING})", inline=True)
-def _oldest_dropped(waiting: Waiting) -> int:
+@kernel("int64(WaitingPlayers)", inline=True)
+def _oldest_dropped(waiting: WaitingPlayers) -> int:
     """Return the oldest of those who were dropped and still look."""
-    points, marks, links, numbers = waiting[:4]
+    points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, kept = NONE, 0
     for each in range(int(numbers[DROPS])):
         slot = links[FOUND, each]
@@ -149,29 +148,29 @@ def _oldest_dropped(waiting: Waiting) -> int:
     return oldest
 
 
-@kernel(f"int64({WAITING}, int64)", inline=True)
-def _newcomer(waiting: Waiting, slot: int) -> int:
+@kernel("int64(WaitingPlayers, int64)", inline=True)
+def _newcomer(waiting: WaitingPlayers, slot: int) -> int:
     """Return the first player by age, from one on, who has not looked yet."""
-    marks, links = waiting[1], waiting[2]
+    marks, links = waiting.marks, waiting.links
     while slot != NONE and marks[SEEK, slot] != NEW:
         slot = links[YOUNGER, slot]
     return slot
 
 
-@kernel(f"int64({WAITING})", inline=True)
-def _oldest_at_ease(waiting: Waiting) -> int:
+@kernel("int64(WaitingPlayers)", inline=True)
+def _oldest_at_ease(waiting: WaitingPlayers) -> int:
     """Return the oldest player without a group who has looked for one."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     slot: int = counts[OLDEST]
     while marks[COST, slot] < np.inf or marks[SEEK, slot] < np.inf:
         slot = links[YOUNGER, slot]
     return slot
 
 
-@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
-def _due(waiting: Waiting, now: float, fired: bool) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     """Return the oldest player whose group has become definitive."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE:
         due = marks[DUE, slot]
@@ -181,10 +180,11 @@ def _due(waiting: Waiting, now: float, fired: bool) -> int:
     return NONE
 
 
-@kernel(f"void({WAITING})", inline=True)
-def _note_wake(waiting: Waiting) -> None:
+@kernel("void(WaitingPlayers)", inline=True)
+def _note_wake(waiting: WaitingPlayers) -> None:
     """Note when the next group becomes definitive, or somebody without one is overdue."""
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     wake = np.inf
     slot = counts[OLDEST]
     while slot != NONE:
@@ -195,10 +195,11 @@ def _note_wake(waiting: Waiting) -> None:
     numbers[WAKE] = wake
 
 
-@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
-def _overdue(waiting: Waiting, now: float, fired: bool) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     """Note who is overdue, and return the oldest without a group if players for one are there."""
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE:
         deadline = points[TIME, slot] + numbers[WAIT_MAX]
@@ -211,10 +212,10 @@ def _overdue(waiting: Waiting, now: float, fired: bool) -> int:
     return NONE
 
 
-@kernel(f"int64({WAITING}, int64[:,::1], int64, float64, boolean)", inline=True)
-def _commit(waiting: Waiting, out: Ints, found: int, now: float, fired: bool) -> int:
+@kernel("int64(WaitingPlayers, int64[:,::1], int64, float64, boolean)", inline=True)
+def _commit(waiting: WaitingPlayers, out: Ints, found: int, now: float, fired: bool) -> int:
     """Write down all groups that have become definitive; return the number of matches so far."""
-    links, numbers = waiting[2], waiting[3]
+    links, numbers = waiting.links, waiting.numbers
     numbers[IS_DUE] = 0.0
     slot = _due(waiting, now, fired)
     while slot != NONE:
@@ -227,14 +228,14 @@ def _commit(waiting: Waiting, out: Ints, found: int, now: float, fired: bool) ->
     return found
 
 
-@kernel(f"int64({WAITING}, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
-def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats) -> int:
+@kernel("int64(WaitingPlayers, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
+def _rearrange(waiting: WaitingPlayers, now: float, out: Ints, found: int, near: Floats) -> int:
     """Let everybody look who has to; return the number of matches so far.
 
     First who was dropped, then one of enough who are at ease, then a newcomer; of each kind the
     oldest.
     """
-    marks, numbers, counts = waiting[1], waiting[3], waiting[4]
+    marks, numbers, counts = waiting.marks, waiting.numbers, waiting.counts
     _note_seekers(waiting)
     newcomer = _newcomer(waiting, counts[OLDEST])
     if newcomer != NONE or numbers[DROPS] > 0.0 or numbers[AT_EASE] >= numbers[SEATS]:
@@ -261,15 +262,15 @@ def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats
     return found
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
 
     Complexity:
         O(n + k^2) for each player who looks for a group.
     """
-    numbers = waiting[3]
-    near = rows_to_work_in(out.shape[1], waiting[5].shape[0])
+    numbers = waiting.numbers
+    near = rows_to_work_in(out.shape[1], waiting.terms.shape[0])
     found = 0
     if numbers[IS_WHOLE] == 0.0:
         numbers[IS_WHOLE] = 1.0

@@ -47,11 +47,10 @@ from evenmatch.solvers.steps.waiting import (
     OLDEST,
     SIZE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     arrival_rate,
     free_slot,
     is_due,
@@ -73,20 +72,21 @@ SILENCE, FALL = 4.0, 0.7
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 
 
-@kernel(f"void({WAITING}, int64, float64)", inline=True)
-def _enter(waiting: Waiting, slot: int, at: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)", inline=True)
+def _enter(waiting: WaitingPlayers, slot: int, at: float) -> None:
     """Note a player's length at rate 1, and when it looks around first."""
-    marks, numbers, terms = waiting[1], waiting[3], waiting[5]
+    marks, numbers, terms = waiting.marks, waiting.numbers, waiting.terms
     rate = numbers[RATE_NOW]
     worth = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[WORTH, slot] = worth / terms[0, 0]
     marks[LOOK, slot] = at
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note a newcomer."""
-    points, numbers, counts, samples = waiting[0], waiting[3], waiting[4], waiting[9]
+    points, numbers = waiting.points, waiting.numbers
+    counts, samples = waiting.counts, waiting.samples
     rate = numbers[KNOWN_RATE]
     if rate <= 0.0:
         rate = arrival_rate(waiting, now)
@@ -100,43 +100,43 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     numbers[LOW_END], numbers[HIGH_END] = low, high
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def come_back(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note a player who has been here before: no new arrival."""
     _enter(waiting, slot, now)
 
 
-@kernel(f"void({WAITING}, int64)")
-def leave(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)")
+def leave(waiting: WaitingPlayers, slot: int) -> None:
     """Let a player go who was not matched; the others look around again."""
-    marks, counts = waiting[1], waiting[4]
+    marks, counts = waiting.marks, waiting.counts
     free_slot(waiting, slot)
     if counts[OLDEST] != NONE:
         marks[LOOK, counts[OLDEST]] = AT_ONCE
 
 
-@kernel(f"UniTuple(float64, 2)({WAITING}, int64, int64)", inline=True)
-def _pair_up(waiting: Waiting, left: int, right: int) -> tuple[float, float]:
+@kernel("UniTuple(float64, 2)(WaitingPlayers, int64, int64)", inline=True)
+def _pair_up(waiting: WaitingPlayers, left: int, right: int) -> tuple[float, float]:
     """Return what a pair costs itself and from when on it may play; both inf if never."""
-    points, terms, gates = waiting[0], waiting[5], waiting[6]
+    points, terms, gates = waiting.points, waiting.terms, waiting.gates
     cost = pair_cost(points, terms, gates, 0.0, left, right)
     if cost == np.inf:
         return np.inf, np.inf
     return cost, ready_at(waiting, left, right)
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def believed_rate(waiting: Waiting) -> float:
+@kernel("float64(WaitingPlayers)", inline=True)
+def believed_rate(waiting: WaitingPlayers) -> float:
     """Return the rate that is believed after a silence."""
-    numbers = waiting[3]
+    numbers = waiting.numbers
     rate: float = numbers[RATE_NOW]
     return rate * FALL ** numbers[FALLS]
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def silent_until(waiting: Waiting) -> float:
+@kernel("float64(WaitingPlayers)", inline=True)
+def silent_until(waiting: WaitingPlayers) -> float:
     """Return the instant at which silence lowers the rate once more; inf if that is in vain."""
-    numbers, counts = waiting[3], waiting[4]
+    numbers, counts = waiting.numbers, waiting.counts
     if counts[SIZE] < 2 or numbers[FALLS] >= FALLS_MAX:
         return np.inf
     fallen = numbers[RATE_NOW] * FALL ** (numbers[FALLS] + 1.0)
@@ -144,13 +144,13 @@ def silent_until(waiting: Waiting) -> float:
     return instant
 
 
-@kernel(f"Tuple((int64, float64))({WAITING}, int64, float64, float64)")
-def _further(waiting: Waiting, left: int, scale: float, now: float) -> tuple[int, float]:
+@kernel("Tuple((int64, float64))(WaitingPlayers, int64, float64, float64)")
+def _further(waiting: WaitingPlayers, left: int, scale: float, now: float) -> tuple[int, float]:
     """Return the first player beyond the next one on the right with whom one may play, and the sum.
 
     When a rule will let it play with one of those it passes, the player looks around again.
     """
-    marks, links = waiting[1], waiting[2]
+    marks, links = waiting.marks, waiting.links
     right = links[RIGHT, links[RIGHT, left]]
     for _ in range(REACH - 1):
         if right == NONE:
@@ -166,8 +166,8 @@ def _further(waiting: Waiting, left: int, scale: float, now: float) -> tuple[int
     return NONE, 0.0
 
 
-@kernel(f"UniTuple(int64, 2)({WAITING}, float64)")
-def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
+@kernel("UniTuple(int64, 2)(WaitingPlayers, float64)")
+def best_pair(waiting: WaitingPlayers, now: float) -> tuple[int, int]:
     """Return the pair of neighbours that makes the pool cheapest, left one first; or `NONE` twice.
 
     Neighbours are those who may ever play; each player notes when a rule lets it play with one.
@@ -175,7 +175,8 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     Complexity:
         O(n), times `REACH` at most where rules keep neighbours apart.
     """
-    points, marks, links, numbers, counts, terms, gates, rules = waiting[:8]
+    points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
+    counts, terms, gates, rules = waiting.counts, waiting.terms, waiting.gates, waiting.rules
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     first, second, least = NONE, NONE, 0.0
     left = counts[LEFTMOST]
@@ -221,14 +222,14 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     return first, second
 
 
-@kernel(f"int64({WAITING}, int64, float64)")
-def partner_of(waiting: Waiting, slot: int, now: float) -> int:
+@kernel("int64(WaitingPlayers, int64, float64)")
+def partner_of(waiting: WaitingPlayers, slot: int, now: float) -> int:
     """Return whom a player plays with at any cost; note when a rule allows somebody, if nobody.
 
     Complexity:
         O(n).
     """
-    points, marks, links, _, counts = waiting[:5]
+    points, marks, links, counts = waiting.points, waiting.marks, waiting.links, waiting.counts
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     partner, least, soon = NONE, np.inf, np.inf
     other = counts[OLDEST]
@@ -252,18 +253,19 @@ def partner_of(waiting: Waiting, slot: int, now: float) -> int:
     return partner
 
 
-@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
-def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
+def _pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
     free_slot(waiting, one)
     free_slot(waiting, two)
 
 
-@kernel(f"boolean({WAITING}, float64, boolean)", inline=True)
-def _is_anything_due(waiting: Waiting, now: float, fired: bool) -> bool:
+@kernel("boolean(WaitingPlayers, float64, boolean)", inline=True)
+def _is_anything_due(waiting: WaitingPlayers, now: float, fired: bool) -> bool:
     """Return whether somebody looks around now, or silence lowers the rate."""
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     due = False
     slot = counts[OLDEST]
     while slot != NONE:
@@ -277,10 +279,12 @@ def _is_anything_due(waiting: Waiting, now: float, fired: bool) -> bool:
     return due
 
 
-@kernel(f"UniTuple(int64, 2)({WAITING}, float64, boolean, boolean)", inline=True)
-def _overdue_pair(waiting: Waiting, now: float, is_looking: bool, fired: bool) -> tuple[int, int]:
+@kernel("UniTuple(int64, 2)(WaitingPlayers, float64, boolean, boolean)", inline=True)
+def _overdue_pair(
+    waiting: WaitingPlayers, now: float, is_looking: bool, fired: bool
+) -> tuple[int, int]:
     """Return the oldest player whose deadline has come, or had come before, and its partner."""
-    points, _, links, numbers, counts = waiting[:5]
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE:
         deadline = points[TIME, slot] + numbers[WAIT_MAX]
@@ -294,8 +298,8 @@ def _overdue_pair(waiting: Waiting, now: float, is_looking: bool, fired: bool) -
     return NONE, NONE
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Returns:
@@ -317,5 +321,5 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
         _pair(waiting, one, two, out, found)
         found += 1
         is_looking = True
-    waiting[3][WAKE] = min(silent_until(waiting), next_instant(waiting, LOOK))
+    waiting.numbers[WAKE] = min(silent_until(waiting), next_instant(waiting, LOOK))
     return found

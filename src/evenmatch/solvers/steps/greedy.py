@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.steps.waiting import OLDEST, SIZE, WAITING, Ints, Waiting, free_slot
+from evenmatch.solvers.steps.waiting import OLDEST, SIZE, Ints, WaitingPlayers, free_slot
 
 
-@kernel(f"void({WAITING}, int64, float64)", inline=True)
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)", inline=True)
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note nothing about a newcomer: his place in the order of age says all."""
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])", inline=True)
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:  # noqa: ARG001
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])", inline=True)
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:  # noqa: ARG001
     """Make the matches of an instant; return how many.
 
     Complexity:
         O(k) a match.
     """
-    counts = waiting[4]
+    counts = waiting.counts
     found = 0
     while counts[SIZE] >= out.shape[1]:
         for seat in range(out.shape[1]):

@@ -39,11 +39,10 @@ from evenmatch.solvers.steps.waiting import (
     SEQUENCE,
     SIZE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     arrival_rate,
     free_slot,
     is_due,
@@ -58,20 +57,20 @@ PART = 0.82
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 
 
-@kernel(f"float64({WAITING}, int64)", inline=True)
-def _worth(waiting: Waiting, slot: int) -> float:
+@kernel("float64(WaitingPlayers, int64)", inline=True)
+def _worth(waiting: WaitingPlayers, slot: int) -> float:
     """Return what a group of players like this one would pay, at rate 1."""
-    numbers = waiting[3]
+    numbers = waiting.numbers
     if numbers[THETA] >= 0.0:
         return numbers[THETA]
     rate = numbers[RATE_NOW]
     return numbers[FACTOR] * most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note what a newcomer would pay, and that it has not looked around yet."""
-    points, marks, numbers = waiting[0], waiting[1], waiting[3]
+    points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] < 0.0 and rate <= 0.0:
         rate = arrival_rate(waiting, now)
@@ -82,30 +81,31 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     note_arrival(waiting, slot, now)
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def come_back(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note the same for a player who has been here before: no new arrival."""
-    marks = waiting[1]
+    marks = waiting.marks
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = now
     marks[CLOSE, slot] = 0.0
 
 
-@kernel(f"void({WAITING}, int64)", inline=True)
-def leave(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)", inline=True)
+def leave(waiting: WaitingPlayers, slot: int) -> None:
     """Let a player go."""
     free_slot(waiting, slot)
 
 
-@kernel(f"boolean({WAITING}, int64, float64, boolean, int64[::1], float64[:,::1])")
+@kernel("boolean(WaitingPlayers, int64, float64, boolean, int64[::1], float64[:,::1])")
 def look(
-    waiting: Waiting, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
+    waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
 ) -> bool:
     """Return whether the group that a player grows is worth its cost now.
 
     If not, it is noted when the player looks around again.
     """
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     seats = group.shape[0]
     marks[LOOK, slot], marks[CLOSE, slot] = np.inf, 0.0
     if counts[SIZE] < seats:
@@ -128,10 +128,10 @@ def look(
     return False
 
 
-@kernel(f"boolean({WAITING}, int64, float64, int64[::1], float64[:,::1])", inline=True)
-def _with_overdue(waiting: Waiting, slot: int, now: float, group: Ints, box: Floats) -> bool:
+@kernel("boolean(WaitingPlayers, int64, float64, int64[::1], float64[:,::1])", inline=True)
+def _with_overdue(waiting: WaitingPlayers, slot: int, now: float, group: Ints, box: Floats) -> bool:
     """Return whether a player can play at any cost with the oldest whose deadline has passed."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     other = counts[OLDEST]
     if counts[SIZE] < group.shape[0]:
         return False
@@ -146,10 +146,10 @@ def _with_overdue(waiting: Waiting, slot: int, now: float, group: Ints, box: Flo
     return False
 
 
-@kernel(f"void({WAITING}, int64[::1])", inline=True)
-def _match(waiting: Waiting, group: Ints) -> None:
+@kernel("void(WaitingPlayers, int64[::1])", inline=True)
+def _match(waiting: WaitingPlayers, group: Ints) -> None:
     """Sort a group by age and let it go."""
-    points, links = waiting[0], waiting[2]
+    points, links = waiting.points, waiting.links
     for seat in range(1, group.shape[0]):
         slot, at = group[seat], seat
         while at > 0 and (
@@ -166,10 +166,10 @@ def _match(waiting: Waiting, group: Ints) -> None:
         free_slot(waiting, group[seat])
 
 
-@kernel(f"int64({WAITING})", inline=True)
-def _closest(waiting: Waiting) -> int:
+@kernel("int64(WaitingPlayers)", inline=True)
+def _closest(waiting: WaitingPlayers) -> int:
     """Return the player whose group would do first if arrivals became rarer."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     best, close = NONE, 0.0
     slot = counts[OLDEST]
     while slot != NONE:
@@ -179,10 +179,11 @@ def _closest(waiting: Waiting) -> int:
     return best
 
 
-@kernel(f"boolean({WAITING}, float64, boolean, int64[::1], float64[:,::1])", inline=True)
-def _next_match(waiting: Waiting, now: float, fired: bool, group: Ints, box: Floats) -> bool:
+@kernel("boolean(WaitingPlayers, float64, boolean, int64[::1], float64[:,::1])", inline=True)
+def _next_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, box: Floats) -> bool:
     """Find one match of this instant; return whether there is one."""
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE:
         if is_due(marks[LOOK, slot], points[TIME, slot], now, fired):
@@ -207,9 +208,10 @@ def _next_match(waiting: Waiting, now: float, fired: bool, group: Ints, box: Flo
     return False
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def _next_instant(waiting: Waiting) -> float:
-    points, marks, links, numbers, counts = waiting[:5]
+@kernel("float64(WaitingPlayers)", inline=True)
+def _next_instant(waiting: WaitingPlayers) -> float:
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     at = np.inf
     slot = counts[OLDEST]
     while slot != NONE:
@@ -223,8 +225,8 @@ def _next_instant(waiting: Waiting) -> float:
     return at
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Returns:
@@ -233,12 +235,12 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(k * n) for each player who looks around.
     """
-    box = np.empty((2, waiting[0].shape[0] - FIRST_VALUE))
+    box = np.empty((2, waiting.points.shape[0] - FIRST_VALUE))
     found = 0
     while found < out.shape[0] and _next_match(waiting, now, fired, out[found], box):
         _match(waiting, out[found])
         found += 1
-    waiting[3][WAKE] = _next_instant(waiting)
+    waiting.numbers[WAKE] = _next_instant(waiting)
     return found
 
 

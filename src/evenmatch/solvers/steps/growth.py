@@ -27,10 +27,9 @@ from evenmatch.solvers.steps.waiting import (
     OLDEST,
     PRICE,
     RELATIVE,
-    WAITING,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     when,
 )
 
@@ -40,10 +39,10 @@ LESS = 0.999
 """Who looked around in vain does so again at a rate that is lower by a thousandth at least."""
 
 
-@kernel(f"float64({WAITING}, float64)", inline=True)
-def believed_rate(waiting: Waiting, now: float) -> float:
+@kernel("float64(WaitingPlayers, float64)", inline=True)
+def believed_rate(waiting: WaitingPlayers, now: float) -> float:
     """Return the rate of arrivals that is believed after the present silence."""
-    numbers = waiting[3]
+    numbers = waiting.numbers
     rate: float = numbers[RATE_NOW]
     silence = now - numbers[LAST]
     if silence * rate > SILENCE:
@@ -51,16 +50,16 @@ def believed_rate(waiting: Waiting, now: float) -> float:
     return rate
 
 
-@kernel(f"void({WAITING}, int64, float64, float64)", inline=True)
-def note_close(waiting: Waiting, slot: int, part: float, rate: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64, float64)", inline=True)
+def note_close(waiting: WaitingPlayers, slot: int, part: float, rate: float) -> None:
     """Note the rate at which the group of a player would do if it pays a part of its cost now."""
-    marks, numbers = waiting[1], waiting[3]
+    marks, numbers = waiting.marks, waiting.numbers
     if numbers[THETA] < 0.0:
         marks[CLOSE, slot] = min(part ** (numbers[DIMENSIONS] + 1.0), LESS * rate)
 
 
-@kernel(f"float64({WAITING}, int64[::1], float64[:,::1], int64, float64)")
-def joins_at(waiting: Waiting, group: Ints, box: Floats, slot: int, newest: float) -> float:
+@kernel("float64(WaitingPlayers, int64[::1], float64[:,::1], int64, float64)")
+def joins_at(waiting: WaitingPlayers, group: Ints, box: Floats, slot: int, newest: float) -> float:
     """Return the instant from which a group and one more may play by the rules; inf if never.
 
     Args:
@@ -73,7 +72,8 @@ def joins_at(waiting: Waiting, group: Ints, box: Floats, slot: int, newest: floa
     Complexity:
         O(rules), times the size of the group for rules that are relative or ask one player only.
     """
-    points, terms, gates, rules, steps = waiting[0], waiting[5], waiting[6], waiting[7], waiting[8]
+    points, terms, gates = waiting.points, waiting.terms, waiting.gates
+    rules, steps = waiting.rules, waiting.steps
     if points[SIDE, slot] != 0.0 and points[SIDE, slot] == points[SIDE, group[0]]:
         return np.inf
     row = terms.shape[0]
@@ -105,10 +105,10 @@ def joins_at(waiting: Waiting, group: Ints, box: Floats, slot: int, newest: floa
     return at
 
 
-@kernel(f"void({WAITING}, int64, float64[:,::1], boolean)", inline=True)
-def _widen(waiting: Waiting, slot: int, box: Floats, is_first: bool) -> None:
+@kernel("void(WaitingPlayers, int64, float64[:,::1], boolean)", inline=True)
+def _widen(waiting: WaitingPlayers, slot: int, box: Floats, is_first: bool) -> None:
     """Let a group's box hold one more."""
-    points = waiting[0]
+    points = waiting.points
     for row in range(box.shape[1]):
         value = points[FIRST_VALUE + row, slot]
         if is_first or value < box[0, row]:
@@ -117,10 +117,10 @@ def _widen(waiting: Waiting, slot: int, box: Floats, is_first: bool) -> None:
             box[1, row] = value
 
 
-@kernel(f"float64({WAITING}, float64[:,::1])", inline=True)
-def cost_of(waiting: Waiting, box: Floats) -> float:
+@kernel("float64(WaitingPlayers, float64[:,::1])", inline=True)
+def cost_of(waiting: WaitingPlayers, box: Floats) -> float:
     """Return the criteria cost of a group."""
-    terms = waiting[5]
+    terms = waiting.terms
     cost = 0.0
     for term in range(terms.shape[0]):
         cost += terms[term, 0] * shaped(terms, term, box[1, term] - box[0, term])
@@ -148,19 +148,19 @@ def _cost_of_two(points: Floats, terms: Floats, one: int, two: int) -> float:
     return cost
 
 
-@kernel(f"boolean({WAITING})", inline=True)
-def _is_free(waiting: Waiting) -> bool:
+@kernel("boolean(WaitingPlayers)", inline=True)
+def _is_free(waiting: WaitingPlayers) -> bool:
     """Return whether no rule and no side can keep players apart."""
-    gates, rules = waiting[6], waiting[7]
+    gates, rules = waiting.gates, waiting.rules
     return gates.shape[0] + rules.shape[0] == 0
 
 
 @kernel(
-    f"int64({WAITING}, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1], "
+    "int64(WaitingPlayers, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1], "
     "float64)"
 )
 def _fill(
-    waiting: Waiting,
+    waiting: WaitingPlayers,
     now: float,
     group: Ints,
     size: int,
@@ -184,7 +184,8 @@ def _fill(
     Complexity:
         O(k * n), of which few look at all rows.
     """
-    points, marks, _, numbers, counts, terms = waiting[:6]
+    points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
+    counts, terms = waiting.counts, waiting.terms
     is_free = _is_free(waiting)
     newest = points[TIME, group[0]]
     if size == 2:
@@ -224,10 +225,10 @@ def _fill(
     return size
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def _highest_worth(waiting: Waiting) -> float:
+@kernel("float64(WaitingPlayers)", inline=True)
+def _highest_worth(waiting: WaitingPlayers) -> float:
     """Return what the one of all who would pay most would pay, at rate 1."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     worth = -np.inf
     slot = counts[OLDEST]
     while slot != NONE:
@@ -236,9 +237,9 @@ def _highest_worth(waiting: Waiting) -> float:
     return worth
 
 
-@kernel(f"int64({WAITING}, int64, int64, float64, boolean, int64[::1], float64[:,::1])")
+@kernel("int64(WaitingPlayers, int64, int64, float64, boolean, int64[::1], float64[:,::1])")
 def grow_group(
-    waiting: Waiting,
+    waiting: WaitingPlayers,
     slot: int,
     second: int,
     now: float,
@@ -263,7 +264,8 @@ def grow_group(
     Complexity:
         O(k * m), and O(m * rows), for m whom `find_within` finds; O(n) if they are enough.
     """
-    points, marks, links, numbers, _, terms = waiting[:6]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, terms = waiting.numbers, waiting.terms
     wide = WIDE * marks[WORTH, slot] / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
     others = find_within(waiting, slot)
     near = np.empty(others)

@@ -19,12 +19,11 @@ from evenmatch.solvers.steps.waiting import (
     PRICE,
     SIZE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     WEIGHT,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     arrival_rate,
     free_slot,
     note_arrival,
@@ -82,28 +81,28 @@ def best_brackets(rate: float, k: float, dimensions: float, weight: float, price
     return high if of_high < of_low else low
 
 
-@kernel(f"int64({WAITING}, int64, int64)", inline=True)
-def _bracket(waiting: Waiting, slot: int, term: int) -> int:
+@kernel("int64(WaitingPlayers, int64, int64)", inline=True)
+def _bracket(waiting: WaitingPlayers, slot: int, term: int) -> int:
     """Return the bracket of a criterion in which a player stands, from 0."""
-    brackets = waiting[3][BRACKETS + term]
-    value = waiting[0][FIRST_VALUE + term, slot]
+    brackets = waiting.numbers[BRACKETS + term]
+    value = waiting.points[FIRST_VALUE + term, slot]
     return int(min(brackets - 1.0, np.floor(value * brackets)))
 
 
-@kernel(f"void({WAITING}, int64)", inline=True)
-def _stand(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)", inline=True)
+def _stand(waiting: WaitingPlayers, slot: int) -> None:
     """Write down a player's cell, which is to be looked at."""
     cell = 0.0
-    for term in range(waiting[5].shape[0]):
-        cell = cell * waiting[3][BRACKETS + term] + _bracket(waiting, slot, term)
-    waiting[1][CELL, slot] = cell
-    waiting[1][LOOK, slot] = 0.0
+    for term in range(waiting.terms.shape[0]):
+        cell = cell * waiting.numbers[BRACKETS + term] + _bracket(waiting, slot, term)
+    waiting.marks[CELL, slot] = cell
+    waiting.marks[LOOK, slot] = 0.0
 
 
-@kernel(f"void({WAITING}, float64)")
-def _adapt(waiting: Waiting, now: float) -> None:
+@kernel("void(WaitingPlayers, float64)")
+def _adapt(waiting: WaitingPlayers, now: float) -> None:
     """Change the brackets if others are expected to be better by more than a little."""
-    links, numbers, counts, terms = waiting[2], waiting[3], waiting[4], waiting[5]
+    links, numbers, counts, terms = waiting.links, waiting.numbers, waiting.counts, waiting.terms
     dimensions = float(terms.shape[0])
     rate, k = arrival_rate(waiting, now), numbers[SEATS]
     weight, price = numbers[WEIGHT], numbers[PRICE]
@@ -125,25 +124,25 @@ def _adapt(waiting: Waiting, now: float) -> None:
         slot = links[YOUNGER, slot]
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Put a newcomer into his cell; where the rate sets the brackets, perhaps all the others."""
-    if waiting[3][IS_ADAPTIVE] != 0.0:
+    if waiting.numbers[IS_ADAPTIVE] != 0.0:
         _adapt(waiting, now)
         note_arrival(waiting, slot, now)
     _stand(waiting, slot)
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def come_back(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
+@kernel("void(WaitingPlayers, int64, float64)")
+def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
     """Put a player who has been here before into his cell."""
     _stand(waiting, slot)
 
 
-@kernel(f"boolean({WAITING}, int64, int64[:,::1], int64)", inline=True)
-def _fill_cell(waiting: Waiting, slot: int, out: Ints, found: int) -> bool:
+@kernel("boolean(WaitingPlayers, int64, int64[:,::1], int64)", inline=True)
+def _fill_cell(waiting: WaitingPlayers, slot: int, out: Ints, found: int) -> bool:
     """Write down the oldest of a player's cell and let them go, if they are enough."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     seats, cell = out.shape[1], marks[CELL, slot]
     count = 0
     other = counts[OLDEST]
@@ -159,17 +158,17 @@ def _fill_cell(waiting: Waiting, slot: int, out: Ints, found: int) -> bool:
     return True
 
 
-@kernel(f"void({WAITING}, int64, int64[:,::1], int64)")
-def _gather(waiting: Waiting, slot: int, out: Ints, found: int) -> None:
+@kernel("void(WaitingPlayers, int64, int64[:,::1], int64)")
+def _gather(waiting: WaitingPlayers, slot: int, out: Ints, found: int) -> None:
     """Match an overdue player with those in the nearest cells, the oldest of each ring first."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     seats = out.shape[1]
     count = 1
     out[found, 0] = slot
     other = counts[OLDEST]
     while other != NONE:
         ring = 0
-        for term in range(waiting[5].shape[0]):
+        for term in range(waiting.terms.shape[0]):
             ring = max(ring, abs(_bracket(waiting, other, term) - _bracket(waiting, slot, term)))
         marks[RING, other] = ring
         if other != slot:
@@ -195,10 +194,10 @@ def _gather(waiting: Waiting, slot: int, out: Ints, found: int) -> None:
         other = younger
 
 
-@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
-def _overdue(waiting: Waiting, now: float, fired: bool) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     """Note who is overdue, and return the oldest of them if there are players for a match."""
-    points, _, links, numbers, counts = waiting[:5]
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE:
         deadline = points[TIME, slot] + numbers[WAIT_MAX]
@@ -213,14 +212,14 @@ def _overdue(waiting: Waiting, now: float, fired: bool) -> int:
     return NONE
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
 
     Complexity:
         O(n) for each arrival and each overdue player.
     """
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     found = 0
     slot = counts[OLDEST]
     while slot != NONE:

@@ -15,12 +15,11 @@ from evenmatch.solvers.steps.waiting import (
     PRICE,
     SIZE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     WEIGHT,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     arrival_rate,
     free_slot,
     note_arrival,
@@ -63,30 +62,30 @@ def best_rounds(rate: float, k: float, weight: float, price: float) -> float:
     return low
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Set the size of a round by the rate, if it is to be measured."""
-    numbers = waiting[3]
+    numbers = waiting.numbers
     if numbers[IS_ADAPTIVE] != 0.0:
         rate, k = arrival_rate(waiting, now), numbers[SEATS]
         numbers[FULL] = k * best_rounds(rate, k, numbers[WEIGHT], numbers[PRICE])
         note_arrival(waiting, slot, now)
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def _next_deadline(waiting: Waiting) -> float:
+@kernel("float64(WaitingPlayers)", inline=True)
+def _next_deadline(waiting: WaitingPlayers) -> float:
     """Return the first deadline after the last flush; infinity if there is none."""
-    points, _, links, numbers, counts = waiting[:5]
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE and points[TIME, slot] + numbers[WAIT_MAX] <= numbers[FLUSHED_AT]:
         slot = links[YOUNGER, slot]
     return np.inf if slot == NONE else points[TIME, slot] + numbers[WAIT_MAX]
 
 
-@kernel(f"int64({WAITING}, float64, int64[:,::1])")
-def _flush(waiting: Waiting, now: float, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, int64[:,::1])")
+def _flush(waiting: WaitingPlayers, now: float, out: Ints) -> int:
     """Sort the first players by age that make whole matches, and cut; return how many matches."""
-    points, _, links, numbers, counts = waiting[:5]
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     numbers[FLUSHED_AT] = now
     seats = out.shape[1]
     found = counts[SIZE] // seats
@@ -114,14 +113,14 @@ def _flush(waiting: Waiting, now: float, out: Ints) -> int:
     return found
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Flush when the pool is full or the longest waiting is overdue; return how many matches.
 
     Complexity:
         O(m log m) for a flush of m players, O(1) otherwise.
     """
-    numbers, counts = waiting[3], waiting[4]
+    numbers, counts = waiting.numbers, waiting.counts
     deadline = _next_deadline(waiting)
     found = 0
     if counts[SIZE] >= numbers[FULL] or deadline < now or (deadline == now and fired):

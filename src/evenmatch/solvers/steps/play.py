@@ -38,11 +38,10 @@ from evenmatch.solvers.steps.waiting import (
     OLDEST,
     SEQUENCE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     free_slot,
     take_slot,
 )
@@ -54,8 +53,8 @@ STATE = 4
 """State of a run between two calls: see `play`."""
 
 
-@kernel(f"void(int64, {WAITING}, int64, float64)", inline=True)
-def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(int64, WaitingPlayers, int64, float64)", inline=True)
+def arrive(kind: int, waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Let a policy take note of a newcomer."""
     if kind == PRICE:
         price.arrive(waiting, slot, now)
@@ -73,8 +72,8 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
         difference_wait.arrive(waiting, slot, now)
 
 
-@kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
-def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(int64, WaitingPlayers, float64, boolean, int64[:,::1])", inline=True)
+def decide(kind: int, waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Let a policy make its matches; return how many."""
     found = 0
     if kind == PRICE:
@@ -96,8 +95,8 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
     return found
 
 
-@kernel(f"void(int64, {WAITING}, int64)", inline=True)
-def leave(kind: int, waiting: Waiting, slot: int) -> None:
+@kernel("void(int64, WaitingPlayers, int64)", inline=True)
+def leave(kind: int, waiting: WaitingPlayers, slot: int) -> None:
     """Let a player go whom the policy has not matched."""
     if kind == PRICE:
         price.forget(waiting, slot)
@@ -113,10 +112,10 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
         free_slot(waiting, slot)
 
 
-@kernel(f"int64({WAITING}, int64)", inline=True)
-def _next_overdue(waiting: Waiting, met: int) -> int:
+@kernel("int64(WaitingPlayers, int64)", inline=True)
+def _next_overdue(waiting: WaitingPlayers, met: int) -> int:
     """Return the first player by age whose deadline is still to be met."""
-    links, counts = waiting[2], waiting[4]
+    links, counts = waiting.links, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE and links[SEQUENCE, slot] <= met:
         slot = links[YOUNGER, slot]
@@ -124,14 +123,20 @@ def _next_overdue(waiting: Waiting, met: int) -> int:
 
 
 @kernel(
-    f"int64({WAITING}, float64, int64, int64[:,::1], int64[:,::1], float64[::1], int64)",
+    "int64(WaitingPlayers, float64, int64, int64[:,::1], int64[:,::1], float64[::1], int64)",
     inline=True,
 )
 def _write(
-    waiting: Waiting, now: float, found: int, slots: Ints, tickets: Ints, at: Floats, made: int
+    waiting: WaitingPlayers,
+    now: float,
+    found: int,
+    slots: Ints,
+    tickets: Ints,
+    at: Floats,
+    made: int,
 ) -> int:
     """Write down matches as numbers of arrivals; return how many there are in all."""
-    links = waiting[2]
+    links = waiting.links
     for match in range(found):
         for seat in range(slots.shape[1]):
             tickets[made, seat] = links[SEQUENCE, slots[match, seat]] - 1
@@ -141,12 +146,12 @@ def _write(
 
 
 @kernel(
-    f"int64(int64, {WAITING}, int64, float64, int64[:,::1], int64[:,::1], float64[::1], "
+    "int64(int64, WaitingPlayers, int64, float64, int64[:,::1], int64[:,::1], float64[::1], "
     "float64[::1], int64[::1])"
 )
 def fire(
     kind: int,
-    waiting: Waiting,
+    waiting: WaitingPlayers,
     on_deadline: int,
     now: float,
     slots: Ints,
@@ -156,8 +161,8 @@ def fire(
     state: Ints,
 ) -> int:
     """Let everything happen that is due at an instant; return the number of matches so far."""
-    links, numbers, counts = waiting[2], waiting[3], waiting[4]
-    points = waiting[0]
+    links, numbers, counts = waiting.links, waiting.numbers, waiting.counts
+    points = waiting.points
     seats = slots.shape[1]
     numbers[CLOCK] = now
     made = _write(
@@ -190,12 +195,12 @@ def fire(
 
 
 @kernel(
-    f"void(int64, {WAITING}, int64, float64[::1], float64[:,::1], int64[:,::1], int64[:,::1], "
+    "void(int64, WaitingPlayers, int64, float64[::1], float64[:,::1], int64[:,::1], int64[:,::1], "
     "float64[::1], float64[::1], int64[::1])"
 )
 def play(
     kind: int,
-    waiting: Waiting,
+    waiting: WaitingPlayers,
     on_deadline: int,
     times: Floats,
     values: Floats,
@@ -223,7 +228,7 @@ def play(
     Complexity:
         That of the policy's steps.
     """
-    points, numbers, counts = waiting[0], waiting[3], waiting[4]
+    points, numbers, counts = waiting.points, waiting.numbers, waiting.counts
     count = times.shape[0]
     while state[ROW] < state[STOP]:
         row = state[ROW]
@@ -245,7 +250,7 @@ def play(
             numbers[CLOCK] = arrives_at
             for value in range(values.shape[0]):
                 points[FIRST_VALUE + value, slot] = values[value, row]
-            link(points, waiting[2], numbers, counts, slot)
+            link(points, waiting.links, numbers, counts, slot)
             arrive(kind, waiting, slot, arrives_at)
             found = decide(kind, waiting, arrives_at, False, slots)
             state[MADE] = _write(waiting, arrives_at, found, slots, tickets, at, state[MADE])

@@ -28,12 +28,11 @@ from evenmatch.solvers.steps.waiting import (
     PARTNER,
     PRICE,
     WAIT_MAX,
-    WAITING,
     WAKE,
     WEIGHT,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
     arrival_rate,
     free_slot,
     is_due,
@@ -77,14 +76,14 @@ def at_rate(rate: float, dimensions: float) -> float:
     return float(rate ** (1.0 / (dimensions + 1.0)))
 
 
-@kernel(f"int64({WAITING}, int64, float64[::1])", inline=True)
-def costs_to_last(waiting: Waiting, slot: int, costs: Floats) -> int:
+@kernel("int64(WaitingPlayers, int64, float64[::1])", inline=True)
+def costs_to_last(waiting: WaitingPlayers, slot: int, costs: Floats) -> int:
     """Fill in what a player would pay in criteria with each of the last arrivals; return how many.
 
     Complexity:
         O(samples * terms).
     """
-    points, counts, terms, samples = waiting[0], waiting[4], waiting[5], waiting[9]
+    points, counts, terms, samples = waiting.points, waiting.counts, waiting.terms, waiting.samples
     count = min(counts[NOTED], samples.shape[1])
     for term in range(terms.shape[0]):
         weight, top = terms[term, 0], terms[term, 2]
@@ -128,18 +127,18 @@ def _gain_below(costs: Floats, guess: float) -> tuple[float, float]:
     return (gain0 + gain1) + (gain2 + gain3), (below0 + below1) + (below2 + below3)
 
 
-@kernel(f"float64({WAITING}, int64, float64)")
-def most(waiting: Waiting, slot: int, rate: float) -> float:
+@kernel("float64(WaitingPlayers, int64, float64)")
+def most(waiting: WaitingPlayers, slot: int, rate: float) -> float:
     """Return the most that a player would pay rather than wait: T, as a cost.
 
     Newton's method on rate * E[(T - cost)+] = c^2 * price, which is convex in T. The mean is over
     the last arrivals and, where all criteria are scaled to [0, 1], a few more that are uniform.
     """
-    numbers = waiting[3]
+    numbers = waiting.numbers
     if numbers[THETA] >= 0.0:
         return numbers[THETA] * numbers[WEIGHT]
     dimensions = numbers[DIMENSIONS]
-    costs = waiting[9][-1]
+    costs = waiting.samples[-1]
     costs[:] = 0.0
     count = costs_to_last(waiting, slot, costs)
     uniform = UNIFORM_SAMPLES if numbers[DENSITY] > 0.0 else 0.0
@@ -166,10 +165,10 @@ def most(waiting: Waiting, slot: int, rate: float) -> float:
     return guess
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note what a newcomer would pay, and that it has not looked around yet."""
-    points, marks, numbers = waiting[0], waiting[1], waiting[3]
+    points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] >= 0.0:
         rate = 1.0
@@ -182,28 +181,29 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     note_arrival(waiting, slot, now)
 
 
-@kernel(f"void({WAITING}, int64, float64)")
-def come_back(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)")
+def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Note the same for a player who has been here before: no new arrival."""
-    marks, numbers = waiting[1], waiting[3]
+    marks, numbers = waiting.marks, waiting.numbers
     rate = numbers[RATE_NOW]
     marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = now
     marks[CLOSE, slot] = 0.0
 
 
-@kernel(f"int64({WAITING}, int64, float64, boolean)")
-def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
+@kernel("int64(WaitingPlayers, int64, float64, boolean)")
+def look(waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool) -> int:
     """Return whom a player plays with now; if nobody, note when it looks around again.
 
     Of those who are worth their cost, the one with the largest gain; at any cost, the cheapest.
     """
-    points, marks, links, numbers, _, terms, gates = waiting[:7]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, terms, gates = waiting.numbers, waiting.terms, waiting.gates
     scale = 1.0 / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
     partner, most_gain, least_cost = NONE, -np.inf, np.inf
     soon, late = np.inf, np.inf
     nearest, nearness = NONE, 0.0
-    has_rules = waiting[7].shape[0] > 0
+    has_rules = waiting.rules.shape[0] > 0
     for found in range(find_within(waiting, slot)):
         other = links[FOUND, found]
         cost = pair_cost(points, terms, gates, 0.0, other, slot)
@@ -233,10 +233,10 @@ def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
     return partner
 
 
-@kernel(f"void({WAITING}, int64)", inline=True)
-def forget(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)", inline=True)
+def forget(waiting: WaitingPlayers, slot: int) -> None:
     """Let a player go; whoever had it as the nearest looks around again at once."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     free_slot(waiting, slot)
     other = counts[OLDEST]
     while other != NONE:
@@ -246,26 +246,27 @@ def forget(waiting: Waiting, slot: int) -> None:
         other = links[YOUNGER, other]
 
 
-@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
-def pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
+def pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
     forget(waiting, one)
     forget(waiting, two)
 
 
-@kernel(f"float64({WAITING}, int64)", inline=True)
-def silent_until(waiting: Waiting, slot: int) -> float:
+@kernel("float64(WaitingPlayers, int64)", inline=True)
+def silent_until(waiting: WaitingPlayers, slot: int) -> float:
     """Return the instant until which silence makes a player's nearest partner good enough."""
-    marks, numbers = waiting[1], waiting[3]
+    marks, numbers = waiting.marks, waiting.numbers
     instant: float = numbers[LAST] + round_up(SILENCE / marks[CLOSE, slot])
     return instant
 
 
-@kernel(f"int64({WAITING})", inline=True)
-def note_next(waiting: Waiting) -> int:
+@kernel("int64(WaitingPlayers)", inline=True)
+def note_next(waiting: WaitingPlayers) -> int:
     """Note the next instant of all in `WAKE`; return whose nearest partner silence brings first."""
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     at = np.inf
     closest, close = NONE, 0.0
     slot = counts[OLDEST]
@@ -282,8 +283,8 @@ def note_next(waiting: Waiting) -> int:
     return closest
 
 
-@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Returns:
@@ -292,7 +293,8 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n) for each match, and for each player who looks around at most: `find_within`.
     """
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     found = 0
     again = True
     while again:

@@ -11,11 +11,10 @@ from evenmatch.solvers.steps.waiting import (
     NONE,
     OLDEST,
     SIZE,
-    WAITING,
     YOUNGER,
     Floats,
     Ints,
-    Waiting,
+    WaitingPlayers,
 )
 
 FEW = 8
@@ -38,8 +37,8 @@ def _sort_by_age(points: Floats, links: Ints, count: int) -> None:
         step //= 3
 
 
-@kernel(f"int64({WAITING}, int64)", allocates=False)
-def find_within(waiting: Waiting, slot: int) -> int:
+@kernel("int64(WaitingPlayers, int64)", allocates=False)
+def find_within(waiting: WaitingPlayers, slot: int) -> int:
     """Write down by age, in the row `FOUND`, all whom the axis allows a player; return how many.
 
     Some who are too far away may be among them: what a pair costs says so.
@@ -47,7 +46,7 @@ def find_within(waiting: Waiting, slot: int) -> int:
     Complexity:
         O(m log m) for m who are near enough, O(n) where that is a large part of all.
     """
-    points, _, links, numbers, counts = waiting[:5]
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     count, most = 0, counts[SIZE] // FEW
     if numbers[REACH] < np.inf:
         row = int(numbers[AXIS])

@@ -21,7 +21,7 @@ from evenmatch.solvers.steps.lanes import (
     LOOSE,
     RIGHT,
 )
-from evenmatch.solvers.steps.waiting import NONE, WAITING, Floats, Ints, Waiting
+from evenmatch.solvers.steps.waiting import NONE, Floats, Ints, WaitingPlayers
 
 DUE, COST, SEEK, ROLE = range(4)
 """Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
@@ -55,10 +55,10 @@ def _note_span(marks: Floats, links: Ints, lane: int, first: int) -> None:
     links[BEST + lane, first] = best
 
 
-@kernel(f"void({WAITING})", allocates=False)
-def note_all(waiting: Waiting) -> None:
+@kernel("void(WaitingPlayers)", allocates=False)
+def note_all(waiting: WaitingPlayers) -> None:
     """Note who is worst off in each stretch: O(n), after players have come or gone."""
-    _, marks, links, _, counts = waiting[:5]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     for lane in range(LANES):
         slot = counts[LEFTMOST + lane]
         while slot != NONE:
@@ -69,10 +69,10 @@ def note_all(waiting: Waiting) -> None:
             slot = links[RIGHT + 2 * lane, slot]
 
 
-@kernel(f"void({WAITING}, int64)", allocates=False)
-def note(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)", allocates=False)
+def note(waiting: WaitingPlayers, slot: int) -> None:
     """Note what has become of one player's group, in all stretches that hold it: O(log n)."""
-    _, marks, links = waiting[:3]
+    marks, links = waiting.marks, waiting.links
     first = slot
     for lane in range(1, LANES):
         while first != NONE and links[LEFT + 2 * lane, first] == LOOSE:
@@ -82,10 +82,10 @@ def note(waiting: Waiting, slot: int) -> None:
         _note_span(marks, links, lane, first)
 
 
-@kernel(f"float64({WAITING}, int64, int64)", inline=True)
-def least_cost(waiting: Waiting, slot: int, other: int) -> float:
+@kernel("float64(WaitingPlayers, int64, int64)", inline=True)
+def least_cost(waiting: WaitingPlayers, slot: int, other: int) -> float:
     """Return what two players cost each other by the axis alone: nobody beyond costs less."""
-    points, numbers, terms = waiting[0], waiting[3], waiting[5]
+    points, numbers, terms = waiting.points, waiting.numbers, waiting.terms
     row = int(numbers[AXIS])
     term = row - FIRST_VALUE
     if term < 0:
@@ -104,10 +104,10 @@ def _may_ask(marks: Floats, slot: int, cost: float, whom: int) -> bool:
     return worst == np.inf if whom == THE_FREE else worst > cost
 
 
-@kernel(f"int64({WAITING}, int64, int64, int64)", allocates=False)
-def next_left(waiting: Waiting, slot: int, after: int, whom: int) -> int:
+@kernel("int64(WaitingPlayers, int64, int64, int64)", allocates=False)
+def next_left(waiting: WaitingPlayers, slot: int, after: int, whom: int) -> int:
     """Return the next player on the left of another one whom a player may ask."""
-    _, marks, links, numbers = waiting[:4]
+    marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     while links[LEFT, after] != NONE:
         cost = least_cost(waiting, slot, links[LEFT, after])
         skipped = NONE
@@ -123,10 +123,10 @@ def next_left(waiting: Waiting, slot: int, after: int, whom: int) -> int:
     return int(links[LEFT, after])
 
 
-@kernel(f"int64({WAITING}, int64, int64, int64)", allocates=False)
-def next_right(waiting: Waiting, slot: int, before: int, whom: int) -> int:
+@kernel("int64(WaitingPlayers, int64, int64, int64)", allocates=False)
+def next_right(waiting: WaitingPlayers, slot: int, before: int, whom: int) -> int:
     """Return the next player on the right of another one whom a player may ask."""
-    _, marks, links, numbers = waiting[:4]
+    marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     other = links[RIGHT, before]
     while other != NONE:
         cost = least_cost(waiting, slot, other)

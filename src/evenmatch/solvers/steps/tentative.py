@@ -34,10 +34,9 @@ from evenmatch.solvers.steps.waiting import (
     OLDEST,
     PARTNER,
     SIZE,
-    WAITING,
     YOUNGER,
     Ints,
-    Waiting,
+    WaitingPlayers,
 )
 
 SEARCH, DROPS, AT_EASE = range(FIRST_NUMBER, FIRST_NUMBER + 3)
@@ -61,10 +60,10 @@ def rows_to_work_in(seats: int, terms: int) -> Floats:
     return np.empty((4, max(others if others == 1 else NEAR * others, terms)))
 
 
-@kernel(f"void({WAITING}, int64)", inline=True)
-def dissolve(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)", inline=True)
+def dissolve(waiting: WaitingPlayers, slot: int) -> None:
     """Free a player and all others of his group; the oldest who does not go looks for another."""
-    points, marks, links, numbers = waiting[:4]
+    points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, member = NONE, slot
     while member != NONE:
         following = links[PARTNER, member]
@@ -88,10 +87,10 @@ def dissolve(waiting: Waiting, slot: int) -> None:
             numbers[DROPS] += 1.0
 
 
-@kernel(f"void({WAITING})", inline=True)
-def mend(waiting: Waiting) -> None:
+@kernel("void(WaitingPlayers)", inline=True)
+def mend(waiting: WaitingPlayers) -> None:
     """Dissolve groups of which a member did not come back after a restart."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
     again = True
     while again:
         # Each round takes one more from each broken ring at least.
@@ -106,10 +105,10 @@ def mend(waiting: Waiting) -> None:
             slot = links[YOUNGER, slot]
 
 
-@kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
-def take(waiting: Waiting, out: Ints, row: int) -> None:
+@kernel("void(WaitingPlayers, int64[:,::1], int64)", inline=True)
+def take(waiting: WaitingPlayers, out: Ints, row: int) -> None:
     """Take the players in a row out of their groups."""
-    marks, links, numbers = waiting[1], waiting[2], waiting[3]
+    marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     for seat in range(out.shape[1]):
         member = out[row, seat]
         if marks[COST, member] == np.inf and marks[SEEK, member] == np.inf:
@@ -131,20 +130,20 @@ def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
     return cost
 
 
-@kernel(f"boolean({WAITING}, int64, int64, int64)", inline=True)
-def _is_nearer(waiting: Waiting, slot: int, left: int, right: int) -> bool:
+@kernel("boolean(WaitingPlayers, int64, int64, int64)", inline=True)
+def _is_nearer(waiting: WaitingPlayers, slot: int, left: int, right: int) -> bool:
     """Return whether one on the left is nearer than one on the right by the axis, if both are."""
-    points, numbers = waiting[0], waiting[3]
+    points, numbers = waiting.points, waiting.numbers
     row = int(numbers[AXIS])
     if left == NONE or right == NONE:
         return right == NONE
     return bool(points[row, slot] - points[row, left] < points[row, right] - points[row, slot])
 
 
-@kernel(f"int64({WAITING}, float64[:,::1], int64, float64, int64)", inline=True)
-def _put_in(waiting: Waiting, near: Floats, count: int, cost: float, other: int) -> int:
+@kernel("int64(WaitingPlayers, float64[:,::1], int64, float64, int64)", inline=True)
+def _put_in(waiting: WaitingPlayers, near: Floats, count: int, cost: float, other: int) -> int:
     """Put a player among the nearest, equal ones by age, if there is room; return how many."""
-    points, _, links = waiting[:3]
+    points, links = waiting.points, waiting.links
     at = count
     while at > 0 and (
         near[COSTS, at - 1] > cost
@@ -160,10 +159,10 @@ def _put_in(waiting: Waiting, near: Floats, count: int, cost: float, other: int)
     return count
 
 
-@kernel(f"int64({WAITING}, int64, int64, float64[:,::1])", inline=True)
-def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
+@kernel("int64(WaitingPlayers, int64, int64, float64[:,::1])", inline=True)
+def _look(waiting: WaitingPlayers, slot: int, whom: int, near: Floats) -> int:
     """Write down the nearest players who may be asked, by distance and age; return how many."""
-    points, marks, _, numbers, _, terms = waiting[:6]
+    points, marks, numbers, terms = waiting.points, waiting.marks, waiting.numbers, waiting.terms
     search = numbers[SEARCH]
     count, room = 0, near.shape[1]
     left = next_left(waiting, slot, slot, whom)
@@ -190,17 +189,17 @@ def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
     return count
 
 
-@kernel(f"float64({WAITING}, int64, int64, int64, int64[:,::1], int64, float64[:,::1])")
+@kernel("float64(WaitingPlayers, int64, int64, int64, int64[:,::1], int64, float64[:,::1])")
 def _grow(
-    waiting: Waiting, slot: int, whom: int, count: int, out: Ints, row: int, near: Floats
+    waiting: WaitingPlayers, slot: int, whom: int, count: int, out: Ints, row: int, near: Floats
 ) -> float:
     """Write down a group that adds the next cheapest of the nearest to one; return its cost.
 
     Returns:
         Infinity if there are too few whose present group costs more.
     """
-    points, marks, terms = waiting[0], waiting[1], waiting[5]
-    search = waiting[3][SEARCH]
+    points, marks, terms = waiting.points, waiting.marks, waiting.terms
+    search = waiting.numbers[SEARCH]
     for term in range(terms.shape[0]):
         near[LOW, term] = near[HIGH, term] = points[FIRST_VALUE + term, slot]
     out[row, 0] = slot
@@ -228,12 +227,12 @@ def _grow(
     return cost
 
 
-@kernel(f"float64({WAITING}, int64, boolean, int64[:,::1], int64, float64[:,::1])")
+@kernel("float64(WaitingPlayers, int64, boolean, int64[:,::1], int64, float64[:,::1])")
 def find(
-    waiting: Waiting, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
+    waiting: WaitingPlayers, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
 ) -> float:
     """Write down the group that a player finds; return its cost, infinity if there is none."""
-    marks, numbers, counts = waiting[1], waiting[3], waiting[4]
+    marks, numbers, counts = waiting.marks, waiting.numbers, waiting.counts
     if counts[SIZE] < out.shape[1]:
         return np.inf
     numbers[SEARCH] += 1.0

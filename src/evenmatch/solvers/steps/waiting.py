@@ -1,8 +1,8 @@
 """Waiting single players as arrays: their slots, the order of age, and when two of them may play.
 
-A step function of a policy gets all of a pool as one tuple of arrays, `Waiting`. The matcher of
-the engine calls the step functions one by one; a compiled run calls the same ones in a loop. So a
-policy is written once, and a simulation of a million players makes the engine's matches.
+A step function of a policy gets all of a pool as one record of arrays, `WaitingPlayers`. The
+matcher of the engine calls the step functions one by one; a compiled run calls the same ones in a
+loop. So a policy is written once, and a simulation of a million players makes the engine's matches.
 
 Points are the columns of `solvers.pairs`: time, last instant, side, owner, the scaled value for
 each term of the cost, then the value for each gate and each rule. A slot keeps its place from
@@ -12,12 +12,12 @@ so (`lanes`).
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, OWNER, TIME, UNTIL
 from evenmatch.solvers.steps.lanes import (
     AXIS,
@@ -33,27 +33,6 @@ from evenmatch.solvers.steps.lanes import (
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Waiting: TypeAlias = tuple[
-    Floats, Floats, Ints, Floats, Ints, Floats, Floats, Floats, Floats, Floats
-]
-"""(points, marks, links, numbers, counts, terms, gates, rules, steps, samples)
-
-    points   (rows, slots)    see above
-    marks    (MARKS, slots)   what a policy notes about each slot
-    links    (LINKS, slots)   sequence, neighbours by age, partner; the stack of free slots; a row
-                              to write slots into; and neighbours by value, see `lanes`
-    numbers  (NUMBERS,)       the policy's parameters and what it knows, see `policies`' own rows
-    counts   (COUNTS, + LANES) see below; then the first slot of each lane
-    terms    (terms, 5)       of the cost, see `solvers.pairs`
-    gates    (gates,)         widest gap that may ever play, one for each row after the terms
-    rules    (rules, 8)       see `WHEN_*`; their values stand after those of the gates
-    steps    (2, any)         waits and limits of expansions by steps or curve
-    samples  (terms + 2, any) a ring of the last arrivals: instants, values; and a row to work in
-"""
-WAITING = (
-    "Tuple((float64[:,::1], float64[:,::1], int64[:,::1], float64[::1], int64[::1], "
-    "float64[:,::1], float64[::1], float64[:,::1], float64[:,::1], float64[:,::1]))"
-)
 
 SEQUENCE, OLDER, YOUNGER, PARTNER, FLAG, FREE, FOUND = range(7)
 LINKS = LEFT + LANE_LINKS
@@ -78,6 +57,43 @@ PRIOR = 0.1
 """Weight of the guess before there are any, as a cost in waiting."""
 TICKS = 2.0**20
 NONE = -1
+
+
+@record(
+    "float64[:,::1], float64[:,::1], int64[:,::1], float64[::1], int64[::1], float64[:,::1], "
+    "float64[::1], float64[:,::1], float64[:,::1], float64[:,::1]"
+)
+class WaitingPlayers(NamedTuple):
+    """A pool of single players.
+
+    Args:
+        points: Shape (rows, slots): see above.
+        marks: Shape (MARKS, slots): what a policy notes about each slot.
+        links: Shape (LINKS, slots): sequence, neighbours by age, partner; the stack of free slots;
+            a row to write slots into; and neighbours by value, see `lanes`.
+        numbers: Shape (NUMBERS,): the policy's parameters and what it knows, see the policies' own
+            rows.
+        counts: Shape (COUNTS + LANES,): see `SIZE` and the others; then the first slot of each
+            lane.
+        terms: Shape (terms, 5): of the cost, see `solvers.pairs`.
+        gates: Shape (gates,): widest gap that may ever play, one for each row after the terms.
+        rules: Shape (rules, 8): see `RELATIVE` and the others; their values stand after those of
+            the gates.
+        steps: Shape (2, any): waits and limits of expansions by steps or curve.
+        samples: Shape (terms + 2, any): a ring of the last arrivals: instants, values; and a row to
+            work in.
+    """
+
+    points: Floats
+    marks: Floats
+    links: Ints
+    numbers: Floats
+    counts: Ints
+    terms: Floats
+    gates: Floats
+    rules: Floats
+    steps: Floats
+    samples: Floats
 
 
 @kernel("float64(float64)", inline=True)
@@ -123,10 +139,11 @@ def _share(gap: float, value: float) -> float:
     return gap / abs(value)
 
 
-@kernel(f"float64({WAITING}, int64, int64)", inline=True)
-def ready_at(waiting: Waiting, i: int, j: int) -> float:
+@kernel("float64(WaitingPlayers, int64, int64)", inline=True)
+def ready_at(waiting: WaitingPlayers, i: int, j: int) -> float:
     """Return the instant from which two slots may play by the rules; as `Rules.duel_ready_at`."""
-    points, _, _, _, _, terms, gates, rules, steps, _ = waiting
+    points, terms, gates = waiting.points, waiting.terms, waiting.gates
+    rules, steps = waiting.rules, waiting.steps
     row = FIRST_VALUE + terms.shape[0] + gates.shape[0]
     one, two = points[TIME, i], points[TIME, j]
     both = max(one, two)
@@ -150,8 +167,8 @@ def ready_at(waiting: Waiting, i: int, j: int) -> float:
     return at
 
 
-@kernel(f"int64({WAITING}, int64, float64)", inline=True)
-def take_slot(waiting: Waiting, sequence: int, at: float) -> int:
+@kernel("int64(WaitingPlayers, int64, float64)", inline=True)
+def take_slot(waiting: WaitingPlayers, sequence: int, at: float) -> int:
     """Take a free slot for a player; its values are still to be written.
 
     Args:
@@ -165,7 +182,7 @@ def take_slot(waiting: Waiting, sequence: int, at: float) -> int:
     Complexity:
         O(1) for newcomers; the number of younger players for one who returns.
     """
-    points, marks, links, _, counts = waiting[:5]
+    points, marks, links, counts = waiting.points, waiting.marks, waiting.links, waiting.counts
     counts[FREE_TOP] -= 1
     slot: int = links[FREE, counts[FREE_TOP]]
     points[TIME, slot], points[UNTIL, slot] = at, np.inf
@@ -194,10 +211,10 @@ def take_slot(waiting: Waiting, sequence: int, at: float) -> int:
     return slot
 
 
-@kernel(f"void({WAITING}, int64)", inline=True)
-def free_slot(waiting: Waiting, slot: int) -> None:
+@kernel("void(WaitingPlayers, int64)", inline=True)
+def free_slot(waiting: WaitingPlayers, slot: int) -> None:
     """Give a slot back: O(1)."""
-    links, counts = waiting[2], waiting[4]
+    links, counts = waiting.links, waiting.counts
     unlink(links, counts, slot)
     older, younger = links[OLDER, slot], links[YOUNGER, slot]
     if older == NONE:
@@ -223,10 +240,10 @@ def measured_rate(known: int, span: float, price: float) -> float:
     return (known + 1.0) / (span + PRIOR / (price * (known + 1.0)))
 
 
-@kernel(f"float64({WAITING}, float64)", inline=True)
-def arrival_rate(waiting: Waiting, now: float) -> float:
+@kernel("float64(WaitingPlayers, float64)", inline=True)
+def arrival_rate(waiting: WaitingPlayers, now: float) -> float:
     """Return the rate of the last `RATE_OF` arrivals, tickets per second."""
-    numbers, counts, samples = waiting[3], waiting[4], waiting[9]
+    numbers, counts, samples = waiting.numbers, waiting.counts, waiting.samples
     room = samples.shape[1]
     noted = counts[NOTED]
     known = min(noted, RATE_OF, room)
@@ -234,10 +251,10 @@ def arrival_rate(waiting: Waiting, now: float) -> float:
     return measured_rate(known, span, numbers[PRICE])
 
 
-@kernel(f"void({WAITING}, int64, float64)", inline=True)
-def note_arrival(waiting: Waiting, slot: int, now: float) -> None:
+@kernel("void(WaitingPlayers, int64, float64)", inline=True)
+def note_arrival(waiting: WaitingPlayers, slot: int, now: float) -> None:
     """Remember an arrival's instant and values in the place of the oldest."""
-    points, counts, samples = waiting[0], waiting[4], waiting[9]
+    points, counts, samples = waiting.points, waiting.counts, waiting.samples
     at = counts[NOTED] % samples.shape[1]
     samples[0, at] = now
     for term in range(samples.shape[0] - 2):
@@ -245,20 +262,21 @@ def note_arrival(waiting: Waiting, slot: int, now: float) -> None:
     counts[NOTED] += 1
 
 
-@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
-def write_pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
+def write_pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match of two, the older player first."""
-    points, links = waiting[0], waiting[2]
+    points, links = waiting.points, waiting.links
     is_older = points[TIME, one] < points[TIME, two] or (
         points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
     )
     out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
 
 
-@kernel(f"float64({WAITING}, int64)", inline=True)
-def next_instant(waiting: Waiting, mark: int) -> float:
+@kernel("float64(WaitingPlayers, int64)", inline=True)
+def next_instant(waiting: WaitingPlayers, mark: int) -> float:
     """Return the first of all instants in a row of marks and of all deadlines not flagged yet."""
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links = waiting.points, waiting.marks, waiting.links
+    numbers, counts = waiting.numbers, waiting.counts
     at = np.inf
     slot = counts[OLDEST]
     while slot != NONE:
@@ -279,7 +297,9 @@ def is_due(at: float, enqueued_at: float, now: float, fired: bool) -> bool:
     return at < now or (at == now and (fired or enqueued_at == now))
 
 
-def make_waiting(slots: int, table: tuple[Floats, Floats, Floats, Floats], samples: int) -> Waiting:
+def make_waiting(
+    slots: int, table: tuple[Floats, Floats, Floats, Floats], samples: int
+) -> WaitingPlayers:
     """Return an empty pool.
 
     Args:
@@ -298,7 +318,7 @@ def make_waiting(slots: int, table: tuple[Floats, Floats, Floats, Floats], sampl
     numbers = np.zeros(NUMBERS)
     numbers[WAKE] = numbers[REACH] = np.inf
     numbers[AXIS] = NO_AXIS
-    return (
+    return WaitingPlayers(
         np.zeros((rows, slots)),
         np.zeros((MARKS, slots)),
         links,
@@ -312,13 +332,12 @@ def make_waiting(slots: int, table: tuple[Floats, Floats, Floats, Floats], sampl
     )
 
 
-def grow(waiting: Waiting, slots: int) -> Waiting:
+def grow(waiting: WaitingPlayers, slots: int) -> WaitingPlayers:
     """Return the same pool with more room; slots keep their places."""
-    points, marks, links, numbers, counts, *rest = waiting
-    old = points.shape[1]
+    links, counts, old = waiting.links, waiting.counts, waiting.points.shape[1]
     wider = []
-    for array in (points, marks, links):
-        copy = np.zeros((array.shape[0], slots), dtype=array.dtype)
+    for array in (waiting.points, waiting.marks, links):
+        copy: NDArray[Any] = np.zeros((array.shape[0], slots), dtype=array.dtype)
         copy[:, :old] = array
         wider.append(copy)
     free = int(counts[FREE_TOP])
@@ -326,4 +345,4 @@ def grow(waiting: Waiting, slots: int) -> Waiting:
     wider[2][FREE, added : added + free] = links[FREE, :free]
     wider[2][FREE, :added] = np.arange(slots - 1, old - 1, -1)
     counts[FREE_TOP] = free + added
-    return (*wider, numbers, counts, *rest)  # type: ignore[return-value]
+    return waiting._replace(points=wider[0], marks=wider[1], links=wider[2])

@@ -178,13 +178,8 @@ class Annealing:
 @kernel("void(Board, Walk, int64, int64)", inline=True, allocates=False)
 def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
     """Make a proposal the row itself."""
-    seat, local, keys, energies, place = (
-        board.seat,
-        board.local,
-        board.keys,
-        walk.energies,
-        walk.place,
-    )
+    seat, local, keys = board.seat, board.local, board.keys
+    energies, place = walk.energies, walk.place
     for p in range(seat.shape[1]):
         player = seat[trial, p]
         seat[row, p] = player
@@ -198,13 +193,8 @@ def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
 @kernel("void(Scene, Walk)", inline=True, allocates=False)
 def _swap_with_bench(scene: Scene, walk: Walk) -> None:
     """Let the parties of the first pack leave the bench, and those of the second sit down."""
-    first, place, bench, counts, packs = (
-        scene.first,
-        walk.place,
-        walk.bench,
-        walk.counts,
-        walk.packs,
-    )
+    first, place, bench = scene.first, walk.place, walk.bench
+    counts, packs = walk.counts, walk.packs
     for at in range(packs[3, 0]):
         # The party already has its seats; its slot is found by search, since places are taken.
         slot = 0
@@ -228,13 +218,8 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
     even by the least energy that its players allow, it is not evaluated. And a match that breaks
     so many rules that the move is refused is not evaluated to the end.
     """
-    energies, counts, packs, seat, found = (
-        walk.energies,
-        walk.counts,
-        walk.packs,
-        board.seat,
-        board.found,
-    )
+    energies, counts, packs = walk.energies, walk.counts, walk.packs
+    seat, found = board.seat, board.found
     numbers = scene.numbers
     is_inside = packs[2, 0] == packs[2, 3]
     rise = 0.0

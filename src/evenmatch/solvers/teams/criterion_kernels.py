@@ -194,13 +194,8 @@ def party_gap(scene: Scene, board: Board, row: int) -> float:
     Empty teams do not count. The distance of two falling lists of sizes is counted the other way
     round: for each size, by how much the numbers of parties at least as large differ.
     """
-    first, party, team_start, seat, order = (
-        scene.first,
-        scene.party,
-        scene.team_start,
-        board.seat,
-        board.order,
-    )
+    first, party, team_start = scene.first, scene.party, scene.team_start
+    seat, order = board.seat, board.order
     worst, seats_most = 0, 1
     for team in range(team_start.shape[0] - 1):
         filled = 0

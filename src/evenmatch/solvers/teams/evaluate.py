@@ -233,11 +233,8 @@ def _seated_cost(scene: Scene, board: Board, row: int) -> float:
 @kernel("float64(Scene, Board, int64)", allocates=False)
 def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of the best division of a match, all that there is to know included."""
-    team_start, option_first, option_parity = (
-        scene.team_start,
-        scene.option_first,
-        scene.option_parity,
-    )
+    team_start, option_first = scene.team_start, scene.option_first
+    option_parity = scene.option_parity
     option_teams, order, found = scene.option_teams, board.order, board.found
     key = board.keys[row]
     best, fewest, chosen = np.inf, 1 << 30, -1
@@ -334,13 +331,8 @@ def least_energy(scene: Scene, board: Board, row: int) -> float:
 @kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _trio_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match of two teams of three, hosts included."""
-    values, curves, hosts, numbers, trio = (
-        scene.measures.values,
-        scene.curves,
-        scene.hosts,
-        scene.numbers,
-        scene.trio,
-    )
+    values, curves, hosts = scene.measures.values, scene.curves, scene.hosts
+    numbers, trio = scene.numbers, scene.trio
     seat, local, bits, sums, found = board.seat, board.local, board.bits, board.sums, board.found
     column = int(numbers[GAP_COLUMN])
     for p in range(6):
@@ -358,13 +350,8 @@ def energy_of(scene: Scene, board: Board, row: int) -> float:
     Complexity:
         Plain matches: O(pairs * options), eight options at a time. Others: as `reference`.
     """
-    worth, numbers, trio, seat, found = (
-        scene.worth,
-        scene.numbers,
-        scene.trio,
-        board.seat,
-        board.found,
-    )
+    worth, numbers, trio = scene.worth, scene.numbers, scene.trio
+    seat, found = board.seat, board.found
     if trio.shape[0] > 0 and numbers[HAS_FLAGS] + numbers[HAS_LATE] == 0.0:
         cost = _trio_cost(scene, board, row)
     else:

@@ -88,12 +88,8 @@ def _judge_pairs(scene: Scene, board: Board, row: int, weights: Floats) -> tuple
 
 @kernel("void(Scene, Board, float64[::1], float64[::1], int64[::1])", allocates=False)
 def _judge(scene: Scene, board: Board, weights: Floats, costs: Floats, broken: Ints) -> None:
-    seats_min, team_start, hosts, numbers = (
-        scene.seats_min,
-        scene.team_start,
-        scene.hosts,
-        scene.numbers,
-    )
+    seats_min, team_start = scene.seats_min, scene.team_start
+    hosts, numbers = scene.hosts, scene.numbers
     seat, order, states = board.seat, board.order, board.states
     for row in range(costs.shape[0]):
         for p in range(seat.shape[1]):

@@ -154,13 +154,8 @@ def _grow_packs(scene: Scene, board: Board, walk: Walk) -> bool:
 @kernel("boolean(Scene, Board, Walk)", allocates=False)
 def _packs_fit(scene: Scene, board: Board, walk: Walk) -> bool:
     """Return whether both groups keep to their sizes when packs of any size change places."""
-    first, team_start, seats_min, seat, packs = (
-        scene.first,
-        scene.team_start,
-        scene.seats_min,
-        board.seat,
-        walk.packs,
-    )
+    first, team_start, seats_min = scene.first, scene.team_start, scene.seats_min
+    seat, packs = board.seat, walk.packs
     change = 0
     for at in range(packs[3, TO_COUNT]):
         change += first[packs[1, at] + 1] - first[packs[1, at]]
@@ -198,13 +193,8 @@ def _first_player(walk: Walk) -> int:
 def propose(scene: Scene, board: Board, walk: Walk) -> bool:
     """Choose a move at random; return False if what was drawn makes none."""
     party, is_divided, seat = scene.party, scene.option_first.shape[0] > 1, board.seat
-    place, counts, chance, candidates, packs = (
-        walk.place,
-        walk.counts,
-        walk.chance,
-        walk.candidates,
-        walk.packs,
-    )
+    place, counts, chance = walk.place, walk.counts, walk.chance
+    candidates, packs = walk.candidates, walk.packs
     if counts[MATCHES] == 0:
         return False
     i = _first_player(walk)
@@ -247,13 +237,8 @@ def propose(scene: Scene, board: Board, walk: Walk) -> bool:
 @kernel("void(Scene, Board, Walk, int64, int64)", allocates=False)
 def _rebuild(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> None:
     """Write a group anew, its parties in falling order of size."""
-    first, party, packs, seat, parties = (
-        scene.first,
-        scene.party,
-        walk.packs,
-        board.seat,
-        board.order,
-    )
+    first, party, packs = scene.first, scene.party, walk.packs
+    seat, parties = board.seat, board.order
     low, high = packs[2, 3 * side + 1], packs[2, 3 * side + 2]
     count, before, largest = 0, -1, 1
     for p in range(low, high):

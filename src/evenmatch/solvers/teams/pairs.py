@@ -302,12 +302,8 @@ def pair_of(measures: Measures, i: int, j: int, exact: bool) -> tuple[float, flo
         Weighted cost as enemies and as mates, without pings; the cost of the ping, without its
         weight; flags.
     """
-    pings, link_first, links, link_costs = (
-        measures.pings,
-        measures.link_first,
-        measures.links,
-        measures.link_costs,
-    )
+    pings, link_first = measures.pings, measures.link_first
+    links, link_costs = measures.links, measures.link_costs
     as_enemies = as_mates = _cost_of_gaps(measures, i, j, exact)
     ping, ping_cost = 0.0, 0.0
     if pings[FROM_ENEMIES] > 0.0 or pings[FROM_MATES] > 0.0:

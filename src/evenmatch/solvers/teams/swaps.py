@@ -178,12 +178,8 @@ def _try_swap(scene: Scene, board: Board, descent: Descent) -> float:
 def _take(board: Board, descent: Descent) -> None:
     """Make the swap that was tried last."""
     seat, local = board.seat, board.local
-    energies, bench, counts, changed = (
-        descent.energies,
-        descent.bench,
-        descent.counts,
-        descent.changed,
-    )
+    energies, bench = descent.energies, descent.bench
+    counts, changed = descent.counts, descent.changed
     parties, packs, move = descent.parties, descent.packs, descent.move
     matches, teams = counts[MATCHES], counts[TEAMS]
     counts[STEP] += 1
