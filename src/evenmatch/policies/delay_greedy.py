@@ -25,7 +25,8 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
 
         wait_price * ((t - x.enqueued_at) + (t - y.enqueued_at)) >= factor * sum f_d q_d(x, y)
 
-    or when the rules let them play, if that is later. At its deadline a ticket takes the cheapest
+    or when the rules let them play, if that is later; of pairs that meet at one instant the
+    cheapest first. At its deadline a ticket takes the cheapest
     partner there is, and after it anybody whom the rules allow. Without a deadline every pair
     that rules allow at some time meets at some time, for waits grow without end.
 

@@ -41,8 +41,9 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
 
     where v(gap) = L (.3443 + .1555 max(0, 2.519 - gap/L)^2), e(gap) = L (.248 + .295 max(0, 1.374
     - gap/L)^2), nobody waiting costs nothing, and a player of age t adds 1.063 wait_price
-    wait_max (t/wait_max)^4.25 where there is a deadline. At each arrival the neighbours with the
-    lowest sum of their own cost and the change of V play, as long as that is negative. At its
+    wait_max (t/wait_max)^4.25 where there is a deadline. At each instant of arrivals, once all who
+    come at it are there, the neighbours with the lowest sum of their own cost and the change of V
+    play, as long as that is negative. At its
     deadline a ticket takes the partner with the lowest sum. Neighbours whom rules keep apart for
     good are passed over, up to eight; where rules keep them apart for a time, they are weighed
     again when rules let them play.

@@ -33,7 +33,8 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
     The group grows by whoever adds least to sum f_d q_d, until k players are together. They play
     if sum f_d q_d <= theta + grow * wait_price * (the sum of their waits). At its deadline a
     ticket grows a group and plays at any cost; where fewer than k wait, the queue's `on_deadline`
-    decides. Where a rule keeps players apart for a time, the ticket looks around again when the
+    decides. Who comes at one instant is decided together, the largest gain first. Where a rule
+    keeps players apart for a time, the ticket looks around again when the
     rule lets it play. The group is grown step by step, so a legal one may be overlooked where
     rules forbid many pairs. A mean gap is judged by the spread.
 

@@ -40,6 +40,9 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
     has come for six mean intervals, the rate is no longer believed, and pairs that fewer arrivals
     make good enough meet.
 
+    Who comes at one instant is decided together, the largest gain first; and where several came at
+    one instant lately, E counts the cheapest of them.
+
     Nothing has to be tuned: rate and distribution are those of the last 50 and 128 arrivals.
 
     When to use:

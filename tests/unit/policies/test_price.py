@@ -23,7 +23,13 @@ DUEL = Queue(criteria=(SKILL,), wait_max=5.0)
 
 def enter(matcher: Matcher, name: str, rating: float, at: float, sequence: int) -> Decision:
     matcher.enter(ticket(name, rating, at=at, sequence=sequence), at)
-    return matcher.decide(at)
+    return decide(matcher, at)
+
+
+def decide(matcher: Matcher, at: float) -> Decision:
+    """Return what comes of an instant once all who come at it are there."""
+    decision = matcher.decide(at)
+    return matcher.decide(at, fired=True) if decision.wake_at == at else decision
 
 
 def groups(decision: Decision) -> list[tuple[str, ...]]:
@@ -49,7 +55,7 @@ def test_distance_of_theta_is_the_mean_of_the_criteria_by_weight() -> None:
 
     def arrive(name: str, rating: float, value: float, at: float, sequence: int) -> Decision:
         matcher.enter(ticket(name, rating, at=at, sequence=sequence, level=value), at)
-        return matcher.decide(at)
+        return decide(matcher, at)
 
     arrive("a", 0.0, 0.0, 0.0, 1)
     # (2 * 1 + 6 * 0) / 8 is 0.25, and (2 * 0 + 6 * 0.5) / 8 is more.

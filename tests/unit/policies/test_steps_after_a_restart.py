@@ -57,5 +57,5 @@ def test_newcomers_and_a_few_who_return_look_at_once() -> None:
     come(matcher, 100, born=1.0)
     matcher.decide(NOW, fired=True)
     come(matcher, 400, born=NOW, first=101)
-    matcher.decide(NOW)
+    matcher.decide(NOW, fired=True)
     assert (matcher._waiting[1][LOOK, :500] == np.inf).all()

@@ -56,7 +56,7 @@ def comparisons(policy: str, waiting: int, entering: int) -> tuple[float, float]
         now, before = float(first), matcher._waiting[3][COMPARED]
         for number in range(first, first + count):
             matcher.enter(ticket_of(number, number * 7_654_321 % SPAN, now), now)
-        assert matcher.decide(now).matches == ()
+        assert matcher.decide(now, fired=True).matches == ()
         counts.append(float(matcher._waiting[3][COMPARED] - before) / count)
     return counts[0], counts[1]
 

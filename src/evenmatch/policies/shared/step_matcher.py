@@ -329,6 +329,7 @@ class StepMatcher(NoJobs):
         _, flag, partner, *noted = self._known.pop(sequence)
         links[FLAG, slot] = 1 if flag else 0
         marks[:, slot] = [math.inf if mark is None else mark for mark in noted]
+        self._waiting.numbers[WAKE] = -math.inf  # whoever is due is found anew
         self._recalled[sequence] = slot
         if partner in self._recalled:
             links[PARTNER, slot] = self._recalled[int(partner or 0)]

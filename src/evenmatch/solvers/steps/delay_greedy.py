@@ -26,16 +26,18 @@ from evenmatch.solvers.steps.waiting import (
     WaitingPlayers,
     free_slot,
     is_due,
+    is_early,
     next_instant,
     ready_at,
     round_up,
+    wake_by,
     write_pair,
 )
 
 SECONDS = FIRST_NUMBER
 """Number: how long both wait together for each unit of cost."""
-MEETS = 0
-"""Mark: the instant at which a player meets its partner."""
+MEETS, COSTS = range(2)
+"""Marks: the instant at which a player meets its partner, and what that costs in criteria."""
 STALE = -1.0
 """An instant before all others: the player has to look around again."""
 
@@ -86,6 +88,9 @@ def look(waiting: WaitingPlayers, slot: int) -> None:
             if at < soonest:
                 partner, soonest = other, at
     marks[MEETS, slot], links[PARTNER, slot] = soonest, partner
+    if partner != NONE:
+        terms, gates = waiting.terms, waiting.gates
+        marks[COSTS, slot] = pair_cost(waiting.points, terms, gates, 0.0, partner, slot)
 
 
 @kernel("int64(WaitingPlayers, int64, float64)")
@@ -105,6 +110,8 @@ def cheapest(waiting: WaitingPlayers, slot: int, now: float) -> int:
 def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
     """Find out when a newcomer meets somebody; all steps are told the time, it is not needed."""
     look(waiting, slot)
+    wake_by(waiting, waiting.marks[MEETS, slot])
+    wake_by(waiting, waiting.points[TIME, slot] + waiting.numbers[WAIT_MAX])
 
 
 @kernel("void(WaitingPlayers, int64)")
@@ -117,21 +124,23 @@ def leave(waiting: WaitingPlayers, slot: int) -> None:
         if links[PARTNER, other] == slot:
             links[PARTNER, other] = NONE
             marks[MEETS, other] = STALE
+            wake_by(waiting, STALE)
         other = links[YOUNGER, other]
 
 
 @kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
 def _first_due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
-    """Return the player with the earliest timer if it is due, the oldest of equals."""
-    points, marks, links, counts = waiting.points, waiting.marks, waiting.links, waiting.counts
-    first, soonest = NONE, np.inf
+    """Return whose timer is earliest if it is due; of equals the cheapest, then the oldest."""
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
+    first, soonest, least = NONE, np.inf, np.inf
     slot = counts[OLDEST]
     while slot != NONE:
         if marks[MEETS, slot] == STALE:
             look(waiting, slot)
         at = marks[MEETS, slot]
-        if at < soonest and is_due(at, points[TIME, slot], now, fired):
-            first, soonest = slot, at
+        is_sooner = at < soonest or (at == soonest and marks[COSTS, slot] < least)
+        if is_sooner and is_due(at, now, fired):
+            first, soonest, least = slot, at, marks[COSTS, slot]
         slot = links[YOUNGER, slot]
     return first
 
@@ -169,6 +178,8 @@ def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     found = 0
+    if is_early(waiting, now, fired):
+        return found
     while True:
         slot = _first_due(waiting, now, fired)
         if slot != NONE:

@@ -54,10 +54,12 @@ from evenmatch.solvers.steps.waiting import (
     arrival_rate,
     free_slot,
     is_due,
+    is_early,
     next_instant,
     note_arrival,
     ready_at,
     round_up,
+    wake_by,
     write_pair,
 )
 
@@ -80,6 +82,7 @@ def _enter(waiting: WaitingPlayers, slot: int, at: float) -> None:
     worth = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[WORTH, slot] = worth / terms[0, 0]
     marks[LOOK, slot] = at
+    wake_by(waiting, at)
 
 
 @kernel("void(WaitingPlayers, int64, float64)")
@@ -113,6 +116,7 @@ def leave(waiting: WaitingPlayers, slot: int) -> None:
     free_slot(waiting, slot)
     if counts[OLDEST] != NONE:
         marks[LOOK, counts[OLDEST]] = AT_ONCE
+        wake_by(waiting, AT_ONCE)
 
 
 @kernel("UniTuple(float64, 2)(WaitingPlayers, int64, int64)", inline=True)
@@ -264,12 +268,12 @@ def _pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) ->
 @kernel("boolean(WaitingPlayers, float64, boolean)", inline=True)
 def _is_anything_due(waiting: WaitingPlayers, now: float, fired: bool) -> bool:
     """Return whether somebody looks around now, or silence lowers the rate."""
-    points, marks, links = waiting.points, waiting.marks, waiting.links
+    marks, links = waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     due = False
     slot = counts[OLDEST]
     while slot != NONE:
-        due = due or is_due(marks[LOOK, slot], points[TIME, slot], now, fired)
+        due = due or is_due(marks[LOOK, slot], now, fired)
         slot = links[YOUNGER, slot]
     at = silent_until(waiting)
     while at < now or (at == now and fired):
@@ -302,6 +306,8 @@ def _overdue_pair(
 def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
+    Who came at the same instant is decided together.
+
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
 
@@ -309,6 +315,8 @@ def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
         O(n) for each match and each instant at which somebody looks around.
     """
     found = 0
+    if is_early(waiting, now, fired):
+        return found
     is_looking = _is_anything_due(waiting, now, fired)
     while True:
         one, two = NONE, NONE

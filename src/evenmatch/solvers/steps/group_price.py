@@ -18,11 +18,13 @@ from evenmatch.solvers.steps.growth import SLACK, believed_rate, cost_of, grow_g
 from evenmatch.solvers.steps.price import (
     CLOSE,
     DIMENSIONS,
+    GAIN,
     GROW,
     GUESS,
     KNOWN_RATE,
     LAST,
     LOOK,
+    MOST_GAIN,
     RATE_NOW,
     SAMPLES,
     THETA,
@@ -46,11 +48,15 @@ from evenmatch.solvers.steps.waiting import (
     arrival_rate,
     free_slot,
     is_due,
+    is_early,
     note_arrival,
+    wake_by,
 )
 
 FACTOR = GUESS + 1
 """Number: what a group would pay, per T of its players. The other numbers are those of `price`."""
+NOTHING = -1.0
+"""Gain of a group that is not worth its cost yet."""
 PART = 0.82
 """Part of the price of a box that is asked of criteria; ages and the pickier half add the rest."""
 
@@ -78,6 +84,7 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = points[TIME, slot]
     marks[CLOSE, slot] = 0.0
+    wake_by(waiting, marks[LOOK, slot])
     note_arrival(waiting, slot, now)
 
 
@@ -88,6 +95,7 @@ def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = now
     marks[CLOSE, slot] = 0.0
+    wake_by(waiting, now)
 
 
 @kernel("void(WaitingPlayers, int64)", inline=True)
@@ -96,22 +104,22 @@ def leave(waiting: WaitingPlayers, slot: int) -> None:
     free_slot(waiting, slot)
 
 
-@kernel("boolean(WaitingPlayers, int64, float64, boolean, int64[::1], float64[:,::1])")
+@kernel("float64(WaitingPlayers, int64, float64, boolean, int64[::1], float64[:,::1])")
 def look(
     waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
-) -> bool:
-    """Return whether the group that a player grows is worth its cost now.
+) -> float:
+    """Return what the group that a player grows gains over its cost now, below 0 if it waits.
 
-    If not, it is noted when the player looks around again.
+    Then it is noted when the player looks around again.
     """
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     seats = group.shape[0]
     marks[LOOK, slot], marks[CLOSE, slot] = np.inf, 0.0
     if counts[SIZE] < seats:
-        return False
+        return NOTHING
     if grow_group(waiting, slot, NONE, now, at_any_cost, group, box) < seats:
-        return False
+        return NOTHING
     cost = cost_of(waiting, box)
     ages, worths, highest = 0.0, 0.0, 0.0
     for seat in range(seats):
@@ -122,10 +130,12 @@ def look(
     worth = 0.5 * (worths / seats + highest)
     rate = believed_rate(waiting, now)
     limit = worth / at_rate(rate, numbers[DIMENSIONS]) + numbers[GROW] * numbers[PRICE] * ages
-    if at_any_cost or cost <= limit * SLACK:
-        return True
+    if at_any_cost:
+        return MOST_GAIN
+    if cost <= limit * SLACK:
+        return limit * SLACK - cost
     note_close(waiting, slot, worth / cost, rate)
-    return False
+    return NOTHING
 
 
 @kernel("boolean(WaitingPlayers, int64, float64, int64[::1], float64[:,::1])", inline=True)
@@ -179,30 +189,71 @@ def _closest(waiting: WaitingPlayers) -> int:
     return best
 
 
+@kernel("float64(WaitingPlayers, int64, float64, int64[::1], float64[:,::1])", inline=True)
+def _gain_of(waiting: WaitingPlayers, slot: int, now: float, group: Ints, box: Floats) -> float:
+    """Return what the group gains that a player grows who looks around, below 0 if there is none.
+
+    It stays due while it has one.
+    """
+    marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
+    at = marks[LOOK, slot]
+    gain = look(waiting, slot, now, links[FLAG, slot] == 1, group, box)
+    if gain < 0.0 and numbers[WAIT_MAX] < np.inf and _with_overdue(waiting, slot, now, group, box):
+        gain = MOST_GAIN
+    marks[GAIN, slot] = np.inf
+    if gain >= 0.0:
+        marks[LOOK, slot], marks[GAIN, slot] = at, gain
+    return gain
+
+
+@kernel("boolean(WaitingPlayers, float64, boolean, int64[::1], float64[:,::1])", inline=True)
+def _best_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, box: Floats) -> bool:
+    """Find the match with the largest gain of those who look around; return whether there is one.
+
+    Gains only fall while players leave, so whoever had the largest when all looked looks again
+    first, and is taken if nobody had a larger one.
+    """
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
+    while True:
+        best, last, gain, second = NONE, NONE, -np.inf, -np.inf
+        slot = counts[OLDEST]
+        while slot != NONE:
+            if is_due(marks[LOOK, slot], now, fired):
+                if marks[GAIN, slot] == np.inf:
+                    _gain_of(waiting, slot, now, group, box)
+                    last = slot
+                own = marks[GAIN, slot]
+                if own < np.inf and own > gain:
+                    best, gain, second = slot, own, gain
+                elif own < np.inf:
+                    second = max(second, own)
+            slot = links[YOUNGER, slot]
+        if best == NONE:
+            return False
+        if best == last or _gain_of(waiting, best, now, group, box) >= max(second, 0.0):
+            return True
+
+
 @kernel("boolean(WaitingPlayers, float64, boolean, int64[::1], float64[:,::1])", inline=True)
 def _next_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, box: Floats) -> bool:
     """Find one match of this instant; return whether there is one."""
-    points, marks, links = waiting.points, waiting.marks, waiting.links
+    points, links = waiting.points, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
+    if _best_match(waiting, now, fired, group, box):
+        return True
     slot = counts[OLDEST]
     while slot != NONE:
-        if is_due(marks[LOOK, slot], points[TIME, slot], now, fired):
-            if look(waiting, slot, now, links[FLAG, slot] == 1, group, box):
-                return True
-            if numbers[WAIT_MAX] < np.inf and _with_overdue(waiting, slot, now, group, box):
-                return True
         deadline = points[TIME, slot] + numbers[WAIT_MAX]
-        if links[FLAG, slot] == 0 and (deadline < now or (deadline == now and fired)):
+        if links[FLAG, slot] == 0 and is_due(deadline, now, fired):
             links[FLAG, slot] = 1
-            if look(waiting, slot, now, True, group, box):
+            if look(waiting, slot, now, True, group, box) >= 0.0:
                 return True
         slot = links[YOUNGER, slot]
     slot = _closest(waiting)
     while slot != NONE:
-        at = silent_until(waiting, slot)
-        if not (at < now or (at == now and fired)):
+        if not is_due(silent_until(waiting, slot), now, fired):
             return False
-        if look(waiting, slot, now, False, group, box):
+        if look(waiting, slot, now, False, group, box) >= 0.0:
             return True
         slot = _closest(waiting)
     return False
@@ -229,14 +280,18 @@ def _next_instant(waiting: WaitingPlayers) -> float:
 def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
+    Who came at the same instant is decided together, the largest gain first.
+
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
 
     Complexity:
         O(k * n) for each player who looks around.
     """
-    box = np.empty((2, waiting.points.shape[0] - FIRST_VALUE))
     found = 0
+    if is_early(waiting, now, fired):
+        return found
+    box = np.empty((2, waiting.points.shape[0] - FIRST_VALUE))
     while found < out.shape[0] and _next_match(waiting, now, fired, out[found], box):
         _match(waiting, out[found])
         found += 1

@@ -36,9 +36,11 @@ from evenmatch.solvers.steps.waiting import (
     arrival_rate,
     free_slot,
     is_due,
+    is_early,
     note_arrival,
     ready_at,
     round_up,
+    wake_by,
     write_pair,
 )
 
@@ -48,8 +50,9 @@ C, THETA, GROW, KNOWN_RATE, DIMENSIONS, DENSITY, RATE_NOW, LAST, GUESS = range(
 """Numbers: the parameters of `price`; how many criteria count; how likely a uniform player costs
 at most 1, or 0 where the criteria are not scaled to [0, 1]; the present rate, the last arrival,
 and the last T at rate 1."""
-WORTH, LOOK, CLOSE = range(3)
-"""Marks: T at rate 1, the next instant to look around, the rate at which the partner will do."""
+WORTH, LOOK, CLOSE, GAIN = range(4)
+"""Marks: T at rate 1, the next instant to look around, the rate at which the partner will do; and
+within an instant what the partner gains, inf before a look."""
 
 LARGER = 0.75
 """A pair would pay this part of what the pickier one would, and the rest of the other's."""
@@ -58,6 +61,8 @@ SILENCE = 6.0
 SAMPLES = 128
 AT_ONCE = -1.0
 """An instant before all others."""
+MOST_GAIN = 1e300
+"""Of a pair that plays at any cost."""
 UNIFORM_SAMPLES = 4.0
 """Weight of a uniform distribution among the samples, for criteria scaled to [0, 1]."""
 WIDE = 4.0
@@ -146,6 +151,10 @@ def most(waiting: WaitingPlayers, slot: int, rate: float) -> float:
         return 0.0
     highest = costs.max()
     costs[count:] = np.inf
+    # Of those who came at one instant a player would take the cheapest.
+    for i in range(1, count):
+        if waiting.samples[0, i] == waiting.samples[0, i - 1]:
+            costs[i], costs[i - 1] = min(costs[i], costs[i - 1]), np.inf
     target = numbers[C] * numbers[C] * numbers[PRICE] / rate
     guess = numbers[GUESS] / at_rate(rate, dimensions)
     for _ in range(STEPS_MAX):
@@ -178,6 +187,7 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = points[TIME, slot]
     marks[CLOSE, slot] = 0.0
+    wake_by(waiting, marks[LOOK, slot])
     note_arrival(waiting, slot, now)
 
 
@@ -189,6 +199,7 @@ def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = now
     marks[CLOSE, slot] = 0.0
+    wake_by(waiting, now)
 
 
 @kernel("int64(WaitingPlayers, int64, float64, boolean)")
@@ -196,6 +207,7 @@ def look(waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool) -> i
     """Return whom a player plays with now; if nobody, note when it looks around again.
 
     Of those who are worth their cost, the one with the largest gain; at any cost, the cheapest.
+    Partner and gain are noted.
     """
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, terms, gates = waiting.numbers, waiting.terms, waiting.gates
@@ -225,9 +237,12 @@ def look(waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool) -> i
                 soon = min(soon, at)
             else:
                 late = min(late, at)
+    marks[CLOSE, slot], marks[GAIN, slot] = 0.0, np.inf
+    if partner != NONE:
+        links[PARTNER, slot], marks[GAIN, slot] = partner, min(most_gain, MOST_GAIN)
+        return partner
     marks[LOOK, slot] = soon if soon < np.inf else late
     links[PARTNER, slot] = nearest
-    marks[CLOSE, slot] = 0.0
     if numbers[THETA] < 0.0:
         marks[CLOSE, slot] = nearness ** (numbers[DIMENSIONS] + 1.0)
     return partner
@@ -242,7 +257,8 @@ def forget(waiting: WaitingPlayers, slot: int) -> None:
     while other != NONE:
         if links[PARTNER, other] == slot:
             links[PARTNER, other] = NONE
-            marks[LOOK, other] = AT_ONCE
+            marks[LOOK, other], marks[GAIN, other] = AT_ONCE, np.inf
+            wake_by(waiting, AT_ONCE)
         other = links[YOUNGER, other]
 
 
@@ -283,9 +299,43 @@ def note_next(waiting: WaitingPlayers) -> int:
     return closest
 
 
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _best_looker(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+    """Return who gains most by the partner found, of all who look around now, ties to the older."""
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
+    best, most_gain = NONE, -np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        if is_due(marks[LOOK, slot], now, fired):
+            if marks[GAIN, slot] == np.inf:
+                look(waiting, slot, now, links[FLAG, slot] == 1)
+            if marks[GAIN, slot] < np.inf and marks[GAIN, slot] > most_gain:
+                best, most_gain = slot, marks[GAIN, slot]
+        slot = links[YOUNGER, slot]
+    return best
+
+
+@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
+def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+    """Return the oldest whose deadline has come and who finds somebody at any cost."""
+    points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
+    slot: int = counts[OLDEST]
+    while slot != NONE:
+        deadline = points[TIME, slot] + numbers[WAIT_MAX]
+        if links[FLAG, slot] == 0 and is_due(deadline, now, fired):
+            links[FLAG, slot] = 1
+            if look(waiting, slot, now, True) != NONE:
+                return slot
+        slot = links[YOUNGER, slot]
+    return slot
+
+
 @kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
 def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
+
+    Who came at the same instant is decided together, the largest gain first; then come those whose
+    deadline it is.
 
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
@@ -293,37 +343,16 @@ def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n) for each match, and for each player who looks around at most: `find_within`.
     """
-    points, marks, links = waiting.points, waiting.marks, waiting.links
-    numbers, counts = waiting.numbers, waiting.counts
     found = 0
-    again = True
-    while again:
-        again = False
-        slot = counts[OLDEST]
-        while slot != NONE:
-            if is_due(marks[LOOK, slot], points[TIME, slot], now, fired):
-                partner = look(waiting, slot, now, links[FLAG, slot] == 1)
-                if partner != NONE:
-                    pair(waiting, slot, partner, out, found)
-                    found += 1
-                    again = True
-                    break
-            deadline = points[TIME, slot] + numbers[WAIT_MAX]
-            if links[FLAG, slot] == 0 and (deadline < now or (deadline == now and fired)):
-                links[FLAG, slot] = 1
-                partner = look(waiting, slot, now, True)
-                if partner != NONE:
-                    pair(waiting, slot, partner, out, found)
-                    found += 1
-                    again = True
-                    break
-            slot = links[YOUNGER, slot]
-        if not again:
+    if is_early(waiting, now, fired):
+        return found
+    while True:
+        slot = _best_looker(waiting, now, fired)
+        if slot == NONE:
+            slot = _overdue(waiting, now, fired)
+        if slot == NONE:
             slot = note_next(waiting)
-            if slot != NONE:
-                at = silent_until(waiting, slot)
-                if at < now or (at == now and fired):
-                    pair(waiting, slot, links[PARTNER, slot], out, found)
-                    found += 1
-                    again = True
-    return found
+            if slot == NONE or not is_due(silent_until(waiting, slot), now, fired):
+                return found
+        pair(waiting, slot, waiting.links[PARTNER, slot], out, found)
+        found += 1

@@ -287,14 +287,25 @@ def next_instant(waiting: WaitingPlayers, mark: int) -> float:
     return at
 
 
-@kernel("boolean(float64, float64, float64, boolean)", inline=True)
-def is_due(at: float, enqueued_at: float, now: float, fired: bool) -> bool:
+@kernel("boolean(float64, float64, boolean)", inline=True)
+def is_due(at: float, now: float, fired: bool) -> bool:
     """Return whether an instant has come for a player.
 
-    An instant equal to `now` waits until it is fired, for more arrivals may share it; but what a
-    newcomer may do at once is due at once.
+    One equal to `now` waits until it is fired, for more arrivals may share it.
     """
-    return at < now or (at == now and (fired or enqueued_at == now))
+    return at < now or (at == now and fired)
+
+
+@kernel("boolean(WaitingPlayers, float64, boolean)", inline=True)
+def is_early(waiting: WaitingPlayers, now: float, fired: bool) -> bool:
+    """Return whether nothing is due yet at an instant that is not complete."""
+    return not fired and waiting.numbers[WAKE] >= now
+
+
+@kernel("void(WaitingPlayers, float64)", inline=True)
+def wake_by(waiting: WaitingPlayers, at: float) -> None:
+    """Let the pool be looked at by an instant, if not earlier."""
+    waiting.numbers[WAKE] = min(waiting.numbers[WAKE], at)
 
 
 def make_waiting(

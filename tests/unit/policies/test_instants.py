@@ -1,0 +1,70 @@
+"""Who comes at one instant is decided together; and streams that nobody hopes for lose nobody."""
+
+import math
+
+import pytest
+
+import evenmatch
+from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.policies.base import Matcher
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import ticket
+from tests.bench.streams import STRANGE, streams
+
+TOGETHER = ("price:theta=0.1", "gap_value", "delay_greedy:factor=0.01", "group_price")
+ONLINE = (
+    "price", "gap_value", "delay_greedy", "group_price", "greedy", "periodic:rounds_of=50",
+    "difference_wait", "window:attribute=skill,limit=0.1,rate=0.05", "lookahead", "rounds:every=2",
+)  # fmt: skip
+SKILL = Criterion("spread", "rating", scale=Scale(min=0.0, max=1000.0))
+DUEL = Queue(name="main", criteria=(SKILL,), wait_max=5.0)
+
+
+def come(matcher: Matcher, at: float, *ratings: float) -> list[tuple[str, ...]]:
+    """Let players come one after the other at an instant, and return who plays at it."""
+    made = []
+    for rating in ratings:
+        name = f"{rating:g}"
+        sequence = 1 + int(10_000.0 * at) + int(rating)
+        matcher.enter(ticket(name, rating, at=at, sequence=sequence), at)
+        decision = matcher.decide(at)
+        made += [group.tickets for group in decision.matches]
+    if decision.wake_at == at:
+        decision = matcher.decide(at, fired=True)
+    return made + [group.tickets for group in decision.matches]
+
+
+@pytest.mark.parametrize("policy", TOGETHER)
+def test_the_nearest_of_those_who_come_at_one_instant_plays(policy: str) -> None:
+    matcher = parse_policy(policy).matcher(DUEL, seed=1)
+    assert come(matcher, 1.0, 500.0) == []
+    # Any of the three is near enough to play; the second is nearest.
+    assert come(matcher, 1.125, 503.0, 501.0, 504.0)[0] == ("500", "501")
+
+
+@pytest.mark.parametrize("policy", ["price", "gap_value"])
+def test_those_who_are_left_at_an_instant_find_each_other(policy: str) -> None:
+    matcher = parse_policy(policy).matcher(DUEL, seed=1)
+    come(matcher, 1.0, 100.0, 900.0)
+    found = come(matcher, 1.125, 901.0, 100.5, 102.0, 103.0)
+    assert {frozenset(pair) for pair in found} >= {
+        frozenset({"100", "100.5"}), frozenset({"900", "901"}),
+    }  # fmt: skip
+
+
+def test_three_who_come_at_one_instant_play_with_those_nearest() -> None:
+    queue = Queue(name="main", format=Format((1, 1, 1)), criteria=(SKILL,), wait_max=5.0)
+    matcher = parse_policy("group_price").matcher(queue, seed=1)
+    assert come(matcher, 1.0, 500.0, 501.0) == []
+    assert come(matcher, 1.125, 520.0, 502.0, 530.0)[0] == ("500", "501", "502")
+
+
+@pytest.mark.parametrize("policy", ONLINE)
+@pytest.mark.parametrize("kind", STRANGE)
+def test_strange_streams_lose_nobody(policy: str, kind: str) -> None:
+    stream = next(each for each in streams(0, 1) if each.kind == kind)
+    run = evenmatch.simulate(stream.world, arrivals=stream.arrivals, policy=policy)
+    states = [each["state"] for each in run.tickets]
+    assert len(states) == len(stream.arrivals)
+    assert states.count("waiting") == run.summary["unfinished"] <= 1
+    assert math.isfinite(run.summary["cost"])
