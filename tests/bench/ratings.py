@@ -1,148 +1,130 @@
-"""Matches rated per second: our systems in one period, and other libraries match by match.
+"""Ratings one game at a time: how fast, and how well they forecast beside rating periods.
 
-Run with `python -m tests.bench.ratings [--quick]`.
+Forecasts are of the later 30 % of recorded Halo duels, put right by a slope that was fitted on the
+earlier 70 %. Where `elote` or `openskill` is installed, it rates the same games in the same run.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
+import csv
+import gzip
+import random
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-import glicko2
 import numpy as np
-from elote import EloCompetitor, Glicko2Competitor, GlickoCompetitor
-from openskill.models import BradleyTerryFull
 
+from evenmatch import rate
 from evenmatch.ratings.base import newcomers
-from evenmatch.ratings.outcomes import duels
 from evenmatch.ratings.registry import parse_system
+from papers.studies.rating_forecasts import Duels, fit_slope, log_loss, predict_in_turn, recalibrate
+from tests.bench.report import Row, Setting
 
-SEED = 1
-TIMES = 5
-Row = dict[str, str | int | float]
+SYSTEMS = ("elo", "glicko", "glicko2", "weng_lin")
+PLAYERS = 500
+PERIODS = {"one game at a time": 0.0, "15 minutes at a time": 900.0, "a day at a time": 86400.0}
+EARLIER = 0.7
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "halo2_beta_1v1.csv.gz"
 
-AIMS = {"glicko": 1_000_000.0, "glicko2": 500_000.0}
-"""Matches per second that we want at least, on one core."""
-
-
-class Load(NamedTuple):
-    """Duels between players of normally distributed strength."""
-
-    players: int
-    first: np.ndarray
-    second: np.ndarray
-    score: np.ndarray
+Games = list[tuple[str, str]]
+"""Winner and loser of each game."""
 
 
-def make_load(players: int, matches: int) -> Load:
-    rng = np.random.default_rng(SEED)
-    skill = rng.normal(1500.0, 300.0, players)
-    first = rng.integers(0, players, matches)
-    second = (first + rng.integers(1, players, matches)) % players
-    chance = 1.0 / (1.0 + 10.0 ** ((skill[second] - skill[first]) / 400.0))
-    return Load(players, first, second, (rng.random(matches) < chance).astype(float))
-
-
-def ours(spec: str, load: Load) -> Callable[[], object]:
-    system = parse_system(spec)
-    ratings = newcomers(system, load.players)
-    # One period beforehand, so that ratings differ as in service.
-    ratings = system.update(ratings, duels(load.first, load.second, load.score))
-    return lambda: system.update(ratings, duels(load.first, load.second, load.score))
-
-
-def elote(kind: type[EloCompetitor | GlickoCompetitor | Glicko2Competitor], load: Load) -> None:
-    players = [kind(initial_rating=1500) for _ in range(load.players)]
-    for one, two, score in zip(*map(list, load[1:]), strict=True):
-        winner, loser = (one, two) if score else (two, one)
-        players[winner].beat(players[loser])
-
-
-def openskill(load: Load) -> None:
-    model = BradleyTerryFull()
-    players = [model.rating() for _ in range(load.players)]
-    for one, two, score in zip(*map(list, load[1:]), strict=True):
-        teams = [[players[one]], [players[two]]]
-        (players[one],), (players[two],) = model.rate(teams, ranks=[2 - score, 1 + score])
-
-
-def glicko2_library(load: Load) -> None:
-    """Rate one period, each player against all of his opponents."""
-    opponents: list[list[int]] = [[] for _ in range(load.players)]
-    results: list[list[float]] = [[] for _ in range(load.players)]
-    for one, two, score in zip(*map(list, load[1:]), strict=True):
-        opponents[one].append(two)
-        opponents[two].append(one)
-        results[one].append(score)
-        results[two].append(1.0 - score)
-    players = [glicko2.Player() for _ in range(load.players)]
-    means, deviations = [x.rating for x in players], [x.rd for x in players]
-    for player, rivals, scores in zip(players, opponents, results, strict=True):
-        if rivals:
-            player.update_player(
-                [means[i] for i in rivals], [deviations[i] for i in rivals], scores
-            )
-
-
-def measure(what: str, matches: int, call: Callable[[], object], times: int) -> Row:
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    rates = sorted(matches / each for each in seconds)
-    return {
-        "what": what,
-        "matches": matches,
-        "times": times,
-        "per_second": statistics.median(rates),
-        "per_second_min": rates[0],
-        "per_second_max": rates[-1],
-        "aim": AIMS.get(what.removeprefix("evenmatch "), 0.0),
+def run(setting: Setting) -> Iterator[Row]:
+    """Measure speed and forecasts."""
+    games, rounds = (2_000, 3) if setting.quick else (20_000, 5)
+    rng = random.Random(1)
+    names = [f"p{number}" for number in range(PLAYERS)]
+    played: Games = [tuple(rng.sample(names, 2)) for _ in range(games)]  # type: ignore[misc]
+    sides: dict[str, Callable[[Games], object]] = {
+        f"{spec}, `rate`": lambda given, spec=spec: _ours(spec, given) for spec in SYSTEMS
     }
+    sides |= {name: side for name, side in _peers().items() if side is not None}
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            began = time.perf_counter()
+            side(played)
+            seconds[name].append(time.perf_counter() - began)
+    for name, values in seconds.items():
+        aim = ">= 100,000" if "rate" in name else ""
+        yield Row(f"{name}: games", tuple(games / each for each in values), "games/s", aim)
+    for name, side in _peers().items():
+        if side is None:
+            yield Row(name, (float("nan"),), "games/s", "", "not installed: pip install " + name)
+    yield from _forecasts()
 
 
-def rows(quick: bool = False) -> list[Row]:
-    """Return a row for each system and library, all measured in this run, one after another."""
-    large = make_load(100_000, 100_000 if quick else 1_000_000)
-    small = make_load(500, 2_000 if quick else 10_000)
-    found = []
-    for spec in ("elo", "glicko", "glicko2", "weng_lin"):
-        found.append(measure(f"evenmatch {spec}", large.first.size, ours(spec, large), TIMES))
-    rivals: list[tuple[str, Callable[[], object]]] = [
-        ("elote EloCompetitor", lambda: elote(EloCompetitor, small)),
-        ("elote GlickoCompetitor", lambda: elote(GlickoCompetitor, small)),
-        ("elote Glicko2Competitor", lambda: elote(Glicko2Competitor, small)),
-        ("glicko2 Player", lambda: glicko2_library(small)),
-        ("openskill BradleyTerryFull", lambda: openskill(small)),
-    ]
-    for what, call in rivals:
-        found.append(measure(what, small.first.size, call, 1 if quick else 3))
-    return found
+def _ours(spec: str, played: Games) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for winner, loser in played:
+        before = {name: known[name] for name in (winner, loser) if name in known}
+        known.update(rate(spec, before, [{"teams": [[winner], [loser]], "ranks": [1, 2]}]))
+    return known
 
 
-def main() -> None:
-    """Print the rows as a table, or with --json as they are."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller loads")
-    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
-    arguments = parser.parse_args()
-    found = rows(arguments.quick)
-    if arguments.json:
-        print(json.dumps(found))
-        return
-    for row in found:
-        print(
-            f"{row['what']:28} {row['per_second']:14,.0f} matches/s "
-            f"({row['per_second_min']:,.0f} to {row['per_second_max']:,.0f}; "
-            f"{row['matches']:,} matches, {row['times']} times)"
-            + (f"  aim {row['aim']:,.0f}" if row["aim"] else "")
-        )
+def _peers() -> dict[str, Callable[[Games], object] | None]:
+    return {"elote": _elote(), "openskill": _openskill()}
 
 
-if __name__ == "__main__":
-    main()
+def _elote() -> Callable[[Games], object] | None:
+    try:
+        elote: Any = import_module("elote")
+    except ImportError:
+        return None
+
+    def play(played: Games) -> object:
+        known: dict[str, Any] = {}
+        for winner, loser in played:
+            one, two = (known.setdefault(name, elote.EloCompetitor()) for name in (winner, loser))
+            one.beat(two)
+        return known
+
+    return play
+
+
+def _openskill() -> Callable[[Games], object] | None:
+    try:
+        models: Any = import_module("openskill.models")
+    except ImportError:
+        return None
+    model = models.BradleyTerryFull()
+
+    def play(played: Games) -> object:
+        known: dict[str, Any] = {}
+        for winner, loser in played:
+            one, two = (known.setdefault(name, model.rating()) for name in (winner, loser))
+            (known[winner],), (known[loser],) = model.rate([[one], [two]])
+        return known
+
+    return play
+
+
+def _forecasts() -> Iterator[Row]:
+    for spec in SYSTEMS:
+        system = parse_system(spec)
+        for name, seconds in PERIODS.items():
+            periods, players = _halo(seconds)
+            chance, _ = predict_in_turn(system, newcomers(system, players), periods)
+            score = np.concatenate([each[2] for each in periods])
+            cut = int(EARLIER * score.size)
+            slope = fit_slope(chance[:cut], score[:cut])
+            loss = log_loss(recalibrate(chance[cut:], slope), score[cut:])
+            yield Row(f"{spec}: later Halo duels, {name}", (loss,), "log loss")
+
+
+def _halo(seconds: float) -> tuple[list[Duels], int]:
+    """Return the recorded duels by period, in order of their ends."""
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: row["end_time"])
+    at = np.array([datetime.fromisoformat(row["end_time"]).timestamp() for row in rows])
+    first, second = (np.array([int(row[f"player_{side}"]) for row in rows]) for side in "ab")
+    lead = np.array([int(row["score_a"]) - int(row["score_b"]) for row in rows])
+    number = (at - at[0]) // seconds if seconds else np.arange(len(rows))
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    parts = [np.split(each, cuts) for each in (first, second, (np.sign(lead) + 1.0) / 2.0)]
+    return list(zip(*parts, strict=True)), int(max(first.max(), second.max())) + 1

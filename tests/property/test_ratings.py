@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch import rate
+from evenmatch.errors import ConfigError
 from tests.extent import extent
 
 SPECS = ["elo", "glicko", "glicko2", "glicko2:tau=1.2", "weng_lin", "weng_lin:tau=0"]
@@ -127,3 +128,60 @@ def assert_same(one: dict[str, Any], two: dict[str, Any]) -> None:
                 assert value is other
             else:
                 assert value == pytest.approx(other, rel=1e-6, abs=1e-6), (player, key)
+
+
+@pytest.mark.parametrize("spec", [*SPECS, "glicko:deviation_min=30"])
+@given(
+    ratings=given_ratings,
+    first=st.sampled_from("ab"),
+    score=st.sampled_from([(1, 2), (2, 1), (3, 3)]),
+    by_points=st.booleans(),
+)
+def test_one_game_of_two_comes_out_as_it_does_in_a_period(
+    spec: str, ratings: dict[str, Any], first: str, score: tuple[int, int], by_points: bool
+) -> None:
+    pair = {name: ratings[name] for name in "ab" if name in ratings}
+    second = "b" if first == "a" else "a"
+    game = {"teams": [[first], [second]], "points" if by_points else "ranks": list(score)}
+    alone = rate(spec, pair, [game])
+    # Quitters that nobody is make the long way of the same game.
+    general = rate(spec, pair, [{**game, "quitters": []}])
+    assert list(alone) == list(general)
+    for name, rating in general.items():
+        own = alone[name]
+        assert (own["volatility"] is None) == (rating["volatility"] is None)
+        for key in ("mean", "deviation", "volatility"):
+            assert (own[key] or 0.0) == pytest.approx(rating[key] or 0.0, rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        {"teams": ["a", "b"], "ranks": [1, 2]},
+        {"teams": [["a"], ["a"]], "ranks": [1, 2]},
+        {"teams": [["a"], ["b"]], "ranks": [1, math.nan]},
+        {"teams": [["a"], ["b"]], "ranks": [True, "2"]},
+        {"teams": [["a"], ["b"]], "score": [1, 2]},
+        {"teams": [["a"], ["b"]], "ranks": [1, 2, 3]},
+        {"teams": [["a"], [7]], "ranks": [1, 2]},
+    ],
+)
+def test_one_bad_game_is_refused(game: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        rate("elo", {"a": {"mean": 1500.0}}, [game])
+
+
+@pytest.mark.parametrize(
+    "rating",
+    [
+        {"mean": math.inf},
+        {"mean": "x"},
+        {"deviation": -1.0},
+        {"volatility": 0.0},
+        {"men": 1.0},
+        3.0,
+    ],
+)
+def test_one_bad_rating_is_refused(rating: Any) -> None:
+    with pytest.raises(ConfigError):
+        rate("glicko2", {"a": rating}, [{"teams": [["a"], ["b"]], "ranks": [1, 2]}])

@@ -7,6 +7,7 @@ defined; feeding them match by match gives other numbers. A period may be as sho
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -41,6 +42,14 @@ class Ratings(NamedTuple):
         return Ratings(*(column[index] for column in self))
 
 
+class PlayerRating(NamedTuple):
+    """The rating of one player, in plain numbers; see `Ratings`."""
+
+    mean: float
+    deviation: float
+    volatility: float
+
+
 class RatingSystem(Protocol):
     """What every rating system offers; its parameters are frozen fields."""
 
@@ -51,6 +60,10 @@ class RatingSystem(Protocol):
 
     def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period; players without a match rest for one period."""
+        ...
+
+    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+        """Return a player's rating after a period of one game against one other: as `update`."""
         ...
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
@@ -77,6 +90,13 @@ def logistic(logit: FloatArray) -> tuple[FloatArray, FloatArray]:
     share = 1.0 / (1.0 + odds)
     chance = np.where(logit >= 0.0, share, odds * share)
     return chance, odds * share * share
+
+
+def chance_of(logit: float) -> tuple[float, float]:
+    """Return the same as `logistic` of one number."""
+    odds = math.exp(-min(abs(logit), LOGIT_MAX))
+    share = 1.0 / (1.0 + odds)
+    return (share if logit >= 0.0 else odds * share), odds * share * share
 
 
 def require_positive(name: str, value: float) -> None:

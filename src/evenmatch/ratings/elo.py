@@ -7,7 +7,14 @@ import math
 import msgspec
 
 from evenmatch.model.ticket import Rating
-from evenmatch.ratings.base import FloatArray, Ratings, logistic, require_positive
+from evenmatch.ratings.base import (
+    FloatArray,
+    PlayerRating,
+    Ratings,
+    chance_of,
+    logistic,
+    require_positive,
+)
 from evenmatch.ratings.encounters import add_up, find_encounters
 from evenmatch.ratings.outcomes import PeriodOutcomes
 
@@ -48,6 +55,11 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
         expected, _ = logistic(met.gap * LOGITS_PER_POINT)
         change = add_up(met.player, met.score - expected, ratings.mean.size)
         return ratings._replace(mean=ratings.mean + self.k_factor * change)
+
+    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+        """Return a player's rating after a period of one game against one other."""
+        expected, _ = chance_of((mine.mean - theirs.mean) * LOGITS_PER_POINT)
+        return mine._replace(mean=mine.mean + self.k_factor * (score - expected))
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the same ratings: Elo forgets nothing."""

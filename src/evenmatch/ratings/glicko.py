@@ -17,7 +17,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
     FloatArray,
+    PlayerRating,
     Ratings,
+    chance_of,
     logistic,
     require_not_negative,
     require_positive,
@@ -70,6 +72,14 @@ def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
         add_up(met.player, g * (met.score - expected), count),
         np.bincount(met.player, minlength=count) > 0,
     )
+
+
+def evidence_of_game(mine: PlayerRating, theirs: PlayerRating, score: float) -> tuple[float, float]:
+    """Return the information and the surprise of one game; see `Evidence`."""
+    deviation = theirs.deviation / POINTS_PER_LOGIT
+    g = 1.0 / math.sqrt(1.0 + (3.0 / math.pi**2) * deviation * deviation)
+    expected, spread = chance_of(g * (mine.mean - theirs.mean) / POINTS_PER_LOGIT)
+    return g * g * spread, g * (score - expected)
 
 
 def step(mean: FloatArray, variance: FloatArray, evidence: Evidence) -> tuple[FloatArray, ...]:
@@ -139,6 +149,17 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
         active = np.maximum(deviation * POINTS_PER_LOGIT, self.deviation_min)
         rested = self.rest(ratings).deviation
         return ratings._replace(mean=mean, deviation=np.where(evidence.played, active, rested))
+
+    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+        """Return a player's rating after a period of one game against one other."""
+        information, surprise = evidence_of_game(mine, theirs, score)
+        variance = (mine.deviation / POINTS_PER_LOGIT) ** 2
+        posterior = variance / (1.0 + variance * information)
+        return PlayerRating(
+            mine.mean + POINTS_PER_LOGIT * posterior * surprise,
+            max(math.sqrt(posterior) * POINTS_PER_LOGIT, self.deviation_min),
+            mine.volatility,
+        )
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the ratings after periods without a match: min(sqrt(RD^2 + c^2 t), deviation)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import msgspec
@@ -9,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenmatch.model.ticket import Rating
-from evenmatch.ratings.base import FloatArray, Ratings, require_positive
-from evenmatch.ratings.glicko import POINTS_PER_LOGIT, expect, find_evidence, step
+from evenmatch.ratings.base import FloatArray, PlayerRating, Ratings, require_positive
+from evenmatch.ratings.glicko import (
+    POINTS_PER_LOGIT,
+    evidence_of_game,
+    expect,
+    find_evidence,
+    step,
+)
 from evenmatch.ratings.outcomes import PeriodOutcomes
 
 
@@ -54,6 +61,20 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
         mean, deviation = step(ratings.mean, variance + volatility**2, evidence)
         limit = np.maximum(ratings.deviation, self.deviation)
         return Ratings(mean, np.minimum(deviation * POINTS_PER_LOGIT, limit), volatility)
+
+    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+        """Return a player's rating after a period of one game against one other."""
+        information, surprise = evidence_of_game(mine, theirs, score)
+        prior, v = (mine.deviation / POINTS_PER_LOGIT) ** 2, 1.0 / information
+        volatility = volatility_after(mine.volatility, prior + v, v * surprise, tau=self.tau)
+        variance = prior + volatility * volatility
+        posterior = variance / (1.0 + variance * information)
+        deviation = math.sqrt(posterior) * POINTS_PER_LOGIT
+        return PlayerRating(
+            mine.mean + POINTS_PER_LOGIT * posterior * surprise,
+            min(deviation, max(mine.deviation, self.deviation)),
+            volatility,
+        )
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the ratings after periods without a match: sqrt(phi^2 + t sigma^2)."""
@@ -110,6 +131,35 @@ def solve_volatility(
             left = left[left]
         bracket = _narrow(bracket, problem, left)
     return np.exp(root / 2.0)
+
+
+def volatility_after(sigma: float, spread: float, delta: float, *, tau: float) -> float:
+    """Return the same as `solve_volatility` for one player."""
+    a, excess = 2.0 * math.log(sigma), delta * delta - spread
+    rate = 1.0 / (tau * tau)
+
+    def f(x: float) -> float:
+        e = math.exp(x)
+        of_both = spread + e
+        return e * (excess - e) / (2.0 * of_both * of_both) - (x - a) * rate
+
+    best, f_best = a, f(a)
+    end = math.log(excess) if excess > 0.0 else a - tau
+    f_end = f(end)
+    while excess <= 0.0 and f_end < 0.0:
+        end -= tau
+        f_end = f(end)
+    for _ in range(ITERATIONS_MAX):
+        if abs(end - best) <= CONVERGED:
+            break
+        new = best + (best - end) * f_best / (f_end - f_best)
+        f_new = f(new)
+        if f_new * f_end <= 0.0:
+            best, f_best = end, f_end
+        else:
+            f_best *= 0.5
+        end, f_end = new, f_new
+    return math.exp(best / 2.0)
 
 
 class _Problem(NamedTuple):

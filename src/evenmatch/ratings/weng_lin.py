@@ -8,6 +8,8 @@ order of matches in a period cannot matter.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 
@@ -15,7 +17,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
     FloatArray,
+    PlayerRating,
     Ratings,
+    chance_of,
     logistic,
     require_not_negative,
     require_positive,
@@ -68,6 +72,22 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
         return ratings._replace(
             mean=ratings.mean + pull / precision, deviation=np.sqrt(variance / precision)
         )
+
+    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+        """Return a player's rating after a period of one game against one other."""
+        own, other = self._grown(mine.deviation) ** 2, self._grown(theirs.deviation) ** 2
+        c_squared = own + other + 2.0 * self.beta**2
+        c = math.sqrt(c_squared)
+        chance, spread = chance_of((mine.mean - theirs.mean) / c)
+        keep = max(1.0 - math.sqrt(own) / c * own / c_squared * spread, self.kappa)
+        return PlayerRating(
+            mine.mean + own / c * (score - chance), math.sqrt(own * keep), mine.volatility
+        )
+
+    def _grown(self, deviation: float) -> float:
+        """Return a deviation after a period without a match, as `rest` has it."""
+        limit = max(deviation, math.hypot(self.deviation, self.tau))
+        return min(math.hypot(deviation, self.tau), limit)
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the ratings after periods without a match.

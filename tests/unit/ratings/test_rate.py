@@ -65,7 +65,7 @@ def test_numbers_may_be_numpys(spec: str, kind: type[np.generic]) -> None:
         player: {key: kind(value) for key, value in rating.items()}  # type: ignore[call-arg]
         for player, rating in plain.items()
     }
-    expected = evenmatch.rate(spec, plain, [duel(1, 2)])
+    expected = evenmatch.rate(spec, plain, [duel(1, 2, wide=False)])
     in_numpy = [duel(kind(1), kind(2), wide=np.False_), duel() | {"ranks": np.array([1, 2], kind)}]  # type: ignore[call-arg]
     for match in in_numpy:
         assert evenmatch.rate(spec, given, [match]) == expected
