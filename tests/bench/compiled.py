@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import ciw
+import msgspec
 import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from evenmatch import simulate
 from evenmatch.model.queue import Criterion, Format, Queue
+from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
@@ -66,6 +69,11 @@ def run(setting: Setting) -> Iterator[Row]:
     for spec in ("greedy", "price"):
         speeds = _speeds(rounds, few, lambda s=spec: _engine(s, times[:few], values[:, :few]))
         yield Row(f"{spec}, engine", speeds, unit, note="the same matches, ticket by ticket")
+    recording = _recording(times[:few], values[:, :few])
+    for spec in ("greedy", "price"):
+        world = Scenario((msgspec.structs.replace(_queue(2, 1), policy=spec),))
+        speeds = _speeds(rounds, few, lambda w=world: simulate(w, arrivals=recording))
+        yield Row(f"{spec}, `simulate` of a recording", speeds, unit, ">= 60,000", "from objects")
     for spec in ("imbalance_threshold:delta=0.1", "imbalance_threshold"):
         speeds = _speeds(rounds, few, lambda s=spec: _engine(s, times[:few], values[:, :few]))
         yield Row(f"{spec}, engine", speeds, unit, note="it has no compiled steps")
@@ -77,6 +85,14 @@ def run(setting: Setting) -> Iterator[Row]:
         yield Row(f"{spec}, k = 10, D = 3, compiled", speeds, unit)
     seconds = tuple(_first_call() for _ in range(3))
     yield Row("first call in a new process, warm cache", seconds, "s", "<= 3")
+
+
+def _recording(times: Floats, values: Floats) -> list[Arrival]:
+    """Return single players as a recording has them."""
+    return [
+        Arrival(at, NewTicket((Player(f"p{number}", None, {"c0": value}),), id=str(number)))
+        for number, (at, value) in enumerate(zip(times.tolist(), values[0].tolist(), strict=True))
+    ]
 
 
 def _queue(k: int, criteria: int) -> Queue:

@@ -23,7 +23,12 @@ from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded
 from evenmatch.simulation.arrivals.recording import Check
 from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, BadRows
-from evenmatch.simulation.compiled.compilable import are_ordered, why_engine
+from evenmatch.simulation.compiled.compilable import (
+    are_ordered,
+    is_worth_loading,
+    why_engine,
+    why_engine_of_recording,
+)
 from evenmatch.simulation.groups import WITHOUT_TICKETS
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import Summary, summarize
@@ -121,13 +126,15 @@ def simulate(
         keeps_tickets=optimum or not set(split_by) <= WITHOUT_TICKETS,
     )
     figures: Summary = {}
-    policies = [resolve(queue) for queue in queues] if arrivals is None else []
+    policies = [resolve(queue) for queue in queues]
     if arrivals is None and not why_engine(world, queues, policies):
         _run_compiled(world, queues, policies, seeds, history)
     else:
-        simulator = _simulator(world, queues, resolve, history, seeds)
-        simulator.run(stream)
-        figures = simulator.figures()
+        coming = _play_recording(world, queues, policies, stream, history)
+        if coming is not None:
+            simulator = _simulator(world, queues, resolve, history, seeds)
+            simulator.run(coming)
+            figures = simulator.figures()
     summary = {**summarize(history, queues, split_by), **figures}
     if stream.bad is not None:
         summary["skipped"] = stream.bad.count
@@ -198,6 +205,28 @@ def _run_compiled(
         from evenmatch.simulation.compiled.run import compiled_history
 
         compiled_history(world, queues[0], policies[0], seeds, history)
+
+
+def _play_recording(
+    world: Scenario,
+    queues: Sequence[Queue],
+    policies: Sequence[Policy],
+    stream: ArrivalStream,
+    history: History,
+) -> Iterator[Arrival] | None:
+    """Fill in the history of a recording that needs no engine; else return what is to come."""
+    if why_engine_of_recording(world, queues, policies):
+        return stream
+    arrivals = list(stream)
+    if not is_worth_loading(len(arrivals)):
+        return iter(arrivals)
+    from evenmatch.simulation.compiled.run import read_recording, recorded_history
+
+    recording = read_recording(arrivals, queues[0])
+    if recording is None:
+        return iter(arrivals)
+    recorded_history(recording, queues[0], policies[0], history)
+    return None
 
 
 def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:

@@ -120,18 +120,14 @@ def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Poli
         policies: One for each queue.
     """
     arrivals = world.arrivals
-    if not HAS_NUMBA:
-        return "numba is not installed"
-    if world.outcomes is not None or any(queue.rating is not None for queue in queues):
-        return "outcomes change ratings"
+    if reason := _why_always(world, queues):
+        return reason
     if arrivals is None or arrivals.process == "file":
         return "arrivals are recorded"
     if arrivals.process == "world":
         return "parties come from all over the world"
     if arrivals.patience is not None:
         return "tickets have patience"
-    if world.until is not None:
-        return "the run ends before its tickets do"
     if are_ordered(policies):
         reason = _why_other_parties(arrivals, queues)
         for queue, policy in zip(queues, policies, strict=True):
@@ -146,6 +142,40 @@ def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Poli
         return reason
     count = arrivals.count if arrivals.count is not None else FEW
     return "few tickets" if count < FEW and not is_ready else ""
+
+
+def why_engine_of_recording(
+    world: Scenario, queues: Sequence[Queue], policies: Sequence[Policy]
+) -> str:
+    """Return why a recording is simulated by the engine; "" if a compiled run may do it.
+
+    Its rows say the rest: see `run.read_recording`.
+    """
+    if reason := _why_always(world, queues):
+        return reason
+    if len(queues) > 1:
+        return SEVERAL
+    if queues[0].exclusive_match:
+        return "running matches are kept by the engine"
+    if any(criterion.attribute == "" for criterion in queues[0].criteria):
+        return "not all criteria are spreads of numbers"
+    return why_not(queues[0], policies[0])
+
+
+def is_worth_loading(tickets: int) -> bool:
+    """Return whether so many tickets are worth it to load the kernels of a compiled run."""
+    return tickets >= FEW or _is_ready("steps.play", "play")
+
+
+def _why_always(world: Scenario, queues: Sequence[Queue]) -> str:
+    """Return why the engine simulates a scenario whatever arrives; "" if nothing speaks for it."""
+    if not HAS_NUMBA:
+        return "numba is not installed"
+    if world.outcomes is not None or any(queue.rating is not None for queue in queues):
+        return "outcomes change ratings"
+    if world.until is not None:
+        return "the run ends before its tickets do"
+    return ""
 
 
 def _why_other_tickets(arrivals: Arrivals, queue: Queue) -> str:

@@ -6,9 +6,12 @@ whose deadline has come play with the longest waiting and bots, or expire, or st
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from evenmatch.solvers.kernel import kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.steps import (
     delay_greedy,
@@ -51,6 +54,36 @@ EXPIRE, BOTS, KEEP = range(3)
 ROW, MADE, MET, STOP = range(4)
 STATE = 4
 """State of a run between two calls: see `play`."""
+OVER, MERGED = 1, 2
+"""What became of a ticket: it waits no more, or it came while its player waited already."""
+
+
+@record(
+    "float64[::1], float64[:,::1], int64[::1], int64[::1], int8[::1], int64[:,::1], float64[::1], "
+    "float64[::1]"
+)
+class CompiledRun(NamedTuple):
+    """Arrivals, and room for what comes of them.
+
+    Args:
+        times: Shape (arrivals,): instants in seconds, ascending.
+        values: Shape (rows of values, arrivals): scaled, as in the pool from `FIRST_VALUE` on.
+        players: Shape (arrivals,): number of the player; -1 of one who comes only once.
+        latest: Shape (players,): the last arrival of each that was taken, -1 = none.
+        ends: Shape (arrivals,), zeros: filled with `OVER` and `MERGED`.
+        tickets: Filled with the arrivals of each match by age, -1 for bots.
+        at: Filled with the instant of each match.
+        expired_at: Filled with the instants at which tickets expired.
+    """
+
+    times: Floats
+    values: Floats
+    players: Ints
+    latest: Ints
+    ends: NDArray[np.int8]
+    tickets: Ints
+    at: Floats
+    expired_at: Floats
 
 
 @kernel("void(int64, WaitingPlayers, int64, float64)", inline=True)
@@ -122,32 +155,25 @@ def _next_overdue(waiting: WaitingPlayers, met: int) -> int:
     return slot
 
 
-@kernel(
-    "int64(WaitingPlayers, float64, int64, int64[:,::1], int64[:,::1], float64[::1], int64)",
-    inline=True,
-)
+@kernel("int64(WaitingPlayers, float64, int64, int64[:,::1], CompiledRun, int64)", inline=True)
 def _write(
-    waiting: WaitingPlayers,
-    now: float,
-    found: int,
-    slots: Ints,
-    tickets: Ints,
-    at: Floats,
-    made: int,
+    waiting: WaitingPlayers, now: float, found: int, slots: Ints, run: CompiledRun, made: int
 ) -> int:
     """Write down matches as numbers of arrivals; return how many there are in all."""
     links = waiting.links
     for match in range(found):
         for seat in range(slots.shape[1]):
-            tickets[made, seat] = links[SEQUENCE, slots[match, seat]] - 1
-        at[made] = now
+            ticket = links[SEQUENCE, slots[match, seat]] - 1
+            run.tickets[made, seat] = ticket
+            run.ends[ticket] = OVER
+        run.at[made] = now
         made += 1
     return made
 
 
 @kernel(
-    "int64(int64, WaitingPlayers, int64, float64, int64[:,::1], int64[:,::1], float64[::1], "
-    "float64[::1], int64[::1])"
+    "int64(int64, WaitingPlayers, int64, float64, int64[:,::1], CompiledRun, int64[::1])",
+    allocates=False,
 )
 def fire(
     kind: int,
@@ -155,9 +181,7 @@ def fire(
     on_deadline: int,
     now: float,
     slots: Ints,
-    tickets: Ints,
-    at: Floats,
-    expired_at: Floats,
+    run: CompiledRun,
     state: Ints,
 ) -> int:
     """Let everything happen that is due at an instant; return the number of matches so far."""
@@ -165,49 +189,59 @@ def fire(
     points = waiting.points
     seats = slots.shape[1]
     numbers[CLOCK] = now
-    made = _write(
-        waiting, now, decide(kind, waiting, now, True, slots), slots, tickets, at, state[MADE]
-    )
+    found = decide(kind, waiting, now, True, slots)
+    made = _write(waiting, now, found, slots, run, state[MADE])
     is_changed = False
     slot = _next_overdue(waiting, state[MET])
     while slot != NONE and points[TIME, slot] + numbers[WAIT_MAX] <= now:
         state[MET] = links[SEQUENCE, slot]
         if on_deadline == EXPIRE:
-            expired_at[links[SEQUENCE, slot] - 1] = now
+            run.expired_at[links[SEQUENCE, slot] - 1] = now
+            run.ends[links[SEQUENCE, slot] - 1] = OVER
             leave(kind, waiting, slot)
             is_changed = True
         elif on_deadline == BOTS:
             # The overdue player is the oldest who has not met the deadline: all play with bots.
-            tickets[made, :] = NONE
-            at[made] = now
+            run.tickets[made, :] = NONE
+            run.at[made] = now
             for seat in range(seats):
                 if counts[OLDEST] != NONE:
-                    tickets[made, seat] = links[SEQUENCE, counts[OLDEST]] - 1
+                    ticket = links[SEQUENCE, counts[OLDEST]] - 1
+                    run.tickets[made, seat] = ticket
+                    run.ends[ticket] = OVER
                     leave(kind, waiting, counts[OLDEST])
             made += 1
             is_changed = True
         slot = _next_overdue(waiting, state[MET])
     if is_changed:
-        made = _write(
-            waiting, now, decide(kind, waiting, now, True, slots), slots, tickets, at, made
-        )
+        found = decide(kind, waiting, now, True, slots)
+        made = _write(waiting, now, found, slots, run, made)
     return made
 
 
+@kernel("boolean(CompiledRun, int64)", inline=True, allocates=False)
+def _waits_already(run: CompiledRun, row: int) -> bool:
+    """Return whether the player of an arrival waits; if not, the arrival is their latest."""
+    player = run.players[row]
+    if player == NONE:
+        return False
+    before = run.latest[player]
+    if before != NONE and run.ends[before] == 0:
+        run.ends[row] = MERGED
+        return True
+    run.latest[player] = row
+    return False
+
+
 @kernel(
-    "void(int64, WaitingPlayers, int64, float64[::1], float64[:,::1], int64[:,::1], int64[:,::1], "
-    "float64[::1], float64[::1], int64[::1])"
+    "void(int64, WaitingPlayers, int64, int64[:,::1], CompiledRun, int64[::1])", allocates=False
 )
 def play(
     kind: int,
     waiting: WaitingPlayers,
     on_deadline: int,
-    times: Floats,
-    values: Floats,
     slots: Ints,
-    tickets: Ints,
-    at: Floats,
-    expired_at: Floats,
+    run: CompiledRun,
     state: Ints,
 ) -> None:
     """Play arrivals from `state[ROW]` on, until the last one, or until the pool is full.
@@ -216,12 +250,8 @@ def play(
         kind: The policy.
         waiting: The pool, with the policy's parameters.
         on_deadline: `EXPIRE`, `BOTS` or `KEEP`.
-        times: Instants of arrival in seconds, ascending.
-        values: Shape (rows of values, arrivals): scaled, as in the pool from `FIRST_VALUE` on.
         slots: Room for the matches of one decision; as many columns as seats.
-        tickets: Filled with the arrivals of each match by age, -1 for bots.
-        at: Filled with the instant of each match.
-        expired_at: Filled with the instants at which tickets expired.
+        run: Arrivals; what comes of them is filled in.
         state: `ROW`, `MADE`, `MET`, `STOP`: next arrival, matches so far, last sequence that has
             met its deadline, arrival to stop at (one beyond the last: what follows is played too).
 
@@ -229,6 +259,7 @@ def play(
         That of the policy's steps.
     """
     points, numbers, counts = waiting.points, waiting.numbers, waiting.counts
+    times, values = run.times, run.values
     count = times.shape[0]
     while state[ROW] < state[STOP]:
         row = state[ROW]
@@ -240,12 +271,10 @@ def play(
                 due = min(due, points[TIME, slot] + numbers[WAIT_MAX])
             if not due < arrives_at:
                 break
-            state[MADE] = fire(
-                kind, waiting, on_deadline, due, slots, tickets, at, expired_at, state
-            )
-        if row < count:
-            if counts[FREE_TOP] == 0:
-                return
+            state[MADE] = fire(kind, waiting, on_deadline, due, slots, run, state)
+        if row < count and counts[FREE_TOP] == 0:
+            return
+        if row < count and not _waits_already(run, row):
             slot = take_slot(waiting, row + 1, arrives_at)
             numbers[CLOCK] = arrives_at
             for value in range(values.shape[0]):
@@ -253,5 +282,5 @@ def play(
             link(points, waiting.links, numbers, counts, slot)
             arrive(kind, waiting, slot, arrives_at)
             found = decide(kind, waiting, arrives_at, False, slots)
-            state[MADE] = _write(waiting, arrives_at, found, slots, tickets, at, state[MADE])
+            state[MADE] = _write(waiting, arrives_at, found, slots, run, state[MADE])
         state[ROW] += 1

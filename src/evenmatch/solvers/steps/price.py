@@ -132,6 +132,23 @@ def _gain_below(costs: Floats, guess: float) -> tuple[float, float]:
     return (gain0 + gain1) + (gain2 + gain3), (below0 + below1) + (below2 + below3)
 
 
+@kernel("boolean(float64[:,::1], int64)", inline=True)
+def _have_company(samples: Floats, count: int) -> bool:
+    """Return whether two of the last arrivals came at one instant; several are seen at a time."""
+    found = 0
+    for i in range(1, count):
+        found += 1 if samples[0, i] == samples[0, i - 1] else 0
+    return found > 0
+
+
+@kernel("void(float64[:,::1], float64[::1], int64)")
+def _take_cheapest(samples: Floats, costs: Floats, count: int) -> None:
+    """Of those who came at one instant keep the cheapest: a player would take that one."""
+    for i in range(1, count):
+        if samples[0, i] == samples[0, i - 1]:
+            costs[i], costs[i - 1] = min(costs[i], costs[i - 1]), np.inf
+
+
 @kernel("float64(WaitingPlayers, int64, float64)")
 def most(waiting: WaitingPlayers, slot: int, rate: float) -> float:
     """Return the most that a player would pay rather than wait: T, as a cost.
@@ -151,10 +168,8 @@ def most(waiting: WaitingPlayers, slot: int, rate: float) -> float:
         return 0.0
     highest = costs.max()
     costs[count:] = np.inf
-    # Of those who came at one instant a player would take the cheapest.
-    for i in range(1, count):
-        if waiting.samples[0, i] == waiting.samples[0, i - 1]:
-            costs[i], costs[i - 1] = min(costs[i], costs[i - 1]), np.inf
+    if _have_company(waiting.samples, count):
+        _take_cheapest(waiting.samples, costs, count)
     target = numbers[C] * numbers[C] * numbers[PRICE] / rate
     guess = numbers[GUESS] / at_rate(rate, dimensions)
     for _ in range(STEPS_MAX):
@@ -321,8 +336,9 @@ def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE:
-        deadline = points[TIME, slot] + numbers[WAIT_MAX]
-        if links[FLAG, slot] == 0 and is_due(deadline, now, fired):
+        if links[FLAG, slot] == 0:
+            if not is_due(points[TIME, slot] + numbers[WAIT_MAX], now, fired):
+                return NONE  # whoever is younger has a later deadline
             links[FLAG, slot] = 1
             if look(waiting, slot, now, True) != NONE:
                 return slot
