@@ -30,7 +30,7 @@ from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
-from evenmatch.lab.simulate import with_policy
+from evenmatch.lab.simulate import plain_if_few, with_policy
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.registry import check_kernels
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
@@ -200,15 +200,16 @@ def _try_out(scenario: Scenario) -> list[Pool]:
         for spec in policies_of(queue):
             check_kernels(spec, queue.name)
     queues, resolve = with_policy(scenario.queues, None)
-    simulator = Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
-    pools = list(simulator.engine.pools.values())
-    if scenario.arrivals is not None:
-        seeds = np.random.SeedSequence(scenario.seed)
-        check = simulator.check
-        coming = arrivals_of(scenario.arrivals, seeds, queues=queues, check=check)
-        if coming.bad is not None:
-            print(f"warning: {coming.bad.warning()}", file=sys.stderr)
-        simulator.run(islice(coming, TRIED))
+    with plain_if_few(TRIED, queues, [resolve(queue) for queue in queues]):
+        simulator = Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
+        pools = list(simulator.engine.pools.values())
+        if scenario.arrivals is not None:
+            seeds = np.random.SeedSequence(scenario.seed)
+            check = simulator.check
+            coming = arrivals_of(scenario.arrivals, seeds, queues=queues, check=check)
+            if coming.bad is not None:
+                print(f"warning: {coming.bad.warning()}", file=sys.stderr)
+            simulator.run(islice(coming, TRIED))
     return pools
 
 

@@ -23,6 +23,7 @@ from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import Summary
 from evenmatch.simulation.simulator import Simulator
+from evenmatch.solvers.kernel import uncompiled
 
 RUNS_MAX = 100_000
 OF_RATINGS = {"mean": "rating", "deviation": "rating_deviation"}
@@ -157,7 +158,7 @@ def check_policy_of(path: Path, scenario: Scenario, policy: str | None) -> None:
         ConfigError: The sentence names the scenario's file.
     """
     queues, resolve = with_policy(scenario.queues, policy)
-    with naming(path):
+    with naming(path), uncompiled():
         Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
 
 

@@ -24,7 +24,6 @@ from evenmatch.lab.report.figures import GAPS, figure, figures_of, shown, with_w
 from evenmatch.lab.study.study import Task, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
-    TARGET,
     FirstArrivals,
     ParameterSweep,
     SweepPoint,
@@ -37,6 +36,7 @@ from evenmatch.lab.study.sweep import (
     with_parameter,
 )
 from evenmatch.model.scenario import Scenario
+from evenmatch.policies.hooks import TARGET
 from evenmatch.simulation.metrics import Summary
 
 COLUMNS = ("wait.mean", "wait.p95", "quality.mean", "quality.p10")

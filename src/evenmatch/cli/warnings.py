@@ -16,11 +16,11 @@ from evenmatch.criteria.base import Form
 from evenmatch.criteria.registry import form_of
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError
-from evenmatch.lab.study.sweep import target_of
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Choice, Scenario
 from evenmatch.policies.adaptive_sides import AdaptiveSides
 from evenmatch.policies.base import Policy
+from evenmatch.policies.hooks import target_of
 from evenmatch.policies.imbalance_threshold import ImbalanceThreshold
 from evenmatch.policies.patient import Patient
 from evenmatch.policies.registry import parse_policy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from evenmatch.simulation.compiled.compilable import (
     is_worth_loading,
     why_engine,
     why_engine_of_recording,
+    why_not,
 )
 from evenmatch.simulation.groups import WITHOUT_TICKETS
 from evenmatch.simulation.history import History
@@ -35,12 +37,14 @@ from evenmatch.simulation.metrics import Summary, summarize
 from evenmatch.simulation.outcomes import OutcomeSimulator
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.simulator import Simulator
-from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile
+from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile, uncompiled
 
 if not on_compile:
     # From Python nobody else would say why the first run takes a minute.
     on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
 
+PLAIN_MOST = 500
+"""Arrivals of duels that plain Python simulates in the time in which numba is loaded."""
 Arrivals = str | Path | Sequence[Ticket | Arrival]
 """A file, or tickets by ascending `enqueued_at`, or arrivals by ascending `at`."""
 
@@ -132,9 +136,10 @@ def simulate(
     else:
         coming = _play_recording(world, queues, policies, stream, history)
         if coming is not None:
-            simulator = _simulator(world, queues, resolve, history, seeds)
-            simulator.run(coming)
-            figures = simulator.figures()
+            with plain_if_few(_count_of(world, arrivals), queues, policies):
+                simulator = _simulator(world, queues, resolve, history, seeds)
+                simulator.run(coming)
+                figures = simulator.figures()
     summary = {**summarize(history, queues, split_by), **figures}
     if stream.bad is not None:
         summary["skipped"] = stream.bad.count
@@ -160,7 +165,8 @@ def checked_by(queues: tuple[Queue, ...], resolve: Resolve) -> Check:
 
     @cache
     def simulator() -> Simulator:
-        return Simulator(queues, resolve, History(queues[0].name))
+        with uncompiled():
+            return Simulator(queues, resolve, History(queues[0].name))
 
     return lambda arrival: simulator().check(arrival)
 
@@ -205,6 +211,29 @@ def _run_compiled(
         from evenmatch.simulation.compiled.run import compiled_history
 
         compiled_history(world, queues[0], policies[0], seeds, history)
+
+
+def plain_if_few(
+    count: int | None, queues: Sequence[Queue], policies: Sequence[Policy]
+) -> AbstractContextManager[None]:
+    """Return where kernels run: as plain Python for a few duels, which takes no time to speak of.
+
+    Args:
+        count: How many arrive; None if that is not known.
+        queues: Where to.
+        policies: One for each queue.
+    """
+    if count is None or count > PLAIN_MOST:
+        return nullcontext()
+    ways = zip(queues, policies, strict=True)
+    return nullcontext() if any(why_not(*each) for each in ways) else uncompiled()
+
+
+def _count_of(world: Scenario, arrivals: Arrivals | None) -> int | None:
+    """Return how many arrive, as far as that is known beforehand."""
+    if arrivals is not None:
+        return None if isinstance(arrivals, str | Path) else len(arrivals)
+    return None if world.arrivals is None else world.arrivals.count
 
 
 def _play_recording(

@@ -154,3 +154,15 @@ def evaluations_allowed(chosen: object, waiting: int) -> int | None:
     for each in (declared,) if isinstance(declared, int) else declared:
         most, power = most + each * power, power * waiting
     return most
+
+
+TARGET = "target_wait"
+"""The parameter of policies that keep a mean wait."""
+
+
+def target_of(queue: Queue, policy: object) -> float | None:
+    """Return the mean wait that a policy keeps in a queue, seconds; None where it keeps none."""
+    if not hasattr(policy, TARGET):
+        return None
+    own: float | None = getattr(policy, TARGET)
+    return queue.target if own is None else own

@@ -145,6 +145,24 @@ def defer(*, load_kept: bool) -> Iterator[None]:
         deferred = None
 
 
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Run kernels as plain Python meanwhile, unless numba is loaded already.
+
+    For work that takes less time than loading it: a second, and a hundred megabytes.
+    """
+    global deferred
+    if deferred is not None or not HAS_NUMBA or "numba" in sys.modules:
+        yield
+        return
+    deferred = {}
+    try:
+        yield
+    finally:
+        _imported.update({id(each): each for each in deferred.values()})
+        deferred = None
+
+
 def settle() -> None:
     """Get all kernels ready that were imported, and put them in the places of their stand-ins.
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,50 @@ def test_a_queue_at_work_loads_nothing_more(spec: str, players: int) -> None:
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == []
+
+
+TINY = """
+[[queue]]
+name = "duel"
+policy = "{policy}"
+wait_max = 60
+criteria = [{{kind = "spread", attribute = "rating", scale = {{min = 0, max = 3000}}}}]
+
+[arrivals]
+process = "poisson"
+rate = 1
+count = {count}
+
+[attributes.rating]
+distribution = "normal"
+mean = 1500
+deviation = 300
+"""
+
+
+@pytest.mark.parametrize("policy", ["price", "gap_value", "greedy"])
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_a_few_duels_need_no_compiler(tmp_path: Path, policy: str, command: str) -> None:
+    scenario = tmp_path / "tiny.toml"
+    scenario.write_text(TINY.format(policy=policy, count=50))
+    program = (
+        "import sys\nfrom evenmatch.cli.main import main\n"
+        f"assert main(['{command}', {str(scenario)!r}]) == 0\nassert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_a_few_duels_come_out_as_they_do_compiled(tmp_path: Path) -> None:
+    scenario = tmp_path / "some.toml"
+    scenario.write_text(TINY.format(policy="price", count=300))
+    program = (
+        "import sys, json, evenmatch\n{load}\n"
+        f"print(json.dumps(evenmatch.simulate({str(scenario)!r}).matches))"
+    )
+    plain, compiled = (
+        subprocess.run(
+            [sys.executable, "-c", program.format(load=load)], check=True, capture_output=True
+        ).stdout
+        for load in ("", "import numba")
+    )
+    assert plain == compiled != b""

@@ -25,6 +25,7 @@ from evenmatch.lab.simulate import checked_by, simulate, with_policy
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.base import Policy
+from evenmatch.policies.hooks import TARGET, target_of
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.metrics import Summary
@@ -35,7 +36,6 @@ DECADE = 10.0
 """A positive range as wide as this is divided into equal ratios, any other into equal steps."""
 DIGITS = 3
 POLICY = "policy:"
-TARGET = "target_wait"
 FACTORS = (0.5, 1.0, 2.0)
 """What `target_wait` alone stands for."""
 EXCLUSIVE = (("wait_price", "target_wait"),)
@@ -219,14 +219,6 @@ def spark(values: Sequence[float | None]) -> str:
 
 TICKETS_MAX = 2_000
 """Arrivals that are played at the most."""
-
-
-def target_of(queue: Queue, policy: Policy) -> float | None:
-    """Return the mean wait that a policy keeps in a queue, seconds; None where it keeps none."""
-    if not hasattr(policy, TARGET):
-        return None
-    own: float | None = getattr(policy, TARGET)
-    return queue.target if own is None else own
 
 
 def target_in(scenario: Scenario, policy: str | None = None) -> float | None:
