@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from evenmatch.config.files import queue_of
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.registry import NUMERIC, form_of, kind_with, number_gap_of, pairs_within
+from evenmatch.engine.admission.admission import admit
 from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, Refusal
 from evenmatch.lab.solve.arrays import (
     ALIASES,
     PLAYERS_MAX,
@@ -250,16 +251,31 @@ def _admitted(queue: Queue, new: tuple[NewTicket, ...]) -> list[Ticket]:
     Raises:
         ConfigError: One is refused.
     """
-    engine = Engine(lambda _: _waits, limits=ShardLimits(waiting_max=PLAYERS_MAX))
+    limits = ShardLimits(waiting_max=PLAYERS_MAX)
+    engine = Engine(lambda _: _waits, limits=limits)
     engine.step(Configure(0.0, (queue,)))
-    if not new:
-        return []
-    record = engine.step(Enqueue(0.0, new))
-    for event in record.events:
-        if isinstance(event, Refused):
-            said = event.message.replace(f"queue {QUEUE}: ", "").replace(f"queue {QUEUE}", "it")
-            raise ConfigError(f"tickets[{event.item}]: {said}")
-    return [row.ticket for row in engine.tables.waiting.values()]
+    objectives = {name: pool.objective for name, pool in engine.pools.items()}
+    if any(each.samples for each in objectives.values()):
+        # Places by percentile are among those who came before.
+        record = engine.step(Enqueue(0.0, new))
+        for event in record.events:
+            if isinstance(event, Refused):
+                raise _refused(event.item, event.message)
+        return [row.ticket for row in engine.tables.waiting.values()]
+    found = []
+    for place, ticket in enumerate(new):
+        try:
+            admit(ticket, engine.tables, objectives, limits)
+        except Refusal as refusal:
+            raise _refused(place, refusal.message) from None
+        name = ticket.id or str(place)
+        found.append(Ticket(name, place + 1, 0.0, ticket.players, (queue.name,), ticket.attributes))
+    return found
+
+
+def _refused(place: int, message: str) -> ConfigError:
+    said = message.replace(f"queue {QUEUE}: ", "").replace(f"queue {QUEUE}", "it")
+    return ConfigError(f"tickets[{place}]: {said}")
 
 
 def _with_tables(batch: Batch, tables: Mapping[str, NDArray[Any]]) -> Batch:
