@@ -21,6 +21,8 @@ Kind = TypeVar("Kind")
 
 LISTS, NUMBERS = (list, tuple), (float, int)
 """Python's own; what is derived from them is looked at more closely."""
+PLACE_MAX = 1e300
+"""Ranks and points beyond it are looked at more closely: a whole number may be no float."""
 PLAYERS_MAX = 1_000
 """Most players in one match."""
 
@@ -133,7 +135,7 @@ def _rate_game(
         return None
     before = []
     for name in names:
-        rating = _plain_rating(ratings.get(name), start)
+        rating = _plain_rating(ratings[name] if name in ratings else {}, start)
         if rating is None:
             return None
         before.append(rating)
@@ -168,20 +170,18 @@ def _read_game(game: Any) -> tuple[float, tuple[str, ...]]:
         return 0.0, ()
     for team, place in zip(teams, places, strict=True):
         is_one = type(team) in LISTS and len(team) == 1 and type(team[0]) is str
-        if not is_one or type(place) not in NUMBERS or place - place != 0.0:
+        if not is_one or type(place) not in NUMBERS or not abs(place) <= PLACE_MAX:
             return 0.0, ()
     names = (teams[0][0], teams[1][0])
     if names[0] == names[1]:
         return 0.0, ()
-    ahead = sign * (places[1] - places[0])
+    ahead = sign * (float(places[1]) - float(places[0]))
     return 0.5 if ahead == 0.0 else float(ahead > 0.0), names
 
 
 def _plain_rating(given: Any, start: Rating) -> PlayerRating | None:
     """Return a rating of Python's own numbers, in range; None if it takes a closer look."""
     mean, deviation, volatility = start.mean, start.deviation, start.volatility or 1.0
-    if given is None:
-        return PlayerRating(mean, deviation, volatility)
     if type(given) is not dict:
         return None
     for name, value in given.items():
