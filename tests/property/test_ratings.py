@@ -134,7 +134,7 @@ def assert_same(one: dict[str, Any], two: dict[str, Any]) -> None:
 @given(
     ratings=given_ratings,
     first=st.sampled_from("ab"),
-    score=st.sampled_from([(1, 2), (2, 1), (3, 3)]),
+    score=st.sampled_from([(1, 2), (2, 1), (3, 3), (2**53, 2**53 + 1)]),
     by_points=st.booleans(),
 )
 def test_one_game_of_two_comes_out_as_it_does_in_a_period(
@@ -164,6 +164,8 @@ def test_one_game_of_two_comes_out_as_it_does_in_a_period(
         {"teams": [["a"], ["b"]], "score": [1, 2]},
         {"teams": [["a"], ["b"]], "ranks": [1, 2, 3]},
         {"teams": [["a"], [7]], "ranks": [1, 2]},
+        {"teams": [["a"], ["b"]], "ranks": [10**400, 2]},
+        {"teams": [["a"], ["b"]], "points": [10**400, 2.0]},
     ],
 )
 def test_one_bad_game_is_refused(game: dict[str, Any]) -> None:
@@ -178,8 +180,10 @@ def test_one_bad_game_is_refused(game: dict[str, Any]) -> None:
         {"mean": "x"},
         {"deviation": -1.0},
         {"volatility": 0.0},
+        {"mean": 10**400},
         {"men": 1.0},
         3.0,
+        None,
     ],
 )
 def test_one_bad_rating_is_refused(rating: Any) -> None:

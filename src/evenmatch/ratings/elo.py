@@ -59,7 +59,8 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
     def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
         """Return a player's rating after a period of one game against one other."""
         expected, _ = chance_of((mine.mean - theirs.mean) * LOGITS_PER_POINT)
-        return mine._replace(mean=mine.mean + self.k_factor * (score - expected))
+        change = self.k_factor * (score - expected)
+        return PlayerRating(mine.mean + change, mine.deviation, mine.volatility)
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the same ratings: Elo forgets nothing."""

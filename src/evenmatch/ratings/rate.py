@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,12 +16,14 @@ from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, Rating
 from evenmatch.ratings.base import PlayerRating, Ratings, RatingSystem
 from evenmatch.ratings.encounters import ranks_from_points
 from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, team_matches
-from evenmatch.ratings.registry import parse_system
+from evenmatch.ratings.registry import SPECS_KEPT, parse_system
 
 Kind = TypeVar("Kind")
 
 LISTS, NUMBERS = (list, tuple), (float, int)
 """Python's own; what is derived from them is looked at more closely."""
+PLACE_MAX = 1e300
+"""Ranks and points beyond it are looked at more closely: a whole number may be no float."""
 PLAYERS_MAX = 1_000
 """Most players in one match."""
 
@@ -88,8 +91,7 @@ def rate(
         >>> rate("elo", {"ann": {"mean": 1500.0}}, [match])["ann"]["mean"]
         1516.0
     """
-    engine = parse_system(system)
-    start = engine.newcomer
+    engine, start = _engine(system)
     if (rated := _rate_game(engine, start, ratings, outcomes)) is not None:
         return rated
     known = {name: _read_rating(name, value, start) for name, value in _items(ratings)}
@@ -115,6 +117,13 @@ def rate(
     }
 
 
+@lru_cache(maxsize=SPECS_KEPT)
+def _engine(system: str) -> tuple[RatingSystem, Rating]:
+    """Return a rating system and a newcomer's rating."""
+    engine = parse_system(system)
+    return engine, engine.newcomer
+
+
 def _rate_game(
     engine: RatingSystem,
     start: Rating,
@@ -129,28 +138,28 @@ def _rate_game(
     if type(outcomes) is not list or len(outcomes) != 1 or type(ratings) is not dict:
         return None
     score_of_first, names = _read_game(outcomes[0])
-    if not names or len(ratings) != sum(name in ratings for name in names):
+    if not names or len(ratings) != (names[0] in ratings) + (names[1] in ratings):
         return None
-    before = []
-    for name in names:
-        rating = _plain_rating(ratings.get(name), start)
-        if rating is None:
-            return None
-        before.append(rating)
-    one, two = before
-    after = {
-        names[0]: engine.after_game(one, two, score_of_first),
-        names[1]: engine.after_game(two, one, 1.0 - score_of_first),
+    first, second = names
+    one = _plain_rating(ratings.get(first, {}), start)
+    two = _plain_rating(ratings.get(second, {}), start)
+    if one is None or two is None:
+        return None
+    rated = {
+        first: engine.after_game(one, two, score_of_first),
+        second: engine.after_game(two, one, 1.0 - score_of_first),
     }
+    order = (*ratings, *names) if len(ratings) == 1 else ratings or names
     has_volatility = start.volatility is not None
-    return {
-        name: {
-            "mean": after[name].mean,
-            "deviation": after[name].deviation,
-            "volatility": after[name].volatility if has_volatility else None,
+    after: dict[str, dict[str, float | None]] = {}
+    for name in order:
+        mean, deviation, volatility = rated[name]
+        after[name] = {
+            "mean": mean,
+            "deviation": deviation,
+            "volatility": volatility if has_volatility else None,
         }
-        for name in dict.fromkeys((*ratings, *names))
-    }
+    return after
 
 
 def _read_game(game: Any) -> tuple[float, tuple[str, ...]]:
@@ -166,22 +175,22 @@ def _read_game(game: Any) -> tuple[float, tuple[str, ...]]:
     assert places is not None
     if len(teams) != 2 or len(places) != 2:
         return 0.0, ()
-    for team, place in zip(teams, places, strict=True):
-        is_one = type(team) in LISTS and len(team) == 1 and type(team[0]) is str
-        if not is_one or type(place) not in NUMBERS or place - place != 0.0:
+    for place in places:
+        if type(place) not in NUMBERS or not abs(place) <= PLACE_MAX:
+            return 0.0, ()
+    for team in teams:
+        if type(team) not in LISTS or len(team) != 1 or type(team[0]) is not str:
             return 0.0, ()
     names = (teams[0][0], teams[1][0])
     if names[0] == names[1]:
         return 0.0, ()
-    ahead = sign * (places[1] - places[0])
+    ahead = sign * (float(places[1]) - float(places[0]))
     return 0.5 if ahead == 0.0 else float(ahead > 0.0), names
 
 
 def _plain_rating(given: Any, start: Rating) -> PlayerRating | None:
     """Return a rating of Python's own numbers, in range; None if it takes a closer look."""
     mean, deviation, volatility = start.mean, start.deviation, start.volatility or 1.0
-    if given is None:
-        return PlayerRating(mean, deviation, volatility)
     if type(given) is not dict:
         return None
     for name, value in given.items():
