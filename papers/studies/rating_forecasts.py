@@ -11,7 +11,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.ratings.base import FloatArray, Ratings, RatingSystem, logistic
+from evenmatch.ratings.base import (
+    FloatArray,
+    PlayerRating,
+    Ratings,
+    RatingSystem,
+    logistic,
+    newcomers,
+)
 from evenmatch.ratings.outcomes import IndexArray, duels
 
 CHANCE_MIN = 1e-12
@@ -45,6 +52,32 @@ def predict_in_turn(
         chances.append(system.win_probability(ratings.take(first), ratings.take(second)))
         ratings = system.update(ratings, duels(first, second, score))
     return np.concatenate(chances) if chances else np.empty(0), ratings
+
+
+def predict_each(system: RatingSystem, games: Iterable[Duels]) -> FloatArray:
+    """Forecast each game from those before it, rating no more than the two players of a game.
+
+    So does who hands `rate` one game at a time, and a server without `rating_period`. By
+    `predict_in_turn` with a period for each game, all others would rest for a period per game.
+
+    Args:
+        system: Makes the forecasts and the updates; all players are newcomers at first.
+        games: Periods of one game, in order of time.
+
+    Returns:
+        The first players' win probabilities.
+    """
+    start = PlayerRating(*(column.item() for column in newcomers(system, 1)))
+    known: dict[int, PlayerRating] = {}
+    chances = []
+    for firsts, seconds, scores in games:
+        first, second, score = int(firsts.item()), int(seconds.item()), float(scores.item())
+        one, two = known.get(first, start), known.get(second, start)
+        mine, theirs = (Ratings(*(np.array([each]) for each in rating)) for rating in (one, two))
+        chances.append(system.win_probability(mine, theirs).item())
+        known[first] = system.after_game(one, two, score)
+        known[second] = system.after_game(two, one, 1.0 - score)
+    return np.array(chances)
 
 
 def log_loss(chance: FloatArray, score: FloatArray) -> float:

@@ -1,7 +1,9 @@
 """Ratings one game at a time: how fast, and how well they forecast beside rating periods.
 
 Forecasts are of the later 30 % of recorded Halo duels, put right by a slope that was fitted on the
-earlier 70 %. Where `elote` or `openskill` is installed, it rates the same games in the same run.
+earlier 70 %. Weng and Lin's two curves forecast team games and duels in the same way, as published
+and with parameters chosen on the earlier games. Where `elote` or `openskill` is installed, it rates
+the same games in the same run.
 """
 
 from __future__ import annotations
@@ -19,9 +21,18 @@ from typing import Any
 import numpy as np
 
 from evenmatch import rate
-from evenmatch.ratings.base import newcomers
+from evenmatch.ratings.base import Ratings, RatingSystem, newcomers
 from evenmatch.ratings.registry import parse_system
-from papers.studies.rating_forecasts import Duels, fit_slope, log_loss, predict_in_turn, recalibrate
+from evenmatch.ratings.weng_lin import WengLin
+from papers.studies.rating_forecasts import (
+    Duels,
+    fit_slope,
+    log_loss,
+    predict_each,
+    predict_in_turn,
+    recalibrate,
+)
+from papers.studies.team_models import TeamMatch, TeamModel, forecast_later, forecast_teams, tune
 from tests.bench.report import Row, Setting
 
 SYSTEMS = ("elo", "glicko", "glicko2", "weng_lin")
@@ -29,6 +40,8 @@ PLAYERS = 500
 PERIODS = {"one game at a time": 0.0, "15 minutes at a time": 900.0, "a day at a time": 86400.0}
 EARLIER = 0.7
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "halo2_beta_1v1.csv.gz"
+TEAMS = RECORDED.with_name("halo2_beta_large_teams.csv.gz")
+CURVES = {"Bradley-Terry": False, "Thurstone-Mosteller": True}
 
 Games = list[tuple[str, str]]
 """Winner and loser of each game."""
@@ -57,6 +70,15 @@ def run(setting: Setting) -> Iterator[Row]:
         if side is None:
             yield Row(name, (float("nan"),), "games/s", "", "not installed: pip install " + name)
     yield from _forecasts()
+    teams = _halo_teams()
+    yield from _team_forecasts(teams)
+    yield from _curves("Halo team games", teams)
+    if not setting.quick:
+        duels = zip(
+            *(np.concatenate(each) for each in zip(*_halo(0.0)[0], strict=True)), strict=True
+        )
+        games = [TeamMatch((int(one),), (int(two),), float(won)) for one, two, won in duels]
+        yield from _curves("Halo duels", games)
 
 
 def _ours(spec: str, played: Games) -> dict[str, Any]:
@@ -109,7 +131,10 @@ def _forecasts() -> Iterator[Row]:
         system = parse_system(spec)
         for name, seconds in PERIODS.items():
             periods, players = _halo(seconds)
-            chance, _ = predict_in_turn(system, newcomers(system, players), periods)
+            if seconds:
+                chance, _ = predict_in_turn(system, newcomers(system, players), periods)
+            else:
+                chance = predict_each(system, periods)
             score = np.concatenate([each[2] for each in periods])
             cut = int(EARLIER * score.size)
             slope = fit_slope(chance[:cut], score[:cut])
@@ -128,3 +153,81 @@ def _halo(seconds: float) -> tuple[list[Duels], int]:
     cuts = np.flatnonzero(np.diff(number)) + 1
     parts = [np.split(each, cuts) for each in (first, second, (np.sign(lead) + 1.0) / 2.0)]
     return list(zip(*parts, strict=True)), int(max(first.max(), second.max())) + 1
+
+
+def _team_forecasts(matches: list[TeamMatch]) -> Iterator[Row]:
+    """Forecast the later team games by each system, rating each game at once."""
+    earlier = int(EARLIER * len(matches))
+    score = np.array([match.score for match in matches])
+    for spec in SYSTEMS:
+        system, known = parse_system(spec), dict[str, Any]()
+        chances = []
+        for match in matches:
+            teams = [[str(player) for player in team] for team in (match.first, match.second)]
+            sides = (_team_rating(system, [known.get(name) for name in team]) for team in teams)
+            chances.append(system.win_probability(*sides).item())
+            seated = {name: known[name] for team in teams for name in team if name in known}
+            points = [match.score, 1.0 - match.score]
+            known.update(rate(spec, seated, [{"teams": teams, "points": points}]))
+        chance = np.array(chances)
+        slope = fit_slope(chance[:earlier], score[:earlier])
+        loss = log_loss(recalibrate(chance[earlier:], slope), score[earlier:])
+        yield Row(f"{spec}: later Halo team games, one at a time", (loss,), "log loss")
+
+
+def _team_rating(system: RatingSystem, members: list[Any]) -> Ratings:
+    """Return what a system forecasts a team by: the sum of skills, or the average opponent."""
+    start = {"mean": system.newcomer.mean, "deviation": system.newcomer.deviation}
+    found = [member or start for member in members]
+    share = 1.0 if isinstance(system, WengLin) else 1.0 / len(found)
+    mean = share * sum(each["mean"] for each in found)
+    variance = share * sum(each["deviation"] ** 2 for each in found)
+    return Ratings(np.array([mean]), np.array([variance**0.5]), np.array([np.nan]))
+
+
+def _curves(what: str, matches: list[TeamMatch]) -> Iterator[Row]:
+    """Compare the logistic and the normal curve on the later matches."""
+    earlier = int(EARLIER * len(matches))
+    score = np.array([match.score for match in matches[earlier:]])
+    losses: dict[str, list[np.ndarray]] = {}
+    for name, normal in CURVES.items():
+        published = TeamModel(normal)
+        model, tuned = tune(matches, earlier, normal=normal)
+        chances = {
+            "as published, not put right": np.array(forecast_teams(published, matches)[earlier:]),
+            "as published": forecast_later(published, matches, earlier),
+            "tuned": tuned,
+        }
+        for way, chance in chances.items():
+            note = (
+                f"beta {model.beta:g}, tau {model.tau:g}, mean {model.mean:g}"
+                if way == "tuned"
+                else ""
+            )
+            yield Row(
+                f"{name}, {way}: later {what}", (log_loss(chance, score),), "log loss", "", note
+            )
+            loss = -score * np.log(chance) - (1.0 - score) * np.log1p(-chance)
+            losses.setdefault(way, []).append(loss)
+    for way, (logistic, normal_curve) in losses.items():
+        less = normal_curve - logistic
+        error = less.std(ddof=1) / np.sqrt(less.size)
+        note = f"standard error {error:.4f}, {less.size} games; below 0: the normal curve is better"
+        yield Row(f"difference, {way}: {what}", (float(less.mean()),), "log loss", "", note)
+
+
+def _halo_teams() -> list[TeamMatch]:
+    """Return the recorded games of two teams in order of their ends; scores of a team add up."""
+    games: dict[tuple[str, int], dict[str, list[dict[str, str]]]] = {}
+    with gzip.open(TEAMS, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            game = games.setdefault((row["end_time"], int(row["match_id"])), {})
+            game.setdefault(row["team"], []).append(row)
+    matches = []
+    for _, game in sorted(games.items()):
+        if len(game) == 2:
+            one, two = (game[team] for team in sorted(game))
+            points = [sum(int(row["player_score"]) for row in team) for team in (one, two)]
+            players = (tuple(int(row["player"]) for row in team) for team in (one, two))
+            matches.append(TeamMatch(*players, (np.sign(points[0] - points[1]) + 1.0) / 2.0))
+    return matches

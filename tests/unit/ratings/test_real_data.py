@@ -20,6 +20,7 @@ from papers.studies.rating_forecasts import (
     fit_slope,
     fit_slope_and_upset,
     log_loss,
+    predict_each,
     predict_in_turn,
     recalibrate,
     seen_by_favourite,
@@ -64,6 +65,26 @@ def test_later_halo_duels_are_forecast_from_earlier_ones(
     assert accuracy(later, score[cut:]) >= accuracy_min
     assert log_loss(later, score[cut:]) <= log_loss_max
     assert calibration_error(*seen_by_favourite(later, score[cut:])) < 0.035
+
+
+@pytest.mark.parametrize("spec", ["elo", "glicko", "glicko2", "weng_lin"])
+def test_games_rated_at_once_forecast_later_ones_better_than_periods_do(spec: str) -> None:
+    system = parse_system(spec)
+    games, players = halo_duels(1e-9)
+    games = [
+        tuple(column[at : at + 1] for column in period)  # type: ignore[misc]
+        for period in games
+        for at in range(period[0].size)
+    ]
+    at_once = predict_each(system, games)
+    in_periods, _ = predict_in_turn(system, newcomers(system, players), halo_duels(900.0)[0])
+    score = np.concatenate([each[2] for each in games])
+    cut = int(EARLIER * score.size)
+    losses = [
+        log_loss(recalibrate(chance[cut:], fit_slope(chance[:cut], score[:cut])), score[cut:])
+        for chance in (at_once, in_periods)
+    ]
+    assert losses[0] < losses[1] - 0.005
 
 
 def lichess_forecasts() -> tuple[np.ndarray, np.ndarray]:
