@@ -10,7 +10,7 @@ import msgspec
 
 from evenmatch.config.files import load_scenario
 from evenmatch.forecast.waits import WaitForecast
-from evenmatch.lab.study.calibration import NOMINAL, calibrate
+from evenmatch.lab.study.calibration import LAST, NOMINAL, calibrate
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Rating
@@ -24,6 +24,9 @@ SCENES = (
         "scenarios/halo.toml",
         "window:limit=2,rate=0.02,limit_max=25",
     ),
+    ("Halo 2 beta, price", "scenarios/halo.toml", "price"),
+    ("Halo 2 beta, gap_value", "scenarios/halo.toml", "gap_value"),
+    ("Poisson arrivals, price", "scenarios/duel.toml", "price"),
 )
 WAITING = 5_000
 RATE = 100.0
@@ -41,6 +44,9 @@ def run(setting: Setting) -> Iterator[Row]:
             if row.told < 100:
                 continue
             note = f"{row.told:,} tickets; {row.median:.2f} up to p50; width {row.width:.0f} s"
+            if row.delay == 0.0:
+                label = f"{name}: pinball loss over that of the last {LAST} waits"
+                yield Row(label, (row.loss,), "x", "<= 1")
             bounds = (row.inside - row.half_width, row.inside, row.inside + row.half_width)
             label = f"{name}: inside, {row.delay:g} s after arrival"
             yield Row(label, bounds, "share", f"{NOMINAL:g}", note)

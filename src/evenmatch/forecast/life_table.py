@@ -7,7 +7,7 @@ that age is matched. A ticket that still waits adds its seconds as they pass, on
 added its own until then: so nobody is left out, and long waiters make the estimate longer while
 they wait, not only when it is too late (the estimator of Kaplan and Meier, in bins).
 
-What is older counts less: half after `half_life` seconds.
+What is older counts less: half after `half_life` seconds, but for the last matches.
 
 Source:
     Kaplan and Meier, Nonparametric estimation from incomplete observations (1958), section 5;
@@ -17,6 +17,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_right
 from collections import deque
@@ -38,8 +39,9 @@ CROSSINGS_MOST = 10_000
 """Tickets that go to their next bin in one go; the others do later, nothing is lost."""
 RESCALE_AFTER = 40.0
 """Half-lives after which all weights are divided, so that they stay finite."""
-TRACE = 1e-9
-"""Matches that are always left, so that a queue knows more than nothing after a month's pause."""
+KEPT_MATCHES = 50.0
+"""A queue forgets nothing beyond its last so many matches, however long nobody comes: else one who
+waits through a night would be all that it knows in the morning."""
 
 Floats = NDArray[np.float64]
 
@@ -114,6 +116,7 @@ class LifeTable:
         self._lines: list[deque[Waiter]] = [deque() for _ in range(BINS)]
         self._origin: float | None = None
         self._weight = 1.0
+        self._matched = 0.0
         self._now = 0.0
 
     def __len__(self) -> int:
@@ -157,6 +160,7 @@ class LifeTable:
             counts.at_once += self._weight
         else:
             counts.matched[place] += self._weight
+            self._matched += self._weight
 
     def learn(self, row: int, wait: float, *, is_matched: bool) -> None:
         """Count a wait that is over, of which nobody was told while it lasted."""
@@ -170,6 +174,7 @@ class LifeTable:
             counts.seconds[earlier] += weight * (EDGES[earlier + 1] - EDGES[earlier])
         counts.seconds[place] += weight * (wait - EDGES[place])
         counts.matched[place] += weight * is_matched
+        self._matched += weight * is_matched
 
     def move_on(self, now: float) -> None:
         """Let tickets go to the bins of their present ages, and old counts fade."""
@@ -223,15 +228,18 @@ class LifeTable:
         if self._origin is None:
             self._origin = now
         age = (now - self._origin) / self._half_life
+        if self._matched < KEPT_MATCHES * 2.0 ** min(age, 1_000.0):
+            # Time stands still where more would be forgotten than is to be kept.
+            age = math.log2(max(self._weight, self._matched / KEPT_MATCHES))
+            self._origin = now - age * self._half_life
         if age > RESCALE_AFTER:
-            self._rescale(age)
+            self._rescale(2.0**age)
             self._origin, age = now, 0.0
         self._weight = 2.0**age
 
-    def _rescale(self, age: float) -> None:
-        """Make the present weight 1, but leave something of what lies many half-lives back."""
-        total = sum(sum(row.matched) for row in self._rows)
-        divisor = min(2.0 ** min(age, 1_000.0), max(total / TRACE, 1.0))
+    def _rescale(self, divisor: float) -> None:
+        """Make the present weight 1."""
+        self._matched /= divisor
         for row in self._rows:
             for place in range(BINS):
                 row.matched[place] /= divisor
@@ -276,8 +284,6 @@ ENOUGH = 20.0
 """Matches at which a cell counts as much as the larger one that it is a part of."""
 ENOUGH_AT_AGE = 5.0
 """Matches in one bin of ages at which a cell counts as much there."""
-KEPT_MATCHES = 200.0
-"""A queue that hardly anybody enters forgets nothing beyond its last so many matches."""
 WIDTHS = np.diff(np.array(EDGES))
 
 
@@ -298,22 +304,18 @@ class Rates:
         self.spent = np.hstack([np.zeros((len(hazard), 1)), spent])
 
 
-def rates_of(counts: Counts, cells: Sequence[tuple[Hashable, ...]], seen: int) -> Rates:
+def rates_of(counts: Counts, cells: Sequence[tuple[Hashable, ...]]) -> Rates:
     """Return the rates of all cells, the whole queue's last.
 
     Args:
         counts: One row for each cell.
         cells: Each cell as a path from coarse to fine, all equally long.
-        seen: Matches of the queue so far, all counted as one.
 
     Complexity:
         O(cells * bins).
     """
-    total = float(counts.matched.sum())
-    held = min(float(seen), KEPT_MATCHES)
-    scale = held / total if 0.0 < total < held else 1.0
-    matched, seconds = counts.matched * scale, counts.seconds * scale
-    arrived, at_once = counts.arrived * scale, counts.at_once * scale
+    matched, seconds = counts.matched, counts.seconds
+    arrived, at_once = counts.arrived, counts.at_once
     parent = np.zeros(len(cells), dtype=np.int64)
     whole = _whole(matched.sum(axis=0), seconds.sum(axis=0))
     share = (at_once.sum() + 1.0) / (arrived.sum() + 2.0)

@@ -238,7 +238,7 @@ class QueueForecast:
             self._tick(now)
             self._rated_at = now
             counts = self._table.counts(now)
-            self._rates = rates_of(counts, list(self._cells), self.seen)
+            self._rates = rates_of(counts, list(self._cells))
             self._curves = {}
         return self._rates
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.forecast.life_table import BINS, EDGES, LifeTable, Waiter, place_of
+from evenmatch.forecast.life_table import BINS, EDGES, KEPT_MATCHES, LifeTable, Waiter, place_of
 
 LONG = 1e20
 """A half-life in which nothing fades."""
@@ -60,26 +60,30 @@ def test_ticket_taken_up_in_mid_wait_counts_from_then_on() -> None:
     assert counts.matched[0, place_of(13.0)] == 1.0
 
 
-def test_old_counts_fade_by_half() -> None:
+def test_old_counts_fade_by_half_down_to_the_last_ones() -> None:
     table = LifeTable(100.0)
     table.add_row()
     table.move_on(0.0)
-    table.leave(table.enter(0, 0.0, 0.0), 3.0, is_matched=True)
-    for now, weight in ((100.0, 0.5), (300.0, 0.125)):
+    for _ in range(400):
+        table.leave(table.enter(0, 0.0, 0.0), 3.0, is_matched=True)
+    for now, left in ((100.0, 200.0), (300.0, KEPT_MATCHES), (1e6, KEPT_MATCHES)):
         table.move_on(now)
-        assert table.counts(now).matched.sum() == pytest.approx(weight)
-        assert table.counts(now).seconds.sum() == pytest.approx(3.0 * weight)
+        assert table.counts(now).matched.sum() == pytest.approx(left)
+        assert table.counts(now).seconds.sum() == pytest.approx(3.0 * left)
 
 
 def test_weights_stay_finite_for_years() -> None:
     table = LifeTable(1.0)
     table.add_row()
-    for day in range(1, 20):
+    for day in range(1, 200):
         now = 100.0 * day
         table.move_on(now)
-        table.leave(table.enter(0, now, now), now + 0.5, is_matched=True)
-    counts = table.counts(1_900.5)
-    assert counts.matched.sum() == pytest.approx(1.0, abs=1e-3)
+        for _ in range(2 * int(KEPT_MATCHES)):
+            table.leave(table.enter(0, now, now), now + 0.5, is_matched=True)
+    counts = table.counts(19_900.5)
+    # Those of the last day, and what was kept of the days before.
+    assert counts.matched.sum() == pytest.approx(3.0 * KEPT_MATCHES, rel=0.01)
+    assert counts.seconds.sum() == pytest.approx(1.5 * KEPT_MATCHES, rel=0.01)
 
 
 def test_match_at_once_is_no_match_of_those_who_wait() -> None:

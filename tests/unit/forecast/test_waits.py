@@ -340,3 +340,24 @@ def test_intervals_hold_on_recorded_arrivals() -> None:
     assert at_arrival.inside == pytest.approx(NOMINAL, abs=0.1)
     assert later.inside == pytest.approx(NOMINAL, abs=0.1)
     assert at_arrival.median == pytest.approx(0.5, abs=0.06)
+
+
+def test_who_waits_through_a_night_is_not_all_that_is_known_in_the_morning() -> None:
+    forecast, now = WaitForecast(), 0.0
+    forecast.configure([QUEUE])
+    rng = random.Random(1)
+    for number in range(300):
+        now += 10.0
+        forecast.enter(f"t{number}", ticket(), ("duel",), now, now)
+        now += rng.uniform(1.0, 20.0)
+        forecast.leave(f"t{number}", now, "duel")
+    forecast.enter("night", ticket(), ("duel",), now, now)
+    morning = now + 15.0 * 3600.0
+    for at in np.arange(now, morning, 60.0):
+        forecast.estimate("night", float(at))
+    forecast.leave("night", morning, "duel")
+    forecast.enter("early", ticket(), ("duel",), morning, morning)
+    found = forecast.estimate("early", morning)
+    assert found is not None
+    assert 5.0 < found.p50 < 30.0
+    assert found.high < 120.0

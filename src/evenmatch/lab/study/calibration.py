@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -31,6 +32,10 @@ DELAYS = (0.0, 10.0, 60.0)
 BLOCKS = 20
 """Runs of consecutive tickets whose shares say how sure the whole share is."""
 SURE = 1.96
+LAST = 200
+LAST_MIN = 20
+SHARES = (0.1, 0.5, 0.9)
+"""Of `Quantiles`: low, p50, high."""
 NOMINAL = 0.8
 """Share of waits that an interval is to hold."""
 
@@ -47,6 +52,9 @@ class Calibration(msgspec.Struct, frozen=True):
             what happens to one happens to its neighbours too.
         median: Share of waits up to p50; 0.5 is promised.
         width: Median of high - low, seconds.
+        loss: Pinball loss of low, p50 and high, over that of the same quantiles of the last
+            `LAST` waits that were over, of tickets that were not matched at once; below 1 is
+            better than those.
     """
 
     delay: float
@@ -56,6 +64,7 @@ class Calibration(msgspec.Struct, frozen=True):
     half_width: float
     median: float
     width: float
+    loss: float
 
 
 class _ToldEstimate(msgspec.Struct, frozen=True):
@@ -162,7 +171,7 @@ def _row(history: ForecastHistory, delay: float) -> Calibration:
         below.append(is_known and wait <= estimate.p50)
         widths.append(estimate.high - estimate.low)
     if not inside:
-        return Calibration(delay, 0, unknown, math.nan, math.nan, math.nan, math.nan)
+        return Calibration(delay, 0, unknown, *[math.nan] * 5)
     shares = [float(np.mean(block)) for block in np.array_split(inside, BLOCKS) if len(block)]
     half_width = SURE * float(np.std(shares, ddof=1)) / math.sqrt(len(shares))
     return Calibration(
@@ -173,4 +182,33 @@ def _row(history: ForecastHistory, delay: float) -> Calibration:
         half_width,
         float(np.mean(below)),
         float(np.median(widths)),
+        _loss_over_last(history, delay),
     )
+
+
+def _loss_over_last(history: ForecastHistory, delay: float) -> float:
+    """Return the pinball loss of what was told, over that of the last waits as they were."""
+    ends = sorted(
+        (history.ended_at[place], history.ended_at[place] - at)
+        for place, at in enumerate(history.enqueued_at)
+        if history.states[place] == MATCHED and history.ended_at[place] - at > delay
+    )
+    instants, mine, theirs = [at for at, _ in ends], 0.0, 0.0
+    for told in history.told:
+        if told.delay != delay or history.states[told.place] not in (MATCHED, EXPIRED):
+            continue
+        known = bisect_left(instants, told.at)
+        if known < LAST_MIN:
+            continue
+        wait = history.ended_at[told.place] - told.at
+        last = sorted([waited - delay for _, waited in ends[max(known - LAST, 0) : known]])
+        estimate = told.estimate
+        for share, own in zip(SHARES, (estimate.low, estimate.p50, estimate.high), strict=True):
+            mine += _pinball(own, share, wait)
+            theirs += _pinball(last[math.ceil(share * len(last)) - 1], share, wait)
+    return mine / theirs if theirs else math.nan
+
+
+def _pinball(quantile: float, share: float, value: float) -> float:
+    gap = value - quantile
+    return share * gap if gap >= 0.0 else (share - 1.0) * gap
