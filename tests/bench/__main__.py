@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.bench import (
+    baseline,
     batch,
     batches,
     calls,
@@ -26,12 +27,17 @@ from tests.bench import (
     fills,
     followers,
     forecast,
+    gamelift,
     greedy,
     idle,
     jobs,
     journal,
+    journals,
+    large_teams,
+    losses,
     memory,
     orders,
+    peers,
     pools,
     ratings,
     ready_check,
@@ -41,6 +47,7 @@ from tests.bench import (
     team_quality,
     team_queue,
     team_simulate,
+    world_queue,
 )
 from tests.bench.report import (
     Result,
@@ -60,30 +67,38 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "fills": fills.run,
     "rules": rules.run,
     "greedy": greedy.run,
+    "baseline": baseline.run,
+    "world_queue": world_queue.run,
     "compiled": compiled.run,
     "orders": orders.run,
+    "peers": peers.run,
     "streams": streams.run,
     "batch": batch.run,
     "batches": batches.run,
+    "large_teams": large_teams.run,
     "pools": pools.run,
     "ratings": ratings.run,
     "ready_check": ready_check.run,
     "memory": memory.run,
     "journal": journal.run,
+    "journals": journals.run,
     "jobs": jobs.run,
     "server": server.run,
     "followers": followers.run,
     "forecast": forecast.run,
+    "gamelift": gamelift.run,
     "idle": idle.run,
     "team_queue": team_queue.run,
     "team_simulate": team_simulate.run,
 }
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "baseline": baseline.main,
     "calls": calls.main,
+    "losses": losses.main,
     "team_queue": team_queue.main,
     "team_quality": team_quality.main,
 }
-"""Benches with options of their own; one that is not among `BENCHES` takes hours."""
+"""Benches with options of their own; one that is not among `BENCHES` takes minutes or hours."""
 GENERAL = ("--quick", "--json", "--data")
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""

@@ -1,7 +1,7 @@
 """How many Python functions a ticket passes: `python -m tests.bench calls [--list]`.
 
-A profiler counts calls in all threads: for the POST of the second player of a duel, from the ASGI
-server's call of the application to the end of the answer, commit to SQLite included; and for
+A profiler counts calls in all threads: for the POST of the second player of a duel, from its bytes
+to those of the answer, parsing and the commit to SQLite included; and for
 arrivals in the simulator. All is warm: many pairs went the same way before.
 A comprehension counts as a call, and so does each step of a generator or a coroutine.
 """
@@ -20,11 +20,15 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import uvicorn
+from uvicorn.server import ServerState
+
 import evenmatch
 from evenmatch.config.files import load_scenario
 from evenmatch.config.server import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
+from evenmatch.server.http.timeouts import http_protocol
 from evenmatch.server.runtime.games import Games, game
 from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
 from evenmatch.simulation.arrivals.stream import Arrival
@@ -105,11 +109,12 @@ def served(directory: Path) -> Calls:
     async def scene() -> None:
         games = Games([game(plan)], snapshot_every=SNAPSHOT_EVERY)
         await games.start()
+        caller = _Caller(games)
         for pair in range(WARM_PAIRS):
             for side in "ab":
-                assert await _post(games.gate, f"{side}{pair}") == 201
-        assert await _post(games.gate, "ada") == 201
-        assert await _post(games.gate, "bob", calls) == 201
+                assert await caller.post(f"{side}{pair}") == 201
+        assert await caller.post("ada") == 201
+        assert await caller.post("bob", calls) == 201
         assert games.services[0].runtime.engine.tables.counters.matches == WARM_PAIRS + 1
         await games.stop()
 
@@ -118,29 +123,52 @@ def served(directory: Path) -> Calls:
     return calls
 
 
-async def _post(app: Any, player: str, calls: Calls | None = None) -> int:
-    """Create a ticket as the ASGI server does it, and return the status."""
-    content, sent = body(player, 1500.0), []
+class _Socket(asyncio.Transport):
+    """Stands in for a connection: what is written ends the wait for an answer."""
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": content, "more_body": False}
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.answer: asyncio.Future[bytes] | None = None
+        self.calls: Calls | None = None
 
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+    def is_closing(self) -> bool:
+        return False
 
-    size = str(len(content)).encode()
-    headers = [(b"host", b"127.0.0.1"), (b"content-length", size)]
-    scope = {
-        "type": "http", "method": "POST", "path": "/v1/tickets", "raw_path": b"/v1/tickets",
-        "query_string": b"", "root_path": "", "headers": headers, "client": ("127.0.0.1", 1),
-    }  # fmt: skip
-    if calls is not None:
-        calls.begin()
-    await app(scope, receive, send)
-    if calls is not None:
-        calls.end()
-    status: int = sent[0]["status"]
-    return status
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert self.answer is not None
+        if self.calls is not None:
+            self.calls.end()
+        self.answer.set_result(bytes(data))
+
+
+class _Caller:
+    """One connection to a server, without a network.
+
+    Args:
+        games: The server.
+    """
+
+    def __init__(self, games: Games) -> None:
+        protocol: Any = http_protocol(lambda: games.gate)
+        config = uvicorn.Config(games.gate, lifespan="off", log_config=None, server_header=False)
+        config.load()
+        self._socket = _Socket()
+        self._protocol = protocol(config, ServerState(), {})
+        self._protocol.connection_made(self._socket)
+
+    async def post(self, player: str, calls: Calls | None = None) -> int:
+        """Create a ticket, and return the status."""
+        content = body(player, 1500.0)
+        head = (
+            f"POST /v1/tickets HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+        )
+        answer = self._socket.answer = asyncio.get_running_loop().create_future()
+        self._socket.calls = calls
+        if calls is not None:
+            calls.begin()
+        self._protocol.data_received(head.encode() + content)
+        return int((await answer).split(b" ", 2)[1])
 
 
 def simulated(directory: Path, *, meets: bool) -> Calls:

@@ -85,8 +85,8 @@ async def _measure(
     """Let the journals take turns."""
     rng = random.Random(5)
     sides = [
-        (await _start(SqliteJournal.open(directory)), Figures()),
-        (await _start(MemoryJournal()), Figures()),
+        (await start(SqliteJournal.open(directory)), Figures()),
+        (await start(MemoryJournal()), Figures()),
     ]
     alone = SqliteJournal.open(directory / "alone")
     syncs, rates = [], []
@@ -96,33 +96,33 @@ async def _measure(
             tickets = [[new_ticket(rng) for _ in range(each)] for _ in range(WRITERS)]
             commits.seconds, commits.records = [], 0
             began = time.perf_counter()
-            await asyncio.gather(*(_write(runtime, part) for part in tickets))
+            await asyncio.gather(*(write(runtime, part) for part in tickets))
             seconds = time.perf_counter() - began
             if number:  # the first round warms up
                 figures.rates.append(commits.records / seconds)
                 figures.records.append(commits.records / len(commits.seconds))
                 figures.commit_ms.append(percentile(commits.seconds, 0.5) * 1e3)
-        rates.append(await _append(alone, number, _records(rng, WRITERS * each)))
+        rates.append(await _append(alone, number, records_of(rng, WRITERS * each)))
     for (runtime, _), _ in sides:
         await runtime.stop()
     await alone.close()
     return sides[0][1], sides[1][1], rates[1:], syncs[1:]
 
 
-async def _start(journal: Journal) -> tuple[Runtime, Commits]:
+async def start(journal: Journal) -> tuple[Runtime, Commits]:
     commits = Commits()
     runtime = Runtime(ShardPlan((duel(),)), journal, commits=commits)
     await runtime.start()
     return runtime, commits
 
 
-async def _write(runtime: Runtime, tickets: list[NewTicket]) -> None:
+async def write(runtime: Runtime, tickets: list[NewTicket]) -> None:
     """Create one ticket after the other, each when the one before is acknowledged."""
     for ticket in tickets:
         await runtime.ask(Enqueue(runtime.now(), (ticket,)))
 
 
-def _records(rng: random.Random, count: int) -> list[Record]:
+def records_of(rng: random.Random, count: int) -> list[Record]:
     """Return as many records as creates make, from an engine of its own."""
     engine, now, records = EngineDrive(duel()).engine, 0.0, []
     while len(records) < count:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -45,9 +46,9 @@ class Change(msgspec.Struct, frozen=True):
     has_target: bool = True
 
 
-def server_toml(change: Change) -> str:
-    """Return the configuration of a server with the scenario's queue, changed."""
-    blocks = _blocks(SCENE.read_text(encoding="utf-8"))
+def server_toml(change: Change, scene: Path = SCENE) -> str:
+    """Return the configuration of a server with a scenario's queue, changed."""
+    blocks = _blocks(scene.read_text(encoding="utf-8"))
     given = {key.partition("=")[0].strip() for key in change.keys}
     if change.policy:
         given.add("policy")
