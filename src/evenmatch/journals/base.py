@@ -58,9 +58,11 @@ class Journal(Protocol):
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
         """Become the owner and return the new epoch, or renew and return the present one.
 
-        A lease held by another owner is refused with `StaleOwner` until its `ttl` seconds
-        (wall time) are over; after that the newcomer gets the next epoch and every append
-        with an older epoch is refused.
+        A lease held by another owner is refused with `StaleOwner` until its `ttl` seconds are
+        over; after that the newcomer gets the next epoch and every append with an older epoch
+        is refused. Where several machines share a journal, no two of them need the same time:
+        a lease is over when the newcomer, who asks again and again, has seen it unrenewed for
+        `ttl` seconds of its own monotonic clock.
         """
         ...
 
@@ -77,7 +79,8 @@ class Journal(Protocol):
             StaleOwner: `owner` and `epoch` are not those of the present lease.
             SequenceGap: `first_seq` is not the last stored sequence + 1, or the records are
                 not numbered consecutively from it.
-            JournalUnavailable: Nothing was stored (locked, full or broken storage).
+            JournalUnavailable: Nothing was stored (locked, full or broken storage); or, where the
+                journal is a server that does not answer any more, nobody can say: ask for `last`.
         """
         ...
 

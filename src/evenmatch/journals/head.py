@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Protocol, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -41,6 +42,38 @@ class JournalHead(msgspec.Struct, frozen=True, gc=False):
     last_wall: float = 0.0
 
 
+class HasOwner(Protocol):
+    """What every head says, whatever its adapter keeps beside."""
+
+    @property
+    def owner(self) -> str:
+        """Return the present owner."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """Return how many owners there were."""
+        ...
+
+    @property
+    def last_seq(self) -> int:
+        """Return the sequence of the last record."""
+        ...
+
+
+_Head = TypeVar("_Head", bound=HasOwner)
+
+
+def check_ttl(ttl: float) -> None:
+    """Refuse a lease of no length, or of one beyond every date.
+
+    Raises:
+        ConfigError: It is one of these.
+    """
+    if not 0 < ttl <= TTL_MAX:
+        raise ConfigError(f"ttl must be > 0 s and at most {TTL_MAX:.0e} s, got {ttl}")
+
+
 def granted(
     head: JournalHead | None, shard: str, *, owner: str, ttl: float, now: float
 ) -> JournalHead:
@@ -56,8 +89,7 @@ def granted(
     Raises:
         StaleOwner: Another owner's lease is not over.
     """
-    if not 0 < ttl <= TTL_MAX:
-        raise ConfigError(f"ttl must be > 0 s and at most {TTL_MAX:.0e} s, got {ttl}")
+    check_ttl(ttl)
     if head is None:
         return JournalHead(owner, 1, now + ttl)
     if head.owner == owner:
@@ -66,19 +98,20 @@ def granted(
         until = datetime.fromtimestamp(head.expires, UTC).isoformat(timespec="milliseconds")
         raise StaleOwner(
             f"shard {shard!r} is held by {head.owner!r} until {until}, {head.expires - now:.3f} s "
-            f"from now: stop that owner, or let {owner!r} ask again then"
+            f"from now: stop that owner, or let {owner!r} ask again then",
+            head.owner,
         )
     return msgspec.structs.replace(head, owner=owner, epoch=head.epoch + 1, expires=now + ttl)
 
 
 def check_append(
-    head: JournalHead | None,
+    head: _Head | None,
     shard: str,
     *,
     holder: tuple[str, int],
     first_seq: int,
     records: Sequence[Record],
-) -> JournalHead:
+) -> _Head:
     """Return the head if `holder`, an owner and its epoch, may append these records to it.
 
     Raises:
@@ -91,23 +124,33 @@ def check_append(
     if (head.owner, head.epoch) != holder:
         raise StaleOwner(
             f"shard {shard!r} is held by {head.owner!r} in epoch {head.epoch}, so an append of "
-            f"{owner!r} in epoch {epoch} is refused: rebuild from the journal or give the shard up"
+            f"{owner!r} in epoch {epoch} is refused: rebuild from the journal or give the shard up",
+            head.owner,
         )
     if first_seq != head.last_seq + 1:
         raise SequenceGap(
             f"the journal of shard {shard!r} ends at record {head.last_seq}, so the next batch "
             f"must start at {head.last_seq + 1}, got {first_seq}: rebuild from the journal"
         )
+    check_numbers(shard, first_seq, records)
+    return head
+
+
+def check_numbers(shard: str, first_seq: int, records: Sequence[Record]) -> None:
+    """Refuse a batch that is not numbered consecutively.
+
+    Raises:
+        SequenceGap: It is not.
+    """
     for expected, record in enumerate(records, first_seq):
         if record.sequence != expected:
             raise SequenceGap(
                 f"a batch for shard {shard!r} has record {record.sequence} where {expected} must "
                 "be: number the records of a batch consecutively"
             )
-    return head
 
 
-def check_snapshot(head: JournalHead | None, shard: str, seq: int) -> None:
+def check_snapshot(head: HasOwner | None, shard: str, seq: int) -> None:
     """Refuse a snapshot of records that are not stored.
 
     Raises:

@@ -1,0 +1,367 @@
+"""The connection under the NATS journal: opening it, its streams, requests, their errors.
+
+Two streams hold a journal. `NAME-log` has one subject for each shard, on which every message is
+published with the sequence of the one before it, so that of several writers one gets through.
+`NAME-state` keeps one message for each subject: snapshots, segments, and parts of what is too large
+for one message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import b64decode
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qs, quote
+
+import msgspec
+
+from evenmatch.errors import ConfigError, JournalUnavailable, NotSupported
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+INSTALL = "a journal in NATS needs one more package: pip install 'evenmatch[nats]'"
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+WRONG_SEQUENCE = frozenset({10071, 10164})
+"""Codes of the answer that another message is the last one of the subject."""
+NO_MESSAGE = 10037
+NO_STREAM = 10059
+IN_USE = 10058
+FETCHED = 64
+"""Messages asked for at a time."""
+HEADROOM = 16_384
+"""Bytes of a message that are left for headers."""
+REPLICAS = (1, 3, 5)
+
+_T = TypeVar("_T")
+
+
+class NatsAddress(msgspec.Struct, frozen=True):
+    """What an address says.
+
+    Args:
+        servers: One URL for each server.
+        shown: The servers without user and password.
+        replicas: On how many servers each message is kept.
+    """
+
+    servers: tuple[str, ...]
+    shown: str
+    replicas: int
+
+
+def parse_address(address: str) -> NatsAddress:
+    """Return what `nats://[USER:PASSWORD@]HOST:PORT[,HOST:PORT...][?replicas=3]` says.
+
+    Without `replicas` there are three where three servers or more are named, and otherwise one.
+
+    Raises:
+        ConfigError: It cannot be read.
+
+    >>> parse_address("nats://one:4222,two:4222,three:4222").replicas
+    3
+    >>> parse_address("nats://u:p@one:4222,two:4222").servers
+    ('nats://u:p@one:4222', 'nats://u:p@two:4222')
+    """
+    rest, _, query = address.removeprefix("nats://").partition("?")
+    user, at, hosts = rest.rstrip("/").rpartition("@")
+    names = hosts.split(",")
+    asked = parse_qs(query, keep_blank_values=True)
+    wrong = [each for each in asked if each != "replicas"]
+    replicas = asked.get("replicas", ["3" if len(names) >= 3 else "1"])[-1]
+    if not all(names) or wrong or replicas not in map(str, REPLICAS):
+        raise ConfigError(
+            "a journal in NATS is nats://HOST:PORT[,HOST:PORT...] and, behind a question mark, "
+            f"replicas=1, 3 or 5, got 'nats://{hosts}{'?' if query else ''}{query}'"
+        )
+    return NatsAddress(tuple(f"nats://{user}{at}{each}" for each in names), hosts, int(replicas))
+
+
+class NatsMessage(msgspec.Struct, frozen=True, gc=False):
+    """A stored message: its sequence in the stream, and what it holds."""
+
+    seq: int
+    data: bytes
+
+
+class AnswerLost(JournalUnavailable):
+    """Something was sent, and what came of it is not known."""
+
+
+class NatsLink:
+    """A connection that is opened when it is needed, and thrown away after each error.
+
+    Args:
+        address: Where the servers are.
+        name: Of the journal; its streams are made if they are missing.
+        timeout: Longest wait for a connection or an answer, seconds.
+    """
+
+    def __init__(self, address: NatsAddress, name: str, timeout: float) -> None:
+        if find_spec("nats") is None:
+            raise NotSupported(INSTALL)
+        if re.fullmatch("[A-Za-z0-9_-]{1,40}", name) is None:
+            raise ConfigError(
+                "the name of a journal has 1 to 40 letters, digits, hyphens and underscores, got "
+                f"{name!r}: give it another one"
+            )
+        self.log = f"{name}-log"
+        self.state = f"{name}-state"
+        self._address = address
+        self._timeout = timeout
+        self._opening = asyncio.Lock()
+        self._client: Client | None = None
+        self._gone: asyncio.Future[None] | None = None
+        self._is_closed = False
+
+    def log_subject(self, shard: str) -> str:
+        """Return the subject of a shard's log."""
+        return f"{self.log}.{_token(shard)}"
+
+    def state_subject(self, shard: str, *parts: str) -> str:
+        """Return the subject of something that is kept beside a shard's log."""
+        return ".".join((self.state, _token(shard), *parts))
+
+    async def largest(self) -> int:
+        """Return how many bytes fit into a message."""
+        client = await self._open()
+        return client.max_payload - HEADROOM
+
+    async def publish(self, subject: str, data: bytes, expected: int | None = None) -> int | None:
+        """Store a message; return its sequence once it is stored on most of the replicas.
+
+        Args:
+            subject: Where.
+            data: At most `largest` bytes.
+            expected: The sequence of the last message of the subject, 0 if there is none.
+
+        Returns:
+            None if another message is the last one: then this one was not stored.
+
+        Raises:
+            AnswerLost: Whether it was stored is not known.
+            JournalUnavailable: There is no connection; nothing was stored.
+        """
+        headers = None if expected is None else {EXPECTED: str(expected)}
+        answer = await self._request(subject, data, headers)
+        error = answer.get("error")
+        if error is None:
+            stored: int = answer["seq"]
+            return stored
+        if error.get("err_code") in WRONG_SEQUENCE:
+            return None
+        raise AnswerLost(self._says(f"{error.get('description')} ({error.get('err_code')})"))
+
+    async def last_message(self, stream: str, subject: str) -> NatsMessage | None:
+        """Return the last message of a subject, as the stream's leader knows it."""
+        return await self._stored(stream, {"last_by_subj": subject})
+
+    async def next_message(self, stream: str, subject: str, start: int) -> NatsMessage | None:
+        """Return the first message of a subject from a sequence on."""
+        return await self._stored(stream, {"seq": max(1, start), "next_by_subj": subject})
+
+    async def messages(
+        self, stream: str, subject: str, start: int
+    ) -> AsyncGenerator[NatsMessage, None]:
+        """Yield the messages of a subject from a sequence on, in order, as one replica has them."""
+        from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+        client = await self._open()
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=max(1, start),
+            ack_policy=AckPolicy.NONE,
+            inactive_threshold=60.0,
+            mem_storage=True,
+            num_replicas=1,
+        )
+        context = client.jetstream(timeout=self._timeout)
+        consumer = await self._guarded(
+            context.pull_subscribe(subject, stream=stream, config=config), self._timeout
+        )
+        try:
+            info = await self._guarded(consumer.consumer_info(), self._timeout)
+            left = info.num_pending or 0
+            while left > 0:
+                wanted = min(left, FETCHED)
+                fetched = consumer.fetch(wanted, timeout=self._timeout)
+                for message in await self._guarded(fetched, 2 * self._timeout):
+                    left -= 1
+                    yield NatsMessage(message.metadata.sequence.stream, message.data)
+        finally:
+            # The server forgets a consumer that nobody asks any more; this only is sooner.
+            if not client.is_closed:
+                await self._guarded(consumer.unsubscribe(), self._timeout)
+
+    async def purge(self, stream: str, subject: str, before: int | None = None) -> None:
+        """Delete the messages of a subject, or those before a sequence."""
+        asked: dict[str, object] = {"filter": subject}
+        if before is not None:
+            asked["seq"] = before
+        await self._api(f"STREAM.PURGE.{stream}", asked)
+
+    async def end_of(self, stream: str) -> int:
+        """Return the sequence of the last message that a stream ever had."""
+        answer = await self._api(f"STREAM.INFO.{stream}", {})
+        end: int = answer["state"]["last_seq"]
+        return end
+
+    async def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        self._is_closed = True
+        await self._drop()
+
+    async def _stored(self, stream: str, asked: Mapping[str, object]) -> NatsMessage | None:
+        answer = await self._api(f"STREAM.MSG.GET.{stream}", asked, NO_MESSAGE)
+        if "error" in answer:
+            return None
+        message = answer["message"]
+        return NatsMessage(message["seq"], b64decode(message.get("data", "")))
+
+    async def _api(self, name: str, asked: Mapping[str, object], *forgiven: int) -> dict[str, Any]:
+        """Ask JetStream; errors are ours but those that are forgiven."""
+        answer = await self._request(f"$JS.API.{name}", msgspec.json.encode(asked))
+        error = answer.get("error")
+        if error is not None and error.get("err_code") not in forgiven:
+            raise JournalUnavailable(self._says(f"{error.get('description')}"))
+        return answer
+
+    async def _request(
+        self, subject: str, data: bytes, headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        client = await self._open()
+        request = client.request(subject, data, timeout=self._timeout, headers=headers)
+        message = await self._guarded(request, self._timeout)
+        answer: dict[str, Any] = msgspec.json.decode(message.data)
+        return answer
+
+    async def _guarded(self, work: Awaitable[_T], timeout: float) -> _T:
+        """Return what the work gives, unless the connection ends or the time is over."""
+        task = asyncio.ensure_future(work)
+        gone = self._gone
+        assert gone is not None
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise ConnectionResetError("the connection was cut")
+            return task.result()
+        except _driver_errors() as error:
+            await self._drop()
+            raise AnswerLost(self._says(_detail(error, timeout))) from error
+        finally:
+            # Its own error, if it has one by now, is not the one to report.
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _open(self) -> Client:
+        async with self._opening:
+            if self._is_closed:
+                raise JournalUnavailable("the journal was closed: open it again")
+            client = self._client
+            if client is not None and client.is_connected:
+                return client
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await self._connect()
+            except _driver_errors() as error:
+                await self._drop()
+                raise JournalUnavailable(self._says(_detail(error, self._timeout))) from error
+            except BaseException:
+                await self._drop()
+                raise
+
+    async def _connect(self) -> Client:
+        from nats.aio.client import Client
+
+        gone = asyncio.get_running_loop().create_future()
+
+        async def note_end() -> None:
+            if not gone.done():
+                gone.set_result(None)
+
+        async def ignore(error: Exception) -> None:
+            """Whoever waits for an answer hears of it."""
+
+        client = Client()
+        self._client, self._gone = client, gone
+        await client.connect(
+            list(self._address.servers),
+            name="evenmatch",
+            allow_reconnect=False,
+            # For each server, in whole seconds: one that is silent keeps nobody from the next.
+            connect_timeout=max(1, int(self._timeout / len(self._address.servers))),
+            error_cb=ignore,
+            disconnected_cb=note_end,
+            closed_cb=note_end,
+        )
+        await self._make_streams(client)
+        return client
+
+    async def _make_streams(self, client: Client) -> None:
+        """Make the streams if they are missing; what an operator has changed stays."""
+        for stream, most in ((self.log, -1), (self.state, 1)):
+            asked = await self._ask(client, f"STREAM.INFO.{stream}", {})
+            if asked.get("error", {}).get("err_code") != NO_STREAM:
+                self._check(asked)
+                continue
+            config = {
+                "name": stream,
+                "subjects": [f"{stream}.>"],
+                "retention": "limits",
+                "storage": "file",
+                "num_replicas": self._address.replicas,
+                "max_msgs_per_subject": most,
+                "max_consumers": -1,
+                "max_msgs": -1,
+                "max_bytes": -1,
+                "max_age": 0,
+                "discard": "old",
+            }
+            made = await self._ask(client, f"STREAM.CREATE.{stream}", config)
+            # Somebody else may have made it since we looked.
+            if made.get("error", {}).get("err_code") != IN_USE:
+                self._check(made)
+
+    async def _ask(self, client: Client, name: str, asked: Mapping[str, object]) -> dict[str, Any]:
+        message = await client.request(
+            f"$JS.API.{name}", msgspec.json.encode(asked), timeout=self._timeout
+        )
+        answer: dict[str, Any] = msgspec.json.decode(message.data)
+        return answer
+
+    def _check(self, answer: dict[str, Any]) -> None:
+        if error := answer.get("error"):
+            raise JournalUnavailable(self._says(f"{error.get('description')}"))
+
+    async def _drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None and not client.is_closed:
+            try:
+                async with asyncio.timeout(1.0):
+                    await client.close()
+            except _driver_errors():
+                pass
+
+    def _says(self, detail: str) -> str:
+        return f"NATS at {self._address.shown} cannot be used ({detail})"
+
+
+def _token(shard: str) -> str:
+    """Return a shard's name as a part of a subject, where dots, stars and spaces mean something."""
+    return quote(shard, safe="").replace(".", "%2E")
+
+
+def _detail(error: BaseException, timeout: float) -> str:
+    text = str(error) or f"no answer for {timeout:g} s"
+    return f"{type(error).__name__}: {text}"
+
+
+def _driver_errors() -> tuple[type[Exception], ...]:
+    from nats.errors import Error
+
+    # What is no answer of JetStream's cannot be decoded.
+    return (Error, OSError, TimeoutError, EOFError, msgspec.DecodeError)

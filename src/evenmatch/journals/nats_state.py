@@ -1,0 +1,171 @@
+"""What the NATS journal keeps beside its logs: a witness of their ends, and documents."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+from zlib import crc32
+
+import msgspec
+
+from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
+from evenmatch.journals.nats_link import NatsLink, NatsMessage
+
+ATTEMPTS = 5
+"""Tries to change what somebody else changes meanwhile."""
+WITNESS_EVERY = 1.0
+"""Seconds between two messages of the witness."""
+
+_Item = TypeVar("_Item")
+
+
+class ShardWitness:
+    """Keeps where shards end beside their logs, now and then.
+
+    It is never ahead of the log, and so never accuses an intact one; it may lag behind, and is
+    then a weaker witness.
+
+    Args:
+        link: Where.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, link: NatsLink, clock: Callable[[], float]) -> None:
+        self._link = link
+        self._clock = clock
+        self._stored: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._due: dict[str, float] = {}
+        self._publishing: set[asyncio.Task[None]] = set()
+
+    def note(self, shard: str, seq: int) -> None:
+        """Note that the records of a shard are stored up to `seq`."""
+        self._ends[shard] = seq
+        now = self._clock()
+        if now >= self._due.get(shard, now):
+            self._due[shard] = now + WITNESS_EVERY
+            task = asyncio.create_task(self._publish(shard, seq))
+            self._publishing.add(task)
+            task.add_done_callback(self._publishing.discard)
+
+    async def check(self, shard: str, last_seq: int) -> None:
+        """Refuse a log that ends before what was stored.
+
+        Raises:
+            JournalCorrupt: It does.
+        """
+        if shard not in self._stored:
+            subject = self._link.state_subject(shard, "end")
+            message = await self._link.last_message(self._link.state, subject)
+            self._stored[shard] = _whole_number(message)
+        if last_seq < max(self._stored[shard], self._ends.get(shard, 0)):
+            raise cut_off(shard, last_seq)
+
+    async def flush(self) -> None:
+        """Publish what is not published yet."""
+        await asyncio.gather(*self._publishing)
+        for shard, seq in self._ends.items():
+            if self._stored.get(shard) != seq:
+                await self._publish(shard, seq)
+
+    async def _publish(self, shard: str, seq: int) -> None:
+        # The batch is stored already; a witness that lags is no reason to refuse it.
+        with suppress(JournalError):
+            await self._link.publish(self._link.state_subject(shard, "end"), b"%d" % seq)
+            self._stored[shard] = seq
+
+
+class Documents:
+    """Keeps what is not a log: small lists, and bytes of any length in parts.
+
+    Args:
+        link: Where.
+    """
+
+    def __init__(self, link: NatsLink) -> None:
+        self._link = link
+
+    async def get(self, shard: str, name: str, kind: type[list[_Item]]) -> list[_Item]:
+        """Return a list, empty if it was never stored.
+
+        Raises:
+            JournalCorrupt: It is damaged.
+        """
+        return (await self._read(shard, name, kind))[1]
+
+    async def change(
+        self,
+        shard: str,
+        name: str,
+        kind: type[list[_Item]],
+        work: Callable[[list[_Item]], list[_Item]],
+    ) -> None:
+        """Put the list in its place that `work` makes of it, whoever else changes it meanwhile."""
+        subject = self._link.state_subject(shard, name)
+        for _ in range(ATTEMPTS):
+            at, present = await self._read(shard, name, kind)
+            body = msgspec.json.encode(work(present))
+            data = b"%08x\n%b" % (crc32(body, crc32(subject.encode())), body)
+            if await self._link.publish(subject, data, at) is not None:
+                return
+        raise JournalUnavailable(
+            f"the {name} of shard {shard!r} were changed by others {ATTEMPTS} times: try again"
+        )
+
+    async def put_parts(self, shard: str, body: bytes) -> str:
+        """Store bytes of any length; return the name under which they are found."""
+        size, number = await self._link.largest(), secrets.token_hex(8)
+        pieces = [body[at : at + size] for at in range(0, len(body), size)] or [b""]
+        name = f"{number}-{len(pieces)}"
+        for at, piece in enumerate(pieces):
+            await self._link.publish(self._link.state_subject(shard, "part", name, str(at)), piece)
+        return name
+
+    async def get_parts(self, shard: str, name: str) -> bytes | None:
+        """Return what was stored under a name; None if a part is missing."""
+        pieces = []
+        for at in range(int(name.rpartition("-")[2])):
+            subject = self._link.state_subject(shard, "part", name, str(at))
+            message = await self._link.last_message(self._link.state, subject)
+            if message is None:
+                return None
+            pieces.append(message.data)
+        return b"".join(pieces)
+
+    async def delete_parts(self, shard: str, name: str) -> None:
+        """Forget what was stored under a name."""
+        subject = self._link.state_subject(shard, "part", name, ">")
+        await self._link.purge(self._link.state, subject)
+
+    async def _read(
+        self, shard: str, name: str, kind: type[list[_Item]]
+    ) -> tuple[int, list[_Item]]:
+        subject = self._link.state_subject(shard, name)
+        message = await self._link.last_message(self._link.state, subject)
+        if message is None:
+            return 0, []
+        line, _, body = message.data.partition(b"\n")
+        if line != b"%08x" % crc32(body, crc32(subject.encode())):
+            raise JournalCorrupt(
+                f"the list of {name} of shard {shard!r} fails its checksum: keep the streams for "
+                "inspection and restore a copy"
+            )
+        return message.seq, msgspec.json.decode(body, type=kind)
+
+
+def _whole_number(message: NatsMessage | None) -> int:
+    """Return what a witness says; one that cannot be read counts as none."""
+    if message is None or not message.data.isdigit():
+        return 0
+    return int(message.data)
+
+
+def cut_off(shard: str, last_seq: int) -> JournalCorrupt:
+    """Return the error for a log that lacks its tail."""
+    return JournalCorrupt(
+        f"the log of shard {shard!r} ends at record {last_seq}, but later ones were acknowledged: "
+        "its tail is lost, keep the streams for inspection and restore a copy"
+    )

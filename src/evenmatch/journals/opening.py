@@ -1,0 +1,96 @@
+"""Which journal an address means: the one place where adapters are chosen by name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from zlib import crc32
+
+from evenmatch.errors import ConfigError
+from evenmatch.journals.base import Journal
+
+FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, nats://HOST:PORT[,...] or sqlite:PATH"
+NAME = "evenmatch"
+
+
+def open_journal(address: str, *, game: str = "") -> Journal:
+    """Return the journal at an address; one on a server is connected to at the first call.
+
+    Args:
+        address: `postgresql://...`, `nats://HOST:PORT[,...]` or `sqlite:PATH`.
+        game: Whose, where several share the address: each has a journal of its own there.
+
+    Raises:
+        ConfigError: The address means no journal.
+        NotSupported: A package is missing that the journal needs.
+        JournalError: The SQLite file cannot be used.
+
+    Example:
+        >>> open_journal("valkey://localhost")
+        Traceback (most recent call last):
+        ...
+        evenmatch.errors.ConfigError: a journal is postgresql://USER:PASSWORD@HOST:PORT/DATABASE, \
+nats://HOST:PORT[,...] or sqlite:PATH, got 'valkey://localhost'
+    """
+    check_address(address)
+    scheme, _, rest = address.partition(":")
+    if scheme in ("postgresql", "postgres"):
+        from evenmatch.journals.postgres import PostgresJournal
+
+        return PostgresJournal(address, schema=name_of(game))
+    if scheme == "nats":
+        from evenmatch.journals.nats import NatsJournal
+
+        return NatsJournal(address, name=name_of(game))
+    from evenmatch.journals.sqlite import SqliteJournal
+
+    path = Path(rest)
+    return SqliteJournal(path.with_name(f"{path.stem}-{game}{path.suffix}") if game else path)
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address of a journal.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    scheme, colon, rest = address.partition(":")
+    if scheme in ("postgresql", "postgres", "nats"):
+        is_one = rest.startswith("//") and len(rest) > 2
+    else:
+        is_one = scheme == "sqlite" and bool(colon and rest)
+    if not is_one:
+        raise ConfigError(f"a journal is {FORMS}, got {shown(address)!r}")
+
+
+def is_shared(address: str) -> bool:
+    """Return whether servers on other machines can write to the journal at an address.
+
+    >>> is_shared("postgresql://db/games"), is_shared("sqlite:journal.db")
+    (True, False)
+    """
+    return "://" in address
+
+
+def shown(address: str) -> str:
+    """Return an address without the password, for logs and messages.
+
+    >>> shown("postgresql://evenmatch:secret@db/games")
+    'postgresql://db/games'
+    """
+    scheme, slashes, rest = address.partition("://")
+    return scheme + slashes + rest.rpartition("@")[2] if slashes else address
+
+
+def name_of(game: str) -> str:
+    """Return the name under which a server keeps a game's journal: a schema, a stream.
+
+    Two names that differ only in what the server does not take get different checksums.
+
+    >>> name_of(""), name_of("chess")
+    ('evenmatch', 'evenmatch_chess_65202614')
+    """
+    if not game:
+        return NAME
+    plain = re.sub("[^a-z0-9]", "_", game.lower())[:20]
+    return f"{NAME}_{plain}_{crc32(game.encode()):08x}"

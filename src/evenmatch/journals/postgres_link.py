@@ -1,0 +1,262 @@
+"""The connections under the PostgreSQL journal: opening them, their tables, their errors."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from evenmatch.engine.records import FORMAT
+from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable, NotSupported
+
+Connection: TypeAlias = Any
+"""An `asyncpg.Connection`; the package has no types."""
+
+INSTALL = "a journal in PostgreSQL needs one more package: pip install 'evenmatch[postgres]'"
+SCHEMA_PATTERN = r"[a-z_][a-z0-9_]{0,39}"
+
+_TABLES = """
+CREATE TABLE {0}.about (format integer NOT NULL);
+CREATE TABLE {0}.heads (
+  shard text PRIMARY KEY,
+  owner text NOT NULL, epoch bigint NOT NULL, ttl float8 NOT NULL, renewals bigint NOT NULL,
+  lease_crc bigint NOT NULL, turn bigint NOT NULL,
+  last_seq bigint NOT NULL, last_wall float8 NOT NULL, end_crc bigint NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE {0}.batches (
+  shard text NOT NULL, first_seq bigint NOT NULL, last_seq bigint NOT NULL,
+  wall float8 NOT NULL, crc bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (shard, last_seq)
+);
+CREATE TABLE {0}.segments (
+  shard text NOT NULL, seq bigint NOT NULL, wall float8 NOT NULL, crc bigint NOT NULL,
+  body bytea NOT NULL, PRIMARY KEY (shard, seq)
+);
+CREATE TABLE {0}.snapshots (
+  shard text NOT NULL, seq bigint NOT NULL, wall float8 NOT NULL, crc bigint NOT NULL,
+  body bytea NOT NULL, PRIMARY KEY (shard, seq)
+);
+"""
+# An update of a head then stays on its page and touches no index; see `fillfactor` above.
+
+LOCK = 0x65766D6A
+"""`evmj` in ASCII: the advisory lock under which tables are made."""
+
+_T = TypeVar("_T")
+
+
+class AnswerLost(JournalUnavailable):
+    """Something was sent, and what came of it is not known."""
+
+
+class PostgresLink:
+    """A connection that is opened when it is needed, and thrown away after each error.
+
+    Args:
+        url: Where the server is, with user, password and database.
+        schema: Where the tables are; they are made if they are missing.
+        timeout: Longest wait for a connection, and for an answer unless the call says otherwise;
+            seconds.
+    """
+
+    def __init__(self, url: str, schema: str, timeout: float) -> None:
+        if find_spec("asyncpg") is None:
+            raise NotSupported(INSTALL)
+        if re.fullmatch(SCHEMA_PATTERN, schema) is None:
+            raise ConfigError(
+                "the schema of a journal has at most 40 small letters, digits and underscores and "
+                f"begins with none of the digits, got {schema!r}: name another one"
+            )
+        # The host that took the last connection comes first.
+        self._urls = hosts_of(url)
+        self._schema = schema
+        self._timeout = timeout
+        self._place = place_of(url)
+        self._lock = asyncio.Lock()
+        self._connection: Connection | None = None
+        self._warnings: list[str] = []
+        self._is_closed = False
+
+    async def run(
+        self, work: Callable[[Connection], Awaitable[_T]], timeout: float | None = None
+    ) -> _T:
+        """Do the work, after all that was handed in before.
+
+        Raises:
+            AnswerLost: It failed after it began; it may have been done.
+            JournalUnavailable: There is no connection; nothing was done.
+            JournalCorrupt: What is stored contradicts itself.
+        """
+        async with self._lock:
+            if self._is_closed:
+                raise JournalUnavailable("the journal was closed: open it again")
+            connection = self._connection
+            if connection is None or connection.is_closed():
+                connection = await self._guarded(self._open(), self._timeout, JournalUnavailable)
+            self._connection = connection
+            self._warnings.clear()
+            wait = self._timeout if timeout is None else timeout
+            done = await self._guarded(work(connection), wait, AnswerLost)
+            if self._warnings:
+                # A commit whose wait for the standbys was cut short succeeds, with a warning.
+                self._drop()
+                raise AnswerLost(f"PostgreSQL at {self._place} warns: {self._warnings[0]}")
+            return done
+
+    async def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        async with self._lock:
+            self._is_closed = True
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                try:
+                    await connection.close(timeout=self._timeout)
+                except _driver_errors():
+                    connection.terminate()
+
+    async def _guarded(
+        self, work: Awaitable[_T], timeout: float, kind: type[JournalUnavailable]
+    ) -> _T:
+        import asyncpg
+
+        try:
+            async with asyncio.timeout(timeout):
+                return await work
+        except asyncpg.UniqueViolationError as error:
+            self._drop()
+            raise JournalCorrupt(
+                f"PostgreSQL at {self._place} holds records beyond the end of the journal "
+                f"({error}): keep the database for inspection and restore a copy"
+            ) from error
+        except _driver_errors() as error:
+            self._drop()
+            detail = str(error) or f"no answer for {timeout:g} s"
+            raise kind(
+                f"PostgreSQL at {self._place} cannot be used ({type(error).__name__}: {detail})"
+            ) from error
+        except BaseException:
+            # Cancelled half-way: what the server still does with it, nobody hears any more.
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+
+    async def _open(self) -> Connection:
+        """Return a connection to the first host that takes writes.
+
+        Each gets its share of the time: one that is silent keeps nobody from the next.
+        """
+        error: Exception | None = None
+        for url in list(self._urls):
+            try:
+                async with asyncio.timeout(self._timeout / len(self._urls)):
+                    connection = await self._connect(url)
+            except _driver_errors() as present:
+                error = present
+            else:
+                self._urls.remove(url)
+                self._urls.insert(0, url)
+                return connection
+        assert error is not None
+        raise error
+
+    async def _connect(self, url: str) -> Connection:
+        import asyncpg
+
+        # A query may ask for another kind of server; one that can only be read is of no use.
+        asked = {} if "target_session_attrs" in url else {"target_session_attrs": "read-write"}
+        connection = await asyncpg.connect(
+            url,
+            timeout=self._timeout,
+            # Who waits for a lock longer than its caller would only stand in the way.
+            server_settings={
+                "application_name": "evenmatch",
+                "lock_timeout": str(max(1, round(self._timeout * 1e3))),
+            },
+            **asked,
+        )
+        try:
+            await self._prepare(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        connection.add_log_listener(self._note_warning)
+        return connection
+
+    async def _prepare(self, connection: Connection) -> None:
+        """Refuse a server that forgets, and make the tables if they are missing."""
+        if await connection.fetchval("SHOW fsync") != "on":
+            raise JournalUnavailable(
+                f"PostgreSQL at {self._place} runs with fsync = off, so a crash of its machine "
+                "would take back what was acknowledged: set fsync = on"
+            )
+        if await connection.fetchval("SHOW synchronous_commit") == "off":
+            await connection.execute("SET synchronous_commit = on")
+        if not await self._has_tables(connection):
+            async with connection.transaction():
+                await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+                # Another process may have made the tables since we looked.
+                if not await self._has_tables(connection):
+                    await self._make_tables(connection)
+        present: int = await connection.fetchval(f"SELECT format FROM {self._schema}.about")
+        if present > FORMAT:
+            raise JournalCorrupt(
+                f"the journal in schema {self._schema} of PostgreSQL at {self._place} has format "
+                f"{present}, and this evenmatch knows formats up to {FORMAT}: use the version that "
+                "wrote it, or a newer one"
+            )
+        if present < FORMAT:
+            # From here on it may hold what an older version could not read.
+            await connection.execute(f"UPDATE {self._schema}.about SET format = {FORMAT}")
+
+    async def _has_tables(self, connection: Connection) -> bool:
+        name = f"{self._schema}.about"
+        return await connection.fetchval("SELECT to_regclass($1)", name) is not None
+
+    async def _make_tables(self, connection: Connection) -> None:
+        schema = self._schema
+        known = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
+        if await connection.fetchval(known, schema) is None:
+            await connection.execute(f"CREATE SCHEMA {schema}")
+        await connection.execute(_TABLES.format(schema))
+        await connection.execute(f"INSERT INTO {schema}.about VALUES ({FORMAT})")
+
+    def _note_warning(self, connection: Connection, message: Any) -> None:
+        if message.severity_en == "WARNING":
+            self._warnings.append(message.message)
+
+
+def _driver_errors() -> tuple[type[Exception], ...]:
+    import asyncpg
+
+    # The client's own errors have no common root but Exception.
+    client = (asyncpg.InterfaceError, asyncpg.InternalClientError)
+    return (asyncpg.PostgresError, *client, OSError, TimeoutError, EOFError)
+
+
+def hosts_of(url: str) -> list[str]:
+    """Return an address of each host that an address names.
+
+    >>> hosts_of("postgresql://me@db-1:5433,db-2/games")
+    ['postgresql://me@db-1:5433/games', 'postgresql://me@db-2/games']
+    """
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    if "," not in hosts:
+        return [url]
+    return [urlunsplit(parts._replace(netloc=f"{user}{at}{each}")) for each in hosts.split(",")]
+
+
+def place_of(url: str) -> str:
+    """Return what of an address may be shown: neither user nor password.
+
+    >>> place_of("postgresql://evenmatch:secret@db-1:5432,db-2/games")
+    'db-1:5432,db-2/games'
+    """
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2] + parts.path

@@ -1,0 +1,202 @@
+"""The lease of a shard whose journal is not in the data directory: waiting for it, keeping it.
+
+A journal in the data directory needs neither: the lock on the directory keeps others out.
+
+The journal refuses what an owner writes whose lease somebody else has taken since. Nobody refuses
+what it answers from memory, so it stops that by itself: `LEASE_SPARE` before its lease is over,
+counted on its own clock from before it asked, unless it has renewed it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from evenmatch.errors import ConfigError, JournalError, JournalUnavailable, StaleOwner
+from evenmatch.journals.base import Journal
+from evenmatch.server.runtime.logs import log
+
+LEASE_SECONDS = 30.0
+LEASE_SPARE = 1.0 / 30.0
+"""Share of a lease at its end that does not count: clocks differ in speed."""
+RELEASED = 1e-3
+"""Length of a lease that is given back, seconds."""
+RENEWALS = 3
+"""How often a lease is renewed in its time."""
+ASK_EVERY = 0.5
+"""Seconds between two questions whether another server's lease is over."""
+WATCHED = 5.0
+"""Seconds beyond its length after which a lease that nobody renews is over for certain."""
+OWNER_NAME = "owner"
+
+
+def owner_of(data: Path | None) -> str:
+    """Return the name under which a server owns shards in a journal that others can reach.
+
+    It is kept in the data directory: a server that starts there again goes on at once, and needs
+    not wait until its own lease is over.
+
+    Args:
+        data: The data directory; without one, the name is new each time.
+
+    Raises:
+        ConfigError: The directory cannot be written.
+    """
+    new = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    if data is None:
+        return new
+    path = data / OWNER_NAME
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        # Two that start at once agree on the one that was first.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    else:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(new)
+    try:
+        # Empty if a server was killed just then: then nobody has owned anything by that name.
+        return path.read_text().strip() or new
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}; delete it") from error
+
+
+class Claim(NamedTuple):
+    """What a server asks for.
+
+    Args:
+        shard: Which one.
+        owner: Who asks.
+        seconds: Length of the lease.
+    """
+
+    shard: str
+    owner: str
+    seconds: float = LEASE_SECONDS
+
+    @property
+    def counted(self) -> float:
+        """Return for how many seconds the lease counts from when it was asked for."""
+        return self.seconds * (1.0 - LEASE_SPARE)
+
+
+async def wait_for_lease(journal: Journal, claim: Claim, *, forever: bool) -> None:
+    """Ask for the lease until it is granted.
+
+    Args:
+        journal: Others can write to it.
+        claim: What is asked for.
+        forever: Wait for as long as another server renews its lease.
+
+    Raises:
+        StaleOwner: Another server holds the shard, and goes on to.
+    """
+    loop = asyncio.get_running_loop()
+    until, is_told = loop.time() + claim.seconds + WATCHED, False
+    while True:
+        try:
+            await journal.lease(*claim)
+        except StaleOwner as error:
+            if not forever and loop.time() >= until:
+                raise
+            if not is_told:
+                log.info("waiting_for_lease", shard=claim.shard, reason=str(error))
+            is_told = True
+            await asyncio.sleep(ASK_EVERY)
+        else:
+            return
+
+
+class LeaseKeeper:
+    """Renews a lease until it is told to stop, or another owner has it.
+
+    Args:
+        journal: Others can write to it.
+        claim: What is held.
+        lost: Called once when somebody else has taken over since.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        claim: Claim,
+        lost: Callable[[JournalError], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
+        self._claim = claim
+        self._lost = lost
+        self._task: asyncio.Task[None] | None = None
+        self._is_held = False
+        self._clock = clock
+        self._until = math.inf
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether somebody else may own the shard by now; False where no lease is kept."""
+        return self._clock() >= self._until
+
+    def keep(self, epoch: int, asked_at: float | None = None) -> None:
+        """Renew the lease of this epoch from now on.
+
+        Args:
+            epoch: What the journal granted.
+            asked_at: When it was asked for, by the clock; None means now.
+        """
+        self.stop()
+        self._is_held = True
+        asked_at = self._clock() if asked_at is None else asked_at
+        self._until = asked_at + self._claim.counted
+        self._task = asyncio.create_task(self._renew(epoch, asked_at))
+
+    def stop(self) -> None:
+        """Renew it no more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def release(self) -> None:
+        """Let the next server begin at once, if a lease was kept here.
+
+        What nobody could be told is over after its time anyway.
+        """
+        if self._is_held:
+            with suppress(JournalError):
+                await self._journal.lease(self._claim.shard, self._claim.owner, RELEASED)
+
+    async def _renew(self, epoch: int, asked_at: float) -> None:
+        each = self._claim.seconds / RENEWALS
+        pause, is_late = asked_at + each - self._clock(), False
+        while True:
+            await asyncio.sleep(max(0.0, pause))
+            asked_at = self._clock()
+            try:
+                present = await self._journal.lease(*self._claim)
+            except StaleOwner as error:
+                self._is_held = False
+                self._lost(error)
+                return
+            except JournalError as error:
+                if not is_late:
+                    log.warning("lease_not_renewed", shard=self._claim.shard, error=str(error))
+                pause, is_late = ASK_EVERY, True
+                continue
+            if present != epoch:
+                # Somebody else had it meanwhile, and may have written.
+                self._lost(JournalUnavailable("the lease was lost for a while; try again"))
+                return
+            self._until = asked_at + self._claim.counted
+            pause, is_late = each, False

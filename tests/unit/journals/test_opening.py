@@ -1,0 +1,89 @@
+"""Addresses of journals."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.journals.nats import NatsJournal
+from evenmatch.journals.nats_link import parse_address
+from evenmatch.journals.opening import name_of, open_journal, shown
+from evenmatch.journals.postgres import PostgresJournal
+from evenmatch.journals.sqlite import SqliteJournal
+
+
+def test_each_scheme_opens_its_journal(tmp_path: Path) -> None:
+    postgres = open_journal("postgresql://db/games")
+    assert isinstance(postgres, PostgresJournal)
+    assert postgres.schema == "evenmatch"
+    nats = open_journal("nats://u:p@one:4222,two:4222,three:4222")
+    assert isinstance(nats, NatsJournal)
+    assert nats.name == "evenmatch"
+    sqlite = open_journal(f"sqlite:{tmp_path}/j.db")
+    assert isinstance(sqlite, SqliteJournal)
+    asyncio.run(sqlite.close())
+    assert sqlite.path == tmp_path / "j.db"
+
+
+def test_games_have_journals_of_their_own(tmp_path: Path) -> None:
+    names = {name_of(game) for game in ("", "chess", "Chess", "a-b", "a_b", "x" * 99)}
+    assert len(names) == 6
+    for name in names:
+        PostgresJournal("postgresql://db/games", schema=name)
+        NatsJournal("nats://one:4222", name=name)
+    sqlite = open_journal(f"sqlite:{tmp_path}/j.db", game="chess")
+    assert isinstance(sqlite, SqliteJournal)
+    asyncio.run(sqlite.close())
+    assert sqlite.path == tmp_path / "j-chess.db"
+
+
+@pytest.mark.parametrize(
+    "address", ["", "data", "valkey://u:secret@x", "postgresql:", "postgresql://", "sqlite:"]
+)
+def test_what_means_no_journal_is_refused(address: str) -> None:
+    with pytest.raises(ConfigError, match="a journal is postgresql://") as raised:
+        open_journal(address)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("schema", ["", "1a", "Evenmatch", "a;drop", "x" * 41])
+def test_schema_that_would_need_quotes_is_refused(schema: str) -> None:
+    with pytest.raises(ConfigError, match="the schema of a journal"):
+        PostgresJournal("postgresql://db/games", schema=schema)
+
+
+def test_password_is_never_shown() -> None:
+    assert shown("nats://a:secret@one:4222,two:4222") == "nats://one:4222,two:4222"
+    assert shown("sqlite:a@b") == "sqlite:a@b"
+
+
+@pytest.mark.parametrize(
+    ("address", "servers", "replicas"),
+    [
+        ("nats://one:4222", 1, 1),
+        ("nats://one:4222,two:4222", 2, 1),
+        ("nats://one:4222,two:4222,three:4222", 3, 3),
+        ("nats://one:4222?replicas=3", 1, 3),
+        ("nats://one:4222,two:4222,three:4222/?replicas=1", 3, 1),
+    ],
+)
+def test_nats_keeps_as_many_replicas_as_its_address_says(
+    address: str, servers: int, replicas: int
+) -> None:
+    parsed = parse_address(address)
+    assert (len(parsed.servers), parsed.replicas) == (servers, replicas)
+
+
+@pytest.mark.parametrize("package", ["asyncpg", "nats"])
+def test_address_of_a_missing_package_says_how_to_get_it(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = {"asyncpg": "postgres_link", "nats": "nats_link"}[package]
+    monkeypatch.setattr(f"evenmatch.journals.{module}.find_spec", lambda name: None)
+    address, extra = {
+        "asyncpg": ("postgresql://db/games", "postgres"),
+        "nats": ("nats://one:4222", "nats"),
+    }[package]
+    with pytest.raises(NotSupported, match=rf"pip install 'evenmatch\[{extra}\]'"):
+        open_journal(address)

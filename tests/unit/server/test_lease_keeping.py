@@ -1,0 +1,287 @@
+"""Waiting for a lease, keeping it, and losing it."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenmatch.errors import ConfigError, JournalError, JournalUnavailable, StaleOwner
+from evenmatch.journals.base import StoredSnapshot
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Cancel
+from evenmatch.model.queue import Queue
+from evenmatch.server.runtime import lease_keeping
+from evenmatch.server.runtime.clock import Clocks
+from evenmatch.server.runtime.lease_keeping import (
+    LEASE_SECONDS,
+    LEASE_SPARE,
+    Claim,
+    LeaseKeeper,
+    owner_of,
+    wait_for_lease,
+)
+from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.runtime import LEASE_OVER, Runtime
+
+
+class Wall:
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await asyncio.sleep(0.001)
+
+
+def test_owner_of_a_directory_stays_the_same_and_differs_between_directories(
+    tmp_path: Path,
+) -> None:
+    one = owner_of(tmp_path / "one")
+    assert owner_of(tmp_path / "one") == one
+    assert owner_of(tmp_path / "two") != one
+    assert owner_of(None) != owner_of(None)
+
+
+def test_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="file"):
+        owner_of(tmp_path / "file")
+
+
+def test_newcomer_waits_until_the_lease_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_keeping, "ASK_EVERY", 0.001)
+
+    async def main() -> None:
+        wall = Wall()
+        journal = MemoryJournal(wall=wall)
+        await journal.lease("s0", "one", 30.0)
+        waiting = asyncio.create_task(wait_for_lease(journal, Claim("s0", "two"), forever=False))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        wall.now += 30.0
+        await waiting
+
+    asyncio.run(main())
+
+
+def test_newcomer_gives_up_where_the_owner_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_keeping, "ASK_EVERY", 0.001)
+    monkeypatch.setattr(lease_keeping, "WATCHED", 0.01)
+
+    async def main() -> None:
+        journal = MemoryJournal(wall=Wall())
+        await journal.lease("s0", "one", 30.0)
+        with pytest.raises(StaleOwner):
+            await wait_for_lease(journal, Claim("s0", "two", 0.01), forever=False)
+        patient = asyncio.create_task(wait_for_lease(journal, Claim("s0", "two"), forever=True))
+        await asyncio.sleep(0.05)
+        assert not patient.done()
+        await journal.lease("s0", "one", 1e-9)
+        await patient
+
+    asyncio.run(main())
+
+
+def test_lease_is_renewed_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_keeping, "RENEWALS", 30_000)
+
+    async def main() -> None:
+        wall, lost = Wall(), list[JournalError]()
+        journal = MemoryJournal(wall=wall)
+        epoch = await journal.lease("s0", "one", 30.0)
+        keeper = LeaseKeeper(journal, Claim("s0", "one"), lost.append)
+        keeper.keep(epoch)
+        wall.now += 29.0
+        await asyncio.sleep(0.02)
+        wall.now += 29.0
+        with pytest.raises(StaleOwner):
+            await journal.lease("s0", "two", 30.0)
+        keeper.stop()
+        await keeper.release()
+        wall.now += 0.01
+        assert await journal.lease("s0", "two", 30.0) == epoch + 1
+        assert lost == []
+
+    asyncio.run(main())
+
+
+def test_lost_lease_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_keeping, "RENEWALS", 30_000)
+
+    async def main() -> None:
+        wall, lost = Wall(), list[JournalError]()
+        journal = MemoryJournal(wall=wall)
+        epoch = await journal.lease("s0", "one", 30.0)
+        wall.now += 30.0
+        await journal.lease("s0", "two", 30.0)
+        keeper = LeaseKeeper(journal, Claim("s0", "one"), lost.append)
+        keeper.keep(epoch)
+        await until(lambda: bool(lost))
+        await keeper.release()
+        await asyncio.sleep(0.01)
+        assert [type(each) for each in lost] == [StaleOwner]
+        # Somebody had it, and it is ours again: what they wrote has to be read first.
+        wall.now += 30.0
+        keeper.keep(epoch)
+        await until(lambda: len(lost) == 2)
+        assert type(lost[1]) is JournalUnavailable
+
+    asyncio.run(main())
+
+
+def test_server_whose_lease_was_taken_answers_nothing_more_and_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lease_keeping, "RENEWALS", 3_000)
+
+    async def main() -> None:
+        wall = Wall()
+        journal = MemoryJournal(wall=wall)
+        queue = Queue("duel", policy="greedy")
+        plan = ShardPlan((queue,), journal="memory", owner="one")
+        runtime = Runtime(plan, journal, clocks=Clocks(wall=wall))
+        await runtime.start()
+        assert runtime.unready is None
+        wall.now += 30.0
+        # Taken before the next renewal: the two do not get in each other's way on one loop.
+        await journal.lease("s0", "two", 30.0)
+        await runtime.given_up.wait()
+        assert "'two'" in str(runtime.unready)
+        await runtime.stop()
+
+    asyncio.run(main())
+
+
+class Ticking:
+    """A monotonic clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Silent(MemoryJournal):
+    """A journal that stores all it is given, and renews no lease while it is told not to."""
+
+    is_silent = False
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        if self.is_silent:
+            raise JournalUnavailable("nobody answers")
+        return await super().lease(shard, owner, ttl)
+
+
+def test_server_whose_lease_is_over_answers_nothing_from_memory_until_it_is_renewed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lease_keeping, "RENEWALS", 30_000)
+    monkeypatch.setattr(lease_keeping, "ASK_EVERY", 0.001)
+
+    async def main() -> None:
+        clock, journal = Ticking(), Silent(wall=Wall())
+        plan = ShardPlan((Queue("duel", policy="greedy"),), journal="memory", owner="one")
+        runtime = Runtime(plan, journal, clocks=Clocks(monotonic=clock))
+        await runtime.start()
+        journal.is_silent = True
+        clock.now += LEASE_SECONDS * (1.0 - LEASE_SPARE) - 0.5
+        assert await runtime.look(lambda engine: engine.tables.version) == 1
+        clock.now += 0.5
+        with pytest.raises(JournalUnavailable, match="lease is over"):
+            await runtime.look(lambda engine: engine.tables.version)
+        with pytest.raises(JournalUnavailable, match="lease is over"):
+            await runtime.ask(Cancel(runtime.now(), "s0-1"))
+        assert runtime.unready == LEASE_OVER
+        # Timers go on: what they decide, the journal takes or refuses.
+        runtime._fire()
+        journal.is_silent = False
+        await until(lambda: runtime.unready is None)
+        assert await runtime.look(lambda engine: engine.tables.version) == 1
+        await runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_lease_counts_from_before_it_was_asked_for() -> None:
+    async def main() -> None:
+        clock, lost = Ticking(), list[JournalError]()
+        keeper = LeaseKeeper(MemoryJournal(), Claim("s0", "one"), lost.append, clock=clock)
+        assert not keeper.is_over
+        keeper.keep(1, clock.now - 28.0)
+        assert not keeper.is_over
+        clock.now += 1.0
+        assert keeper.is_over
+        keeper.stop()
+
+    asyncio.run(main())
+
+
+class Slow(MemoryJournal):
+    """A journal from which answers take four seconds."""
+
+    def __init__(self, clock: Ticking) -> None:
+        super().__init__()
+        self.asked: list[float] = []
+        self._clock = clock
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        epoch = await super().lease(shard, owner, ttl)
+        self.asked.append(self._clock.now)
+        self._clock.now += 4.0
+        return epoch
+
+
+def test_renewed_lease_counts_from_before_its_renewal_was_asked_for() -> None:
+    async def main() -> None:
+        clock = Ticking()
+        journal = Slow(clock)
+        claim = Claim("s0", "one", 30.0)
+        epoch = await journal.lease(*claim)
+        keeper = LeaseKeeper(journal, claim, lambda error: None, clock=clock)
+        # It is time for the next renewal at once.
+        keeper.keep(epoch, clock.now - 20.0)
+        await until(lambda: len(journal.asked) == 2)
+        await asyncio.sleep(0)
+        clock.now = journal.asked[1] + claim.counted - 0.5
+        assert not keeper.is_over
+        clock.now += 0.5
+        assert keeper.is_over
+        keeper.stop()
+
+    asyncio.run(main())
+
+
+class LongJournal(MemoryJournal):
+    """A journal that takes long to read, until it has been asked for the lease three times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        self.asked += 1
+        return await super().lease(shard, owner, ttl)
+
+    async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
+        await until(lambda: self.asked >= 4)
+        return await super().latest_snapshot(shard)
+
+
+def test_lease_is_renewed_while_a_long_journal_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_keeping, "RENEWALS", 30_000)
+
+    async def main() -> None:
+        journal = LongJournal()
+        plan = ShardPlan((Queue("duel", policy="greedy"),), journal="memory", owner="one")
+        runtime = Runtime(plan, journal)
+        await runtime.start()
+        assert runtime.refusal is None
+        await runtime.stop()
+
+    asyncio.run(main())
