@@ -268,7 +268,8 @@ class Objective:
         return Seating(((one,), (two,)), total, self.quality(scaled), ready_at)
 
     def _evaluate(self, teams: Teams, bots: int, now: float) -> Seating:
-        ready_at = self.rules.ready_at(teams)
+        # Asked without an instant, a match counts from when it is legal first.
+        ready_at = self.rules.ready_at(teams, now if now < math.inf else -math.inf)
         at = max(ready_at, now)
         roles = self._divider.roles(teams)
         if bots:

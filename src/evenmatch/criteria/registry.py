@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from evenmatch.criteria import relation
 from evenmatch.criteria.base import Comparison, Form, NumberGap
+from evenmatch.criteria.kinds.conditional import Conditional
 from evenmatch.criteria.kinds.fullness import Fullness
 from evenmatch.criteria.kinds.host_options import HostOptions
 from evenmatch.criteria.kinds.household_limit import HouseholdLimit
@@ -38,6 +39,7 @@ KINDS: dict[str, type[Comparison]] = {
     "household_limit": HouseholdLimit,
     "fullness": Fullness,
     "role_rank": RoleRank,
+    "condition": Conditional,
 }
 CRITERION_KINDS = tuple(kind for kind, each in KINDS.items() if each.criterion_keys is not None)
 """Kinds that criteria may have."""

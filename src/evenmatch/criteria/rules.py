@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.criteria.base import Comparison, Form, Seats
+from evenmatch.criteria.condition.ages import Conditions, first_after
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.registry import comparison_of, form_of
 from evenmatch.criteria.scales import Floats
@@ -56,8 +57,14 @@ class Rules:
         self._rules = [
             RuleLimit(rule, _when(rule), queue.name, comparison_of(rule, queue))
             for rule in queue.rules
+            if rule.condition is None
         ]
-        self.depend_on_teams = any(each.comparison.is_by_team for each in self._rules)
+        stated = [rule.condition for rule in queue.rules if rule.condition is not None]
+        self.conditions = Conditions(stated) if stated else None
+        """What may cease to hold as a match ages; all other rules only widen."""
+        self.depend_on_teams = self.conditions is not None or any(
+            each.comparison.is_by_team for each in self._rules
+        )
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
@@ -74,11 +81,11 @@ class Rules:
         for each in self._hopeless:
             if wrong := each.comparison.hopeless(ticket, each.when):
                 return wrong
-        return None
+        return None if self.conditions is None else self.conditions.problem(ticket)
 
     @property
     def known(self) -> tuple[RuleLimit, ...]:
-        """Return the rules, each with its inverse at hand."""
+        """Return the rules that only widen, each with its inverse at hand."""
         return tuple(self._rules)
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
@@ -103,21 +110,33 @@ class Rules:
                 at = max(at, ready_at)
         return at
 
-    def ready_at(self, teams: Seats) -> float:
+    def ready_at(self, teams: Seats, since: float = -math.inf) -> float:
         """Return the instant from which this match is allowed; inf if never.
 
         A rule holds for a ticket from `enqueued_at + when(gap)` on; it allows the match when it
-        holds for all tickets, or for one if its `accept` is `either`.
+        holds for all tickets, or for one if its `accept` is `either`. Conditions may cease to hold.
+
+        Args:
+            teams: Tickets by team.
+            since: What ceased by then does not count, so that the match is allowed at `since` if
+                and only if the answer is not later.
         """
         at = max([ticket.enqueued_at for team in teams for ticket in team])
         for compiled in self._rules:
             at = max(at, _ready_at(compiled, teams))
             if at == math.inf:
-                break
+                return at
+        if self.conditions is not None:
+            intervals = self.conditions.intervals(teams)
+            at = max(at, first_after(intervals, max(at, since)))
         return at
 
     def objection(self, teams: Seats, now: float) -> str:
         """Return in words which rule a match breaks now: the one that it waits for longest."""
+        if self.conditions is not None:
+            broken = [each.name for each in self.conditions.objections(teams, now)]
+            if broken:
+                return f"condition {', '.join(broken[:10])} does not allow it at {now:.6g} s"
         at, rule = max(
             ((_ready_at(compiled, teams), compiled.rule) for compiled in self._rules),
             key=lambda found: found[0],
@@ -138,7 +157,8 @@ class Rules:
             layout: Players per team.
 
         Returns:
-            Shape (divisions,); never later than `ready_at`, and earlier by rounding only.
+            Shape (divisions,); never later than `ready_at`, and earlier by rounding only, or since
+            conditions are not asked here: each division takes them as long as a whole match.
         """
         newest = max(ticket.enqueued_at for ticket in tickets)
         ready_at = np.full(len(orders), newest)

@@ -1,6 +1,7 @@
 """What came of an input: facts in the order in which they happened.
 
-Each has a reducer in `engine.state`; the views of a server pick those that they know.
+Each has a fold in `engine.state.reducers.REDUCERS`; the views of a server pick those that they
+know.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Accepted(_Event, frozen=True, omit_defaults=True):
     """Ticket number `item` of the input waits now, under this id and sequence.
 
     `percentiles` says where it stands among the last values of its queues, by `queue/attribute`,
-    `ratings` what the shard knew of those of its players who came without a rating.
+    `ratings` what the shard knew of those of its players who came without a rating, `defaults` what
+    its queues take for attributes that it left out.
     """
 
     item: int
@@ -38,6 +40,7 @@ class Accepted(_Event, frozen=True, omit_defaults=True):
     sequence: int
     percentiles: dict[str, Placed] = {}
     ratings: dict[str, Rating] = {}
+    defaults: dict[str, float | str | tuple[str, ...]] = {}
 
 
 class Existing(_Event, frozen=True):

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from evenmatch.model.checks import Fault, range_of
+from evenmatch.model.condition import Condition
 from evenmatch.model.fields import (
     INLINE,
     PER_SECOND,
@@ -256,6 +257,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         pairs: For `latency`, `avoid`, `pair_limit` and `household_limit`: the pairs that count;
             None means `enemies` for the first and `all` for the others.
         within: For `pair_limit`: seconds for which a match counts.
+        condition: For `condition`: what the teams of a match must be like, by its age.
     """
 
     kind: str
@@ -269,6 +271,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     sample: Annotated[Sample, INLINE] = Sample()
     pairs: Pairs | None = None
     within: Within = DAY
+    condition: Condition | None = None
 
 
 class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -317,6 +320,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         silent_after: Seconds without a heartbeat after which a ticket is dropped; None = never.
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry; they may always carry `latency`.
+        defaults: Attributes that tickets may leave out, and what they are then.
         handicap: Points that its matches give to weaker teams; None means none.
         backfill: Whether running matches may be filled: `manual`, when their backend asks for it,
             or `automatic`, from the start of a match that is not full on; None means never.
@@ -347,6 +351,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     silent_after: Duration | None = None
     accept: ReadyCheck | None = None
     attributes: Annotated[tuple[AttributeName, ...], Meta(max_length=64)] = ()
+    defaults: tuple[tuple[str, float | str | tuple[str, ...]], ...] = ()
     handicap: Handicap | None = None
     backfill: Backfill | None = None
     allocation: Slug | None = None

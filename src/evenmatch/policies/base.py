@@ -51,11 +51,15 @@ Memory = Mapping[str, Any]
 
 
 class Grouping(msgspec.Struct, frozen=True, gc=False):
-    """One match of a decision: ticket ids in any order, bots, and the open match it fills."""
+    """One match of a decision: ticket ids in any order, bots, and the open match it fills.
+
+    A policy that has divided the tickets into teams may say so; else the engine divides them.
+    """
 
     tickets: tuple[str, ...]
     bots: int = 0
     extends: str | None = None
+    teams: tuple[tuple[str, ...], ...] | None = None
 
 
 class JobResult(msgspec.Struct, frozen=True):

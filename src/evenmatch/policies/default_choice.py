@@ -20,6 +20,8 @@ def default_choice(queue: Queue) -> tuple[str, str]:
     against waiting where it knows all that is compared; elsewhere `greedy`, which the rules hold
     back.
     """
+    if any(rule.condition is not None for rule in queue.rules):
+        return "by_rules", "the default for rule sets: it starts matches as soon as they allow some"
     if queue.wait_price == 0.0:
         return "greedy", "since its wait_price is 0: without a price nothing would end a wait"
     if not queue.criteria:

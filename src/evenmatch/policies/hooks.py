@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from evenmatch.errors import ConfigError
+
 if TYPE_CHECKING:
     from evenmatch.model.queue import Queue, Rule
     from evenmatch.model.ticket import Ticket
@@ -44,6 +46,7 @@ class PolicyHooks(Protocol):
         held_back: A clause that says why it may leave a legal match unmade.
         in_rounds: It makes matches only at the instants of its `wake_at`; a policy with an `every`
             that is not None does so in any case.
+        knows_conditions: It plays by conditions, which may cease to hold as a match ages.
         serves_overdue: Who has waited for the queue's `wait_max`, or for a shorter one of its own,
             gets the best match there is at once.
     """
@@ -54,6 +57,7 @@ class PolicyHooks(Protocol):
     held_back: str = ""
     in_rounds: bool = False
     serves_overdue: bool = False
+    knows_conditions: bool = False
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return hard rules that its parameters stand for; the engine holds every match to them."""
@@ -86,7 +90,7 @@ class MatcherHooks(Protocol):
 
 
 POLICY_HOOKS = ("jobs", "evaluations_max", "horizon", "held_back", "in_rounds", "serves_overdue",
-                "rules", "is_wide")  # fmt: skip
+                "knows_conditions", "rules", "is_wide")  # fmt: skip
 MATCHER_HOOKS = ("announce", "confirmed", "starts", "promise")
 
 
@@ -115,6 +119,18 @@ def listens(matcher: object, hook: str) -> bool:
 def rules_of(chosen: object, queue: Queue) -> tuple[Rule, ...]:
     """Return the hard rules that a policy's parameters stand for on this queue."""
     return tuple(said(chosen, "rules")(queue))
+
+
+def check_conditions(chosen: object, queue: Queue) -> None:
+    """Refuse a policy that would make matches which the conditions of a queue do not allow.
+
+    Raises:
+        ConfigError: The queue has conditions, and the policy knows none.
+    """
+    if any(rule.condition is not None for rule in queue.rules) and not said(
+        chosen, "knows_conditions"
+    ):
+        raise ConfigError("does not know the conditions of a rules_file, which by_rules plays by")
 
 
 def has_jobs(chosen: object) -> bool:

@@ -21,6 +21,7 @@ from evenmatch.solvers import kernel
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
     "adaptive_sides": "AdaptiveSides",
+    "by_rules": "ByRules",
     "closest_random": "ClosestRandom",
     "delay_greedy": "DelayGreedy",
     "difference_wait": "DifferenceWait",

@@ -10,6 +10,9 @@ A new kind is a module here, with a subclass of `criteria.base.Comparison`, and 
 - of what form its columns are: modules with columns go by the form, and compare a kind of the form
   `OTHER` match by match, through the reference.
 
+To be tested and documented it also gets a queue in `testing.scripts` and its words in
+`config.tables`; nothing else names a kind (`tests/test_architecture.py`).
+
 May import the modules of `criteria` that it builds on. Never imports a policy, a solver or any
 package above.
 """

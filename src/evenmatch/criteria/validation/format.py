@@ -13,8 +13,16 @@ ROLE_WAYS_MAX = 4096
 """Ways in which the seats of a team's roles may be taken, which an assignment goes through."""
 
 
-def fault_of_format(form: Format) -> Fault:
-    """Return seats, sides, party sizes or roles that no match can have."""
+def fault_of_format(form: Format, *, are_sizes_stated: bool = False) -> Fault:
+    """Return seats, sides, party sizes or roles that no match can have.
+
+    Args:
+        form: The format.
+        are_sizes_stated: Whether a condition says how many players a match has: then one team may
+            be empty, and one player may be a match.
+    """
+    if are_sizes_stated:
+        return _fault_of_most(form) or _fault_of_sides(form) or fault_of_names("sides", form.sides)
     return (
         _fault_of_players(form)
         or _fault_of_minimum(form)
@@ -27,11 +35,15 @@ def fault_of_format(form: Format) -> Fault:
 
 
 def _fault_of_players(form: Format) -> Fault:
+    if sum(form.players) == 1:
+        return "players", "and teams give a match of 1 player; a match has at least 2"
+    return _fault_of_most(form)
+
+
+def _fault_of_most(form: Format) -> Fault:
     players = form.players
     if not players:
         return "players", "must name the seats of at least one team, got an empty list"
-    if sum(players) < 2:
-        return "players", "and teams give a match of 1 player; a match has at least 2"
     if sum(players) > SEATS_MAX:
         total = f"{sum(players):,} players; at most {SEATS_MAX:,} can play"
         return "players", f"and teams give a match of {total}"

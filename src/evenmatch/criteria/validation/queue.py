@@ -7,7 +7,8 @@ what each field may hold; here is asked what depends on kinds, on the format and
 
 from __future__ import annotations
 
-from evenmatch.criteria.base import Limit
+from evenmatch.criteria.base import Form, Limit
+from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.percentile import samples_of
 from evenmatch.criteria.registry import (
     CRITERION_KINDS,
@@ -15,6 +16,7 @@ from evenmatch.criteria.registry import (
     NUMERIC,
     RULE_KINDS,
     kind_of,
+    kind_with,
     pairs_of,
 )
 from evenmatch.criteria.validation.format import fault_of_format
@@ -38,7 +40,8 @@ def check_queue(queue: Queue) -> None:
     """
     at = queue_place(queue.name)
     check(queue, at)
-    at.refuse_fault(fault_of_format(queue.format))
+    is_stated = any(rule.condition is not None for rule in queue.rules)
+    at.refuse_fault(fault_of_format(queue.format, are_sizes_stated=is_stated))
     for index, criterion in enumerate(queue.criteria):
         here = at.at("criteria").at(index)
         here.at("kind").one_of(criterion.kind, CRITERION_KINDS)
@@ -47,11 +50,16 @@ def check_queue(queue: Queue) -> None:
     wait_end = None if queue.on_deadline == "keep" else queue.wait_max
     for index, rule in enumerate(queue.rules):
         here = at.at("rules").at(index)
+        if rule.condition is not None:
+            here.at("kind").one_of(rule.kind, (kind_with(Form.CONDITION),))
+            continue
         here.at("kind").one_of(rule.kind, RULE_KINDS)
         _check_compared(rule, queue.format, here)
         here.refuse_fault(_fault_of_rule(rule))
         if rule.expand is not None:
             _check_expansion(rule.expand, rule.limit, wait_end, here.at("expand"))
+    if is_stated:
+        Conditions([each.condition for each in queue.rules if each.condition is not None])
     samples_of(queue)
 
 

@@ -1,0 +1,120 @@
+"""`evenmatch check rules.json`: is a FlexMatch rule set sound, and are matches legal by it?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.rules.flexmatch.checker.judgement import objections_to
+from evenmatch.rules.flexmatch.checker.match import CandidateMatch
+from evenmatch.rules.flexmatch.findings import Finding
+from evenmatch.rules.flexmatch.reader import read_rule_set
+from evenmatch.rules.flexmatch.rule_set import RuleSet
+
+PROBLEMS_MAX = 20
+"""Problems of a file that are printed; the rest is counted."""
+BAD_INPUT = 2
+
+
+class MatchToCheck(CandidateMatch, frozen=True, kw_only=True):
+    """A line of a file of matches: its name, when it is made, and who is in it."""
+
+    match: str
+    at: float
+
+
+def is_rule_set(config: Path) -> bool:
+    """Return whether a file is meant as a rule set: configurations are TOML."""
+    return config.suffix.lower() == ".json"
+
+
+def check_rules(path: Path, matches: Path | None) -> int:
+    """Say what is wrong or odd in a rule set, or which matches are not legal by it.
+
+    Returns:
+        The exit code: 2 if the rule set has errors, 1 if a match is not legal.
+
+    Raises:
+        ConfigError: A file cannot be read.
+    """
+    rule_set, findings = read_rule_set(_bytes_of(path))
+    if rule_set is None:
+        _say(path, [each for each in findings if each.level == "error"])
+        return BAD_INPUT
+    if matches is not None:
+        return _check_matches(path, rule_set, matches)
+    print(f"{path} is a valid FlexMatch rule set: {_extent(rule_set)}.")
+    if findings:
+        print()
+    for finding in findings:
+        print(f"{finding.level}: line {finding.line}, {finding.path} {finding.message}")
+    return 0
+
+
+def _say(path: Path, errors: list[Finding]) -> None:
+    for error in errors[:PROBLEMS_MAX]:
+        print(f"evenmatch: {path}:{error.line}: {error.path} {error.message}", file=sys.stderr)
+    if (more := len(errors) - PROBLEMS_MAX) > 0:
+        print(f"evenmatch: {path}: and {more:,} more", file=sys.stderr)
+
+
+def _extent(rule_set: RuleSet) -> str:
+    teams = rule_set.scope.all_teams()
+    least = sum(each.players_min * each.quantity for each in rule_set.teams)
+    most = sum(each.players_max * each.quantity for each in rule_set.teams)
+    players = f"{most}" if least == most else f"{least} to {most}"
+    counts = [
+        f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
+        for name, things in (
+            ("team", teams), ("rule", rule_set.rules), ("expansion", rule_set.expansions)
+        )
+    ]  # fmt: skip
+    return f"{players} players, {', '.join(counts)}"
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _check_matches(path: Path, rule_set: RuleSet, matches: Path) -> int:
+    count, problems = 0, 0
+    for line_problems in _judged(rule_set, matches):
+        count += 1
+        for problem in line_problems:
+            problems += 1
+            if problems <= PROBLEMS_MAX:
+                print(f"{matches}: {problem}", file=sys.stderr)
+    if problems:
+        often = "once" if problems == 1 else f"{problems:,} times"
+        print(f"{matches} breaks {path} {often}.", file=sys.stderr)
+        return 1
+    legal = "1 match is" if count == 1 else f"{count:,} matches are"
+    print(f"{matches}: {legal} legal by {path}.")
+    return 0
+
+
+def _judged(rule_set: RuleSet, matches: Path) -> Iterator[list[str]]:
+    """Yield what is wrong with each match of a file; no ticket is in two of them."""
+    decoder = msgspec.json.Decoder(MatchToCheck)
+    seen: dict[str, int] = {}
+    for number, text in enumerate(_bytes_of(matches).splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            line = decoder.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            yield [f"line {number}: not a match to check: {error}"]
+            continue
+        problems = [str(each) for each in objections_to(rule_set, line, line.at)]
+        for ticket in line.tickets():
+            before = seen.setdefault(ticket.id, number)
+            if before != number:
+                problems.append(f"the ticket {ticket.id} was in line {before} already")
+        yield [f"line {number}: match {line.match}: {each}" for each in problems]

@@ -1,0 +1,180 @@
+"""At which ages a match passes the conditions of a queue, and the instants that follow from them.
+
+Between two ages at which some condition changes, nothing does: such a stretch is a **piece**, and
+one trial tells of all of it. So the set of ages at which a match is legal is finite and exact: a
+list of half-open intervals. What two conditions joined by `and` allow is the intersection of what
+each allows, `or` the union, `not` the complement among the ages at which something is decided.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from evenmatch.criteria.base import Seats
+from evenmatch.criteria.condition.verdicts import Statement, Truth, Verdicts, problem_of
+from evenmatch.criteria.expansion import round_up
+from evenmatch.errors import ConfigError
+from evenmatch.model.condition import (
+    AllOf,
+    AttributeTest,
+    Clock,
+    Condition,
+    SizeTest,
+    Test,
+    at_age,
+    waits_of,
+)
+from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
+
+
+class Interval(NamedTuple):
+    """Instants from `start` on, before `end`."""
+
+    start: float
+    end: float
+
+
+Intervals = tuple[Interval, ...]
+"""Apart from one another, rising; the last may end at infinity."""
+
+
+class Conditions:
+    """The conditions of one queue.
+
+    Args:
+        conditions: All with one clock.
+
+    Raises:
+        ConfigError: They have two clocks.
+    """
+
+    def __init__(self, conditions: Sequence[Condition]) -> None:
+        clocks = dict.fromkeys(each.clock for each in conditions)
+        if len(clocks) > 1:
+            raise ConfigError(
+                "conditions of one queue must go by one clock, newest or oldest, got both"
+            )
+        self.clock: Clock = next(iter(clocks), "newest")
+        self.conditions = tuple(conditions)
+        self.waits = tuple(
+            sorted({wait for each in conditions for wait in waits_of(each.test)} | {0.0})
+        )
+        self.verdicts = Verdicts()
+        self.statements: tuple[tuple[Statement, ...], ...] = tuple(
+            tuple(self.verdicts.statement(at_age(each.test, wait)) for each in conditions)
+            for wait in self.waits
+        )
+        """By piece, what each condition demands."""
+        self.attributes = attribute_tests(conditions)
+
+    def starts_of(self, begin: float) -> list[float]:
+        """Return the instants at which pieces begin for a match whose clock began so."""
+        return [begin if wait == 0.0 else round_up(begin + wait) for wait in self.waits]
+
+    def piece_of(self, begin: float, now: float) -> int | None:
+        """Return in which piece of its age a match is whose clock began so; None in none.
+
+        The instant of a change is rounded up to the time grid: between the two, nothing is legal.
+        """
+        piece = bisect_right(self.starts_of(begin), now) - 1
+        is_last = piece + 1 == len(self.waits)
+        return piece if is_last or now < begin + self.waits[piece + 1] else None
+
+    def begin_of(self, teams: Seats) -> float:
+        """Return when the clock of a match began: it is the age of one of its tickets."""
+        born = [ticket.enqueued_at for team in teams for ticket in team]
+        return max(born) if self.clock == "newest" else min(born)
+
+    def holds_in(self, piece: int, teams: Seats) -> bool:
+        """Return whether a match passes all conditions in a piece of its age."""
+        values, told = self.verdicts.values(teams), dict[int, Truth]()
+        truth = self.verdicts.truth
+        return all(truth(each, values, told) is True for each in self.statements[piece])
+
+    def intervals(self, teams: Seats) -> Intervals:
+        """Return the instants at which a match is legal, from its last ticket's arrival on.
+
+        Args:
+            teams: Tickets by team, at least one.
+
+        Complexity:
+            O(leaves of all conditions), each judged once; joined anew for each piece.
+        """
+        newest = max([ticket.enqueued_at for team in teams for ticket in team])
+        clock = self.begin_of(teams)
+        starts = self.starts_of(clock)
+        ends = [*[clock + wait for wait in self.waits[1:]], math.inf]
+        values, told = self.verdicts.values(teams), dict[int, Truth]()
+        truth = self.verdicts.truth
+        found: list[Interval] = []
+        last = -1
+        for piece, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            begin = max(start, newest)
+            if begin >= end:
+                continue
+            if all(truth(each, values, told) is True for each in self.statements[piece]):
+                if found and last == piece - 1:
+                    found[-1] = Interval(found[-1].start, end)
+                else:
+                    found.append(Interval(begin, end))
+                last = piece
+        return tuple(found)
+
+    def problem(self, ticket: Ticket | NewTicket) -> str | None:
+        """Return what a party lacks without which no match with it is ever legal, or None."""
+        for leaf in self.attributes:
+            for player in ticket.players:
+                wrong = problem_of(leaf, attribute_of(ticket, player, leaf.attribute))
+                if wrong:
+                    whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
+                    return f"attribute {leaf.attribute}{whose} {wrong}"
+        return None
+
+    def objections(self, teams: Seats, now: float) -> list[Condition]:
+        """Return the conditions that a match does not pass at an instant."""
+        piece = bisect_right(self.starts_of(self.begin_of(teams)), now) - 1
+        values, told = self.verdicts.values(teams), dict[int, Truth]()
+        demands = zip(self.conditions, self.statements[max(piece, 0)], strict=True)
+        return [
+            each
+            for each, statement in demands
+            if self.verdicts.truth(statement, values, told) is not True
+        ]
+
+    def sizes_in(self, piece: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return the fewest and the most players of each team in a piece, if a condition says so.
+
+        Conditions on sizes that are joined to others are not looked at.
+        """
+        for statement in self.statements[piece]:
+            if statement.join == "leaf":
+                leaf = self.verdicts.leaves[statement.number]
+                if isinstance(leaf, SizeTest):
+                    return leaf.least, leaf.most
+        return None
+
+
+def attribute_tests(conditions: Iterable[Condition]) -> list[AttributeTest]:
+    """Return the tests of what every player must bring at any age."""
+    found: list[AttributeTest] = []
+    stack: list[Test] = [each.test for each in conditions]
+    for test in stack:
+        if isinstance(test, AllOf):
+            stack += test.parts
+        elif isinstance(test, AttributeTest):
+            found.append(test)
+    return found
+
+
+def first_after(intervals: Intervals, since: float) -> float:
+    """Return the start of the first interval that has not ended by an instant; inf if none.
+
+    It is at most `since` if a match is legal then.
+
+    >>> first_after((Interval(2.0, 5.0), Interval(9.0, 12.0)), 5.0)
+    9.0
+    """
+    return next((each.start for each in intervals if each.end > since), math.inf)

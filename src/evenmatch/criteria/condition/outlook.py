@@ -1,0 +1,353 @@
+"""What a match that is still being built can become: which tests more players cannot mend.
+
+Of a test it is asked whether it can still be true, and whether it can still be false, whoever of
+the candidates joins. Numbers are bounded: a list holds what is there, and so many more values
+between the least and the greatest that a candidate has. Where nothing is known both answers are
+yes, so that nothing is judged too soon: equal counts, averages, `not` and fewest counts can be
+mended by more players, a location that nobody shares and a value beyond a fixed limit cannot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from evenmatch.criteria.condition.facts import TicketFacts, Told, Undefined
+from evenmatch.criteria.condition.foreseen import (
+    ANYTHING,
+    EITHER,
+    NEITHER,
+    CountBounds,
+    GrowingList,
+    May,
+    Outcome,
+    Span,
+    every,
+    every_number,
+    every_word,
+    fixed,
+    flattened,
+    folded,
+    may_agree,
+    may_compare,
+    slack_of,
+    still_shared,
+)
+from evenmatch.criteria.condition.measures import is_by_team
+from evenmatch.criteria.condition.verdicts import SLACK, Statement, Verdicts
+from evenmatch.model.condition import (
+    AttributeTest,
+    DistanceTest,
+    FixedValue,
+    FoldOf,
+    Leaf,
+    Measured,
+    PlaceTest,
+    SetTest,
+    SizeTest,
+    SpreadTest,
+    TeamProperty,
+    ValueTest,
+    depth_of,
+)
+from evenmatch.model.ticket import Ticket
+
+
+class PartialMatch:
+    """A match that is being built.
+
+    Args:
+        team_count: Teams.
+        least: Fewest players of each team.
+        most: Most players of each.
+    """
+
+    __slots__ = (
+        "all_values", "few", "known", "lacking", "least", "many", "most", "ranges", "rest",
+        "sizes", "teams", "values",
+    )  # fmt: skip
+
+    def __init__(self, least: Sequence[int], most: Sequence[int], facts: int) -> None:
+        self.teams: list[list[Ticket]] = [[] for _ in least]
+        self.values: list[list[list[Any]]] = [[[] for _ in least] for _ in range(facts)]
+        """By fact, by team, the values that are there."""
+        self.all_values: list[list[Any]] = [[] for _ in range(facts)]
+        self.lacking = 0
+        """Values that somebody has not told."""
+        self.known: dict[int, Outcome] = {}
+        """What was foreseen already, by the number of its expression."""
+        self.sizes = [0] * len(least)
+        self.least, self.most = least, most
+        self.rest = 0
+        """Players of all candidates that are left."""
+        self.ranges: Sequence[Span] = ()
+        """By fact, between which numbers the values of the candidates that are left lie."""
+        self.few: list[int] = []
+        self.many: list[int] = []
+
+    def join(self, team: int, ticket: Ticket, told: Sequence[Told | None]) -> None:
+        """Put a ticket into a team."""
+        self.teams[team].append(ticket)
+        self.sizes[team] += ticket.size
+        for fact, values in enumerate(told):
+            self.lacking += values is None
+            self.values[fact][team] += values or ()
+            self.all_values[fact] += values or ()
+
+    def leave(self, team: int, told: Sequence[Told | None]) -> None:
+        """Take the ticket out that has joined last, which was in this team."""
+        self.sizes[team] -= self.teams[team].pop().size
+        for fact, values in enumerate(told):
+            self.lacking -= values is None
+            if values:
+                del self.values[fact][team][-len(values) :]
+                del self.all_values[fact][-len(values) :]
+
+    def look_ahead(self, rest: int, ranges: Sequence[Span]) -> bool:
+        """Note who is left to join; return whether these can fill the teams to their least."""
+        self.rest, self.ranges = rest, ranges
+        self.known.clear()
+        self.few = [max(0, x - n) for x, n in zip(self.least, self.sizes, strict=True)]
+        if sum(self.few) > rest:
+            return False
+        self.many = [min(x - n, rest) for x, n in zip(self.most, self.sizes, strict=True)]
+        return True
+
+    def joining(self, teams: Sequence[int]) -> tuple[int, int]:
+        """Return how many players join some teams, at least and at most."""
+        if len(teams) == 1:
+            return self.few[teams[0]], self.many[teams[0]]
+        few, many = sum([self.few[team] for team in teams]), sum([self.many[t] for t in teams])
+        return few, min(many, self.rest)
+
+
+Foresee = Callable[[PartialMatch], Outcome]
+Judge = Callable[[PartialMatch], May]
+
+
+class Outlook:
+    """The tests of one queue, asked about matches that are being built.
+
+    Args:
+        verdicts: They judge whole matches.
+    """
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        self._facts = verdicts.facts
+        self._verdicts = verdicts
+        self._slots: dict[tuple[Measured, str], tuple[int, Foresee]] = {}
+        self._judges: list[Judge] = [self._judge_of(leaf) for leaf in verdicts.leaves]
+
+    @property
+    def facts(self) -> TicketFacts:
+        """What is read of tickets."""
+        return self._facts
+
+    def may(self, given: Statement, partial: PartialMatch) -> May:
+        """Return whether a statement may still become true, and false; perhaps neither."""
+        if given.join == "leaf":
+            try:
+                return self._judges[given.number](partial)
+            except Undefined:
+                return NEITHER
+        parts = [self.may(part, partial) for part in given.parts]
+        if given.join == "not":
+            return May(parts[0].be_false, parts[0].be_true)
+        if given.join == "and":
+            return May(all(p.be_true for p in parts), any(p.be_false for p in parts))
+        if given.join == "or":
+            return May(any(p.be_true for p in parts), all(p.be_false for p in parts))
+        # Of `xor` one part is true and all others are false.
+        others = [sum([not p.be_false for p in parts]) - (not p.be_false) for p in parts]
+        can = [p.be_true and not count for p, count in zip(parts, others, strict=True)]
+        return May(any(can), True)
+
+    def can_pass(self, given: Sequence[Statement], partial: PartialMatch) -> bool:
+        """Return whether all statements may still become true."""
+        return not partial.lacking and all(self.may(each, partial).be_true for each in given)
+
+    # Leaves
+
+    def _judge_of(self, leaf: Leaf) -> Judge:
+        if isinstance(leaf, AttributeTest | SizeTest):
+            return lambda _: EITHER  # who lacks something is not let in; sizes are looked ahead to
+        if isinstance(leaf, ValueTest):
+            return self._value_judge(leaf)
+        if isinstance(leaf, DistanceTest):
+            return self._distance_judge(leaf)
+        if isinstance(leaf, SpreadTest):
+            return self._spread_judge(leaf)
+        if isinstance(leaf, SetTest):
+            return self._set_judge(leaf)
+        return self._place_judge(leaf)
+
+    def _value_judge(self, leaf: ValueTest) -> Judge:
+        measured = [self._foresee(each, leaf.party) for each in leaf.measured]
+        if leaf.reference is None:
+            depths = [depth_of(each) for each in leaf.measured]
+            return lambda partial: may_agree(
+                leaf.operator, depths, [each(partial) for each in measured]
+            )
+        if isinstance(leaf.reference, FixedValue) and isinstance(leaf.reference.value, str):
+            word, is_equal = leaf.reference.value, leaf.operator == "="
+
+            def of_words(partial: PartialMatch) -> May:
+                may = [every_word(each(partial), word, is_equal=is_equal) for each in measured]
+                return every(may)
+
+            return of_words
+        reference = self._foresee(leaf.reference, leaf.party)
+
+        def of_numbers(partial: PartialMatch) -> May:
+            wanted = reference(partial)
+            if not isinstance(wanted, Span):
+                return EITHER
+            return every(
+                [
+                    every_number(
+                        each(partial), lambda span: may_compare(span, leaf.operator, wanted)
+                    )
+                    for each in measured
+                ]
+            )
+
+        return of_numbers
+
+    def _distance_judge(self, leaf: DistanceTest) -> Judge:
+        measured = [self._foresee(each, leaf.party) for each in leaf.measured]
+        reference = self._foresee(leaf.reference, leaf.party)
+        least = -math.inf if leaf.least is None else leaf.least
+        most = math.inf if leaf.most is None else leaf.most
+
+        def judge(partial: PartialMatch) -> May:
+            wanted = reference(partial)
+            if not isinstance(wanted, Span):
+                return EITHER
+
+            def within(span: Span) -> May:
+                low = max(0.0, span.low - wanted.high, wanted.low - span.high)
+                high = max(span.high - wanted.low, wanted.high - span.low)
+                slack = slack_of(span, wanted)
+                return May(
+                    low <= most + slack and high >= least - slack,
+                    high >= most - slack or low <= least + slack,
+                )
+
+            return every([every_number(each(partial), within) for each in measured])
+
+        return judge
+
+    def _spread_judge(self, leaf: SpreadTest) -> Judge:
+        foresee = self._foresee(leaf.of, leaf.party)
+
+        def judge(partial: PartialMatch) -> May:
+            found = foresee(partial)
+            if not isinstance(found, GrowingList) or not found.values:
+                return EITHER
+            if leaf.most is None:
+                return May(len(set(found.values)) <= 1, True)
+            low, high = min(found.values), max(found.values)
+            return May(high - low <= leaf.most + slack_of(Span(low, high)), True)
+
+        return judge
+
+    def _place_judge(self, leaf: PlaceTest) -> Judge:
+        number = self._verdicts.place_of(leaf)
+        most = math.inf if leaf.ms_max is None else leaf.ms_max
+        apart = leaf.distance_max if leaf.reference == "min" else None
+
+        def judge(partial: PartialMatch) -> May:
+            told = [
+                self._facts.places(t, number, is_exact=False)
+                for team in partial.teams
+                for t in team
+            ]
+            if not told:
+                return EITHER
+            for place in min(told, key=len):
+                latencies = [each.get(place, math.inf) for each in told]
+                highest = max(latencies)
+                slack = SLACK * max(1.0, most if most < math.inf else 0.0)
+                # Who joins can only lower the least latency, and so widen distances from it.
+                if (
+                    highest <= most + slack
+                    and highest < math.inf
+                    and (apart is None or highest - min(latencies) <= apart + slack)
+                ):
+                    return EITHER
+            return May(False, True)
+
+        return judge
+
+    def _set_judge(self, leaf: SetTest) -> Judge:
+        parts = [(each, self._foresee(each, leaf.party)) for each in leaf.measured]
+        reference = None
+        if leaf.reference is not None:
+            reference = self._foresee(leaf.reference, leaf.party)
+        bounds = CountBounds(leaf)
+
+        def judge(partial: PartialMatch) -> May:
+            wanted = None if reference is None else reference(partial)
+            return every([bounds.judge(each, see(partial), wanted) for each, see in parts])
+
+        return judge
+
+    # Expressions
+
+    def _foresee(self, measured: Measured, party: str | None) -> Foresee:
+        if isinstance(measured, FixedValue):
+            known = fixed(measured)
+            return lambda _: known
+        key = measured, party or ""
+        if key not in self._slots:
+            made = self._made(measured, party)
+            self._slots[key] = len(self._slots), made
+        slot, foresee = self._slots[key]
+
+        def once(partial: PartialMatch) -> Outcome:
+            known = partial.known
+            if slot not in known:
+                known[slot] = foresee(partial)
+            return known[slot]
+
+        return once
+
+    def _made(self, measured: TeamProperty | FoldOf, party: str | None) -> Foresee:
+        if isinstance(measured, TeamProperty):
+            return self._property(measured, party)
+        if measured.name == "flatten" and is_by_team(measured.of):
+            return self._property(msgspec.structs.replace(measured.of, is_grouped=False), party)
+        inner = self._foresee(measured.of, party)
+        if measured.name == "flatten":
+            return (lambda p: flattened(inner(p))) if depth_of(measured.of) > 1 else inner
+        if measured.name == "set_intersection":
+            return lambda partial: still_shared(inner(partial))
+        return lambda partial: folded(measured, inner(partial))
+
+    def _property(self, wanted: TeamProperty, party: str | None) -> Foresee:
+        if wanted.what == "teams":
+            return lambda _: None
+        fact = None
+        if wanted.what == "attribute":
+            fact = self._verdicts.measures.fact_of(wanted, party)
+        is_number = wanted.what == "attribute" and wanted.kind == "number"
+
+        def of_teams(partial: PartialMatch, teams: Sequence[int]) -> Outcome:
+            if fact is None:
+                values = [p.id for team in teams for t in partial.teams[team] for p in t.players]
+            elif len(teams) == 1:
+                values = partial.values[fact][teams[0]]
+            elif len(teams) == len(partial.sizes):
+                values = partial.all_values[fact]
+            else:
+                values = [value for team in teams for value in partial.values[fact][team]]
+            span = partial.ranges[fact] if is_number and fact is not None else ANYTHING
+            return GrowingList(values, *partial.joining(teams), span)
+
+        def by_team(partial: PartialMatch) -> Outcome:
+            return [of_teams(partial, (team,)) for team in wanted.teams]
+
+        return by_team if wanted.is_grouped else lambda p: of_teams(p, wanted.teams)

@@ -1,0 +1,71 @@
+"""The kind of a general condition over the teams of a match: `condition`."""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.criteria.base import Comparison, Form, Seats
+from evenmatch.criteria.condition.ages import Conditions
+from evenmatch.criteria.sentences import seconds
+from evenmatch.model.condition import waits_of
+from evenmatch.model.queue import Criterion, Queue, Rule
+
+
+class Conditional(Comparison):
+    """A rule that holds at some ages of a match, and may cease to hold.
+
+    It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
+    `Rules` asks all conditions of a queue at once, by `criteria.condition.ages`; what is said here
+    is what one rule says of a match that has waited for ever.
+    """
+
+    attribute = ""
+    form = Form.CONDITION
+    is_kept = True
+    gap_most = 1.0
+    is_by_team = True
+    compared = "a condition over the teams"
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        assert isinstance(given, Rule)
+        self._conditions = Conditions(() if given.condition is None else (given.condition,))
+
+    def gap(self, teams: Seats) -> float:
+        """Return 0 if the condition holds at last, when all its changes are over; else 1."""
+        intervals = self._conditions.intervals(teams)
+        return 0.0 if intervals and intervals[-1].end == math.inf else 1.0
+
+    def pair_gap(self, one: object, two: object) -> float:
+        """Return 0: two tickets alone say nothing of a match of several."""
+        del one, two
+        return 0.0
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return what a rule demands, by its name, and when that changes."""
+        assert rule.condition is not None
+        waits = waits_of(rule.condition.test)[1:]
+        if not waits:
+            return f"{rule.condition.name} must hold."
+        when = ", ".join([seconds(wait) for wait in waits])
+        whose = rule.condition.clock
+        return (
+            f"{rule.condition.name} must hold as it stands at the age of the {whose} ticket of the "
+            f"match; it changes at {when}."
+        )
+
+    @classmethod
+    def limit_name(cls, attribute: str, kind: str) -> str:
+        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        del attribute, kind
+        return "the conditions of the rule set"
+
+    @classmethod
+    def warning_without_deadline(cls, rule: Rule) -> str:
+        """Return that some may wait for ever; it is the same for all conditions of a queue."""
+        del rule
+        return (
+            "no deadline, and the rule set may never allow a match for some: they may wait for "
+            "ever; set wait_max"
+        )

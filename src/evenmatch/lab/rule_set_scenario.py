@@ -1,0 +1,207 @@
+"""A scenario for a rule set: its queue, and players whose attributes fit what it compares.
+
+Where nothing else says how attributes are drawn, the rule set does: a number that it compares with
+fixed ones by `=` is one of these, others spread around the default as far as its distances ask;
+words are those that it names; latencies reach beyond its limit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.fields import Fact
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Arrivals, Choice, Distribution, Normal, Scenario, Uniform
+from evenmatch.model.ticket import LATENCY
+from evenmatch.rules.flexmatch.compile import POLICY, compile_rule_set
+from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
+from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.rules.flexmatch.rule_set import (
+    BatchDistanceRule,
+    CollectionRule,
+    ComparisonRule,
+    DistanceRule,
+    LatencyRule,
+    PlayerAttribute,
+    RuleSet,
+)
+
+RATE = 1.0
+"""Tickets that come a second."""
+MATCHES = 30
+"""Full matches for which players come."""
+TICKETS_LEAST = 200
+UNTIL_MORE = 120.0
+"""Seconds for which the run goes on after the last change of a rule."""
+SPREAD = 2.0
+"""Deviation of a number, in distances that the rules allow."""
+LOCATIONS = ("eu", "us", "asia")
+WORDS = ("first", "second", "third")
+WORDS_MAX = 12
+RANKS = 5.0
+"""Values of a number that all players of a match share, where the rule set names none."""
+
+
+class RuledScenario(NamedTuple):
+    """A scenario by a rule set, and sentences about what was chosen for it."""
+
+    scenario: Scenario
+    notes: tuple[str, ...]
+
+
+def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledScenario:
+    """Return a scenario whose queue plays by the rule set of a file.
+
+    Args:
+        path: The rule set, in JSON.
+        base: The scenario that plays by it; None: players come at Poisson instants, with attributes
+            drawn as the rule set declares them.
+
+    Raises:
+        ConfigError: The file cannot be read, has errors, or the scenario has several queues.
+    """
+    try:
+        rule_set = load_rule_set(Path(path).read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    compiled = compile_rule_set(rule_set)
+    if base is not None and len(base.queues) > 1:
+        raise ConfigError("--rules takes a scenario with one queue; write rules_file in the others")
+    queue = Queue(on_deadline="keep") if base is None else base.queues[0]
+    ruled = msgspec.structs.replace(compiled.queue(queue), policy=POLICY)
+    notes = [f"criterion from {source}" for source in compiled.sources]
+    if base is not None:
+        return RuledScenario(msgspec.structs.replace(base, queues=(ruled,)), tuple(notes))
+    drawn = drawn_by(rule_set)
+    count = max(TICKETS_LEAST, MATCHES * ruled.format.k)
+    arrivals = Arrivals(rate=RATE, count=count, attributes=drawn)
+    notes.append(f"{count:,} tickets of one player come at {RATE:g} a second")
+    notes += [f"{name} is drawn {_words(each)}" for name, each in drawn.items()]
+    return RuledScenario(Scenario(queues=(ruled,), arrivals=arrivals), tuple(notes))
+
+
+def drawn_by(rule_set: RuleSet) -> dict[str, Distribution]:
+    """Return how attributes are drawn that a rule set compares."""
+    drawn: dict[str, Distribution] = {}
+    for attribute in rule_set.attributes:
+        if attribute.type == "string_number_map":
+            keys = tuple(attribute.default) if isinstance(attribute.default, dict) else ()
+            for key in dict.fromkeys((*keys, *WORDS)):
+                drawn[f"{attribute.name}.{key}"] = Uniform(min=0.0, max=100.0)
+        else:
+            drawn[attribute.name] = _drawn(attribute, rule_set)
+    limits = [r.latency_ms_max for r in rule_set.rules if isinstance(r, LatencyRule)]
+    if limits:
+        most = 1.5 * min([each for each in limits if each is not None], default=100.0)
+        for place in LOCATIONS:
+            drawn[f"{LATENCY}.{place}"] = Uniform(min=10.0, max=max(20.0, most))
+    return drawn
+
+
+def _drawn(attribute: PlayerAttribute, rule_set: RuleSet) -> Distribution:
+    fixed = _fixed_values(attribute, rule_set)
+    if attribute.type == "number":
+        return _number(attribute, rule_set, [each for each in fixed if isinstance(each, float)])
+    words = [each for each in fixed if isinstance(each, str)]
+    if _names_players(attribute.name, rule_set):
+        return Choice(values=((),))  # nobody knows the ids of players to come
+    if len(words) < len(WORDS):
+        words += [each for each in WORDS if each not in words]
+    words = words[:WORDS_MAX]
+    if attribute.type == "string":
+        return Choice(values=tuple(words))
+    pairs: list[Fact] = [(one,) for one in words]
+    pairs += [(a, b) for at, a in enumerate(words) for b in words[at + 1 :]]
+    return Choice(values=tuple(pairs))
+
+
+def _number(attribute: PlayerAttribute, rule_set: RuleSet, fixed: list[float]) -> Distribution:
+    if fixed:
+        return Choice(values=tuple(sorted(set(fixed))))
+    default = attribute.default if isinstance(attribute.default, int | float) else None
+    distances = [
+        rule.distance_max
+        for rule in rule_set.rules
+        if isinstance(rule, DistanceRule | BatchDistanceRule)
+        and attribute.name in _compared_by(rule)
+        and rule.distance_max is not None
+    ]
+    if not distances and _is_shared(attribute.name, rule_set):
+        return Choice(values=tuple([float(rank) for rank in range(1, int(RANKS) + 1)]))
+    deviation = SPREAD * max(distances, default=RANKS)
+    mean = max(default or 0.0, 3.0 * deviation)
+    return Normal(mean=mean, deviation=max(deviation, 1e-3), min=0.0)
+
+
+def _is_shared(name: str, rule_set: RuleSet) -> bool:
+    """Return whether players of a match have a number in common, or none of them shares it."""
+    return any(
+        isinstance(rule, ComparisonRule) and rule.reference is None and name in _compared_by(rule)
+        for rule in rule_set.rules
+    )
+
+
+def _fixed_values(attribute: PlayerAttribute, rule_set: RuleSet) -> list[Fact]:
+    """Return the values with which rules compare an attribute for equality, and its default."""
+    found: list[Fact] = []
+    for rule in rule_set.rules:
+        is_equal = isinstance(rule, ComparisonRule) and rule.operation in ("=", "!=")
+        if not (is_equal or isinstance(rule, CollectionRule)):
+            continue
+        assert isinstance(rule, ComparisonRule | CollectionRule)
+        if attribute.name in _compared_by(rule) and isinstance(rule.reference, Constant):
+            value = rule.reference.value
+            found += value if isinstance(value, tuple) else [value]
+    default = attribute.default
+    if found or attribute.type != "number":
+        if isinstance(default, tuple):
+            found += default
+        elif isinstance(default, str | float | int):
+            found.append(default)
+    return [*dict.fromkeys([float(e) if isinstance(e, int) else e for e in found])]
+
+
+def _compared_by(
+    rule: ComparisonRule | DistanceRule | BatchDistanceRule | CollectionRule,
+) -> set[str]:
+    if isinstance(rule, BatchDistanceRule):
+        return {rule.attribute}
+    given = (*rule.measurements, *([] if rule.reference is None else [rule.reference]))
+    return {each.attribute for expression in given for each in _properties(expression)}
+
+
+def _names_players(name: str, rule_set: RuleSet) -> bool:
+    """Return whether an attribute is held against the ids of players."""
+    for rule in rule_set.rules:
+        if isinstance(rule, CollectionRule) and name in _compared_by(rule):
+            given = (*rule.measurements, *([] if rule.reference is None else [rule.reference]))
+            if any(p.what == "player_ids" for each in given for p in _properties(each)):
+                return True
+    return False
+
+
+def _properties(expression: Expression) -> list[Property]:
+    while isinstance(expression, Call):
+        expression = expression.argument
+    return [expression] if isinstance(expression, Property) else []
+
+
+def _words(drawn: Distribution) -> str:
+    if isinstance(drawn, Uniform):
+        return f"uniformly from {drawn.min:g} to {drawn.max:g}"
+    if isinstance(drawn, Normal):
+        return f"normally around {drawn.mean:g} with deviation {drawn.deviation:g}, from 0 on"
+    assert isinstance(drawn, Choice)
+    values = [f"{each:g}" if isinstance(each, float) else _text(each) for each in drawn.values]
+    shown = ", ".join(values[:6]) + (f" and {len(values) - 6} more" if len(values) > 6 else "")
+    return f"from {shown}"
+
+
+def _text(value: Fact) -> str:
+    return "+".join(map(str, value)) or "nobody" if isinstance(value, tuple) else str(value)

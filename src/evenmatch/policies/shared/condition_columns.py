@@ -1,0 +1,395 @@
+"""Who may be in a match with a ticket, and who is most like it, for whole columns of tickets.
+
+Some tests say something of any two tickets, whoever else plays and in whatever team: all players
+within a distance of their average are within two of it of each other, and who shares no near
+location never will. What is left out here is judged by the search; nobody is ever wrongly ruled
+out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.criteria.condition.ages import Conditions
+from evenmatch.criteria.condition.verdicts import SLACK, Statement
+from evenmatch.criteria.scales import Floats
+from evenmatch.model.condition import (
+    DistanceTest,
+    FixedValue,
+    FoldOf,
+    Leaf,
+    Measured,
+    PlaceTest,
+    SpreadTest,
+    TeamProperty,
+    ValueTest,
+)
+from evenmatch.model.ticket import Ticket
+
+ROWS_FIRST = 64
+PLACES_MAX = 64
+"""Locations that have a column of their own; all others share one."""
+OTHER_WORD = 1e6
+"""How far apart two are who differ in a word that conditions compare."""
+CENTERS = ("avg", "median", "min", "max")
+"""Functions between the least and the greatest value of what they are of."""
+MIXED = -1
+"""The word of a party whose players differ in it."""
+Flags = NDArray[np.bool_]
+
+
+Rows = NDArray[np.intp] | int | slice
+Pairs = Callable[["ConditionColumns", Rows, Rows], Flags]
+"""Of two sets of rows whose shapes go together, which two may be in one match."""
+
+
+class ConditionColumns:
+    """The waiting tickets as columns.
+
+    Args:
+        conditions: Those of the queue.
+        team_count: Teams of a match.
+    """
+
+    def __init__(self, conditions: Conditions, team_count: int) -> None:
+        self._conditions = conditions
+        self._facts = conditions.verdicts.facts
+        leaves = conditions.verdicts.leaves
+        self._tests = sorted({conditions.verdicts.place_of(e) for e in leaves if _is_place(e)})
+        pairs = _PairTests(conditions, team_count)
+        self._pieces = [[*map(pairs.of, statements)] for statements in conditions.statements]
+        self._near = pairs.near
+        count = max(self._facts.count, 1)
+        self._lows: Floats = np.zeros((count, ROWS_FIRST))
+        self._highs: Floats = np.zeros((count, ROWS_FIRST))
+        self._words: NDArray[np.int64] = np.zeros((count, ROWS_FIRST), dtype=np.int64)
+        # By test of locations, by location, by ticket: milliseconds, inf if it tells none.
+        self._ms: list[Floats] = [np.full((1, ROWS_FIRST), math.inf) for _ in self._tests]
+        self._columns: dict[str, int] = {}
+        self._ages: Floats = np.full((2, ROWS_FIRST), math.inf)
+        self._tickets: list[Ticket | None] = [None] * ROWS_FIRST
+        self._rows: dict[str, int] = {}
+        self._free = list(range(ROWS_FIRST))[::-1]
+
+    def enter(self, ticket: Ticket) -> None:
+        """Write a ticket into a row."""
+        if not self._free:
+            self._grow()
+        row = self._rows[ticket.id] = self._free.pop()
+        self._tickets[row] = ticket
+        self._ages[:, row] = ticket.enqueued_at, ticket.sequence
+        for fact, told in enumerate(self._facts.of(ticket, is_exact=False)):
+            if not told:
+                continue
+            if isinstance(told[0], str):
+                same = len(set(told)) == 1
+                self._words[fact, row] = abs(hash(told[0])) if same else MIXED
+            elif not isinstance(told[0], tuple):
+                self._lows[fact, row], self._highs[fact, row] = min(told), max(told)
+        for place, number in enumerate(self._tests):
+            self._write_places(place, number, ticket, row)
+
+    def leave(self, ticket: Ticket) -> None:
+        """Free the row of a ticket."""
+        row = self._rows.pop(ticket.id)
+        self._tickets[row] = None
+        self._ages[:, row] = math.inf
+        self._free.append(row)
+
+    def chosen(
+        self, anchor: Ticket, among: Flags, piece: int, first: Flags | None, most: int
+    ) -> Circle:
+        """Return who may be in a match with a ticket, the nearest first.
+
+        Args:
+            anchor: The ticket.
+            among: By row, who is asked about.
+            piece: The piece of the match's age.
+            first: By row, of whom one has to be in the match: they come first; None: nobody.
+            most: How many at most.
+
+        Returns:
+            The ticket, the one who waits longest, if longer, then the nearest; ties by age.
+        """
+        own = self._rows[anchor.id]
+        flags = among & (self._ages[0] < math.inf)
+        for each in self._pieces[piece]:
+            if each is not None:
+                flags &= each(self, own, slice(None))
+        rows = np.flatnonzero(flags)
+        if len(rows):
+            rows = self._ordered(own, rows, first, most)
+        rows = np.concatenate(([own], rows)).astype(np.intp)
+        tickets = [ticket for row in rows.tolist() if (ticket := self._tickets[row]) is not None]
+        return Circle(tickets, self._mates(rows, piece))
+
+    def _ordered(
+        self, own: int, rows: NDArray[np.intp], first: Flags | None, most: int
+    ) -> NDArray[np.intp]:
+        """Return rows by nearness, at most so many."""
+        at, sequence = self._ages
+        rows = rows[np.lexsort((sequence[rows], at[rows], self._nearness(own, rows)))]
+        if first is not None:
+            wanted = first[rows]
+            few = rows[wanted][: most // 2]
+            if len(few) * 4 <= len(rows):
+                rows = np.concatenate((few, rows[~wanted]))
+            return rows[:most]
+        oldest = int(rows[np.lexsort((sequence[rows], at[rows]))[0]])
+        if at[oldest] < at[own]:
+            rows = np.concatenate(([oldest], rows[rows != oldest]))
+        return rows[:most]
+
+    def _mates(self, rows: NDArray[np.intp], piece: int) -> list[int]:
+        """Return of each of some tickets, as bits by place, with whom it may be in a match."""
+        flags: Flags = np.ones((len(rows), len(rows)), dtype=bool)
+        for each in self._pieces[piece]:
+            if each is not None:
+                flags &= each(self, rows[:, None], rows[None, :])
+        packed = np.packbits(flags, axis=1, bitorder="little")
+        return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+    def fits(self, ticket: Ticket, piece: int) -> bool:
+        """Return whether a ticket may be in any match of a piece at all, as far as is known."""
+        own = np.array([self._rows[ticket.id]])
+        return all(bool(e(self, own, own).all()) for e in self._pieces[piece] if e is not None)
+
+    def younger(self, ticket: Ticket) -> Flags:
+        """Return by row who has waited shorter than a ticket."""
+        at, sequence = self._ages
+        later: Flags = at > ticket.enqueued_at
+        later |= (at == ticket.enqueued_at) & (sequence > ticket.sequence)
+        later &= at < math.inf
+        return later
+
+    def older(self, ticket: Ticket) -> Flags:
+        """Return by row who has waited longer than a ticket."""
+        at, sequence = self._ages
+        earlier: Flags = at < ticket.enqueued_at
+        earlier |= (at == ticket.enqueued_at) & (sequence < ticket.sequence)
+        return earlier
+
+    def flags(self, names: frozenset[str]) -> Flags:
+        """Return by row whose ids are among some."""
+        flags: Flags = np.zeros(self._ages.shape[1], dtype=bool)
+        rows = self._rows
+        flags[[rows[name] for name in names if name in rows]] = True
+        return flags
+
+    # What two have to do with each other
+
+    def are_within(self, fact: int, most: float, some: Rows, others: Rows) -> Flags:
+        """Return which numbers of two are at most so far apart."""
+        low = np.minimum(self._lows[fact, some], self._lows[fact, others])
+        high = np.maximum(self._highs[fact, some], self._highs[fact, others])
+        flags: Flags = high - low <= most
+        return flags
+
+    def are_same(self, fact: int, some: Rows, others: Rows) -> Flags:
+        """Return which words of two are the same."""
+        words = self._words[fact]
+        flags: Flags = (words[some] == words[others]) & (words[some] != MIXED)
+        return flags
+
+    def are_between(self, fact: int, ends: tuple[float, float], some: Rows, others: Rows) -> Flags:
+        """Return which two both have numbers between two ends."""
+        fit = (self._lows[fact] >= ends[0]) & (self._highs[fact] <= ends[1])
+        flags: Flags = fit[some] & fit[others]
+        return flags
+
+    def are_near(self, number: int, limit: float, some: Rows, others: Rows) -> Flags:
+        """Return which two have a location that suits both."""
+        near = self._ms[self._tests.index(number)] <= limit
+        flags: Flags = near[0][some] & near[0][others]
+        for place in near[1:]:
+            flags = flags | (place[some] & place[others])
+        return flags
+
+    def _nearness(self, own: int, rows: NDArray[np.intp]) -> Floats:
+        gaps: Floats = np.zeros(len(rows))
+        for fact, scale in self._near.items():
+            middle = self._lows[fact, rows] + self._highs[fact, rows]
+            gaps += np.abs(middle - self._lows[fact, own] - self._highs[fact, own]) / scale
+            gaps += OTHER_WORD * (self._words[fact, rows] != self._words[fact, own])
+        return gaps
+
+    # Rows
+
+    def _write_places(self, place: int, number: int, ticket: Ticket, row: int) -> None:
+        told = self._facts.places(ticket, number, is_exact=False)
+        for name, ms in told.items():
+            column = self._columns.get(name)
+            if column is None:
+                column = min(len(self._columns), PLACES_MAX)
+                self._columns[name] = column
+                for each, old in enumerate(self._ms):
+                    if column >= len(old):
+                        new = np.full((1, old.shape[1]), math.inf)
+                        self._ms[each] = np.vstack([old, new])
+            table = self._ms[place]
+            table[column, row] = min(table[column, row], float(ms))
+
+    def _grow(self) -> None:
+        size = self._ages.shape[1]
+        self._lows, self._highs = np.tile(self._lows, 2), np.tile(self._highs, 2)
+        self._words = np.tile(self._words, 2)
+        self._ms = [np.hstack([each, np.full_like(each, math.inf)]) for each in self._ms]
+        self._ages = np.hstack([self._ages, np.full_like(self._ages, math.inf)])
+        self._tickets += [None] * size
+        self._free = list(range(size, 2 * size))[::-1]
+
+
+class Circle(NamedTuple):
+    """A ticket and those who may be in a match with it.
+
+    Args:
+        tickets: The ticket first.
+        mates: Of each, as bits by place, with whom it may be in one match.
+    """
+
+    tickets: list[Ticket]
+    mates: list[int]
+
+
+def _is_place(leaf: Leaf) -> TypeGuard[PlaceTest]:
+    return isinstance(leaf, PlaceTest)
+
+
+class _PairTests:
+    """What the tests of a queue say of two tickets, whoever else plays."""
+
+    def __init__(self, conditions: Conditions, team_count: int) -> None:
+        self._verdicts = conditions.verdicts
+        self._fact_of = conditions.verdicts.measures.fact_of
+        self._team_count = team_count
+        self.near: dict[int, float] = {}
+        """By fact in which players should be alike, on what scale."""
+        for leaf in conditions.verdicts.leaves:
+            for given in _likened(leaf):
+                fact = self._fact_of(given, getattr(leaf, "party", None))
+                scale = getattr(leaf, "most", None) or 1.0
+                self.near[fact] = min(self.near.get(fact, scale), scale)
+
+    def of(self, statement: Statement) -> Pairs | None:
+        """Return which two may be in a match of which a statement holds; None: all."""
+        if statement.join == "leaf":
+            tests = self._of_leaf(self._verdicts.leaves[statement.number])
+        elif statement.join in ("and", "or"):
+            parts = [self.of(part) for part in statement.parts]
+            tests = [each for each in parts if each is not None]
+            if statement.join == "or":
+                return _some(tests) if len(tests) == len(parts) else None
+        else:
+            return None
+        return _each(tests) if tests else None
+
+    def _of_leaf(self, leaf: Leaf) -> list[Pairs]:
+        if isinstance(leaf, PlaceTest):
+            limit = math.inf if leaf.ms_max is None else leaf.ms_max
+            limit = min(limit * (1 + SLACK), 1e300)
+            number = self._verdicts.place_of(leaf)
+            return [lambda columns, some, others: columns.are_near(number, limit, some, others)]
+        if isinstance(leaf, SpreadTest):
+            return self._alike(leaf.of, leaf.party, leaf.most)
+        if isinstance(leaf, ValueTest) and leaf.reference is None and leaf.operator == "=":
+            own = [_of_all(each, self._team_count) for each in leaf.measured]
+            return [t for e in own if e is not None for t in self._alike(e, leaf.party, 0.0)]
+        if isinstance(leaf, DistanceTest) and leaf.most is not None:
+            return [test for each in leaf.measured for test in self._of_distance(leaf, each)]
+        return []
+
+    def _of_distance(self, leaf: DistanceTest, measured: Measured) -> list[Pairs]:
+        reference, most = leaf.reference, leaf.most or 0.0
+        is_end = isinstance(measured, FoldOf) and measured.name in ("min", "max")
+        if is_end and isinstance(measured, FoldOf) and isinstance(reference, FoldOf):
+            return self._of_ends(leaf, measured, reference)
+        own = _of_all(measured, self._team_count, is_flat=False)
+        if own is None:
+            return []
+        fact = self._fact_of(own, leaf.party)
+        if isinstance(reference, FixedValue) and isinstance(reference.value, float | int):
+            middle, slack = reference.value, SLACK * max(1.0, abs(reference.value), most)
+            ends = middle - most - slack, middle + most + slack
+            return [lambda columns, some, others: columns.are_between(fact, ends, some, others)]
+        if not isinstance(reference, FoldOf) or reference.name not in CENTERS:
+            return []
+        inner = _of_all(reference.of, self._team_count)
+        if inner is None or self._fact_of(inner, leaf.party) != fact:
+            return []
+        times = 1.0 if reference.name in ("min", "max") else 2.0
+        return self._alike(own, leaf.party, most * times)
+
+    def _of_ends(self, leaf: DistanceTest, one: FoldOf, other: FoldOf) -> list[Pairs]:
+        """Return the test that the greatest and the least of all players are not too far apart."""
+        first, second = [_of_all(each.of, self._team_count) for each in (one, other)]
+        if first is None or first != second or {one.name, other.name} != {"min", "max"}:
+            return []
+        return self._alike(first, leaf.party, leaf.most)
+
+    def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Pairs]:
+        fact = self._fact_of(of, party)
+        if of.kind == "string":
+            return [lambda columns, some, others: columns.are_same(fact, some, others)]
+        if of.kind != "number" or most is None:
+            return []
+        within = most + SLACK * max(1.0, most) * 1e3
+        return [lambda columns, some, others: columns.are_within(fact, within, some, others)]
+
+
+def _each(tests: list[Pairs]) -> Pairs:
+    def pairs(columns: ConditionColumns, some: Rows, others: Rows) -> Flags:
+        flags = tests[0](columns, some, others)
+        for test in tests[1:]:
+            flags = flags & test(columns, some, others)
+        return flags
+
+    return pairs
+
+
+def _some(tests: list[Pairs]) -> Pairs:
+    def pairs(columns: ConditionColumns, some: Rows, others: Rows) -> Flags:
+        flags = tests[0](columns, some, others)
+        for test in tests[1:]:
+            flags = flags | test(columns, some, others)
+        return flags
+
+    return pairs
+
+
+def _of_all(measured: Measured, team_count: int, *, is_flat: bool = True) -> TeamProperty | None:
+    """Return the property of all players that an expression lists, in one list or by team."""
+    own = measured.of if isinstance(measured, FoldOf) and measured.name == "flatten" else measured
+    if not isinstance(own, TeamProperty) or own.what != "attribute":
+        return None
+    if len(own.teams) < team_count or own.kind == "string_list":
+        return None
+    if is_flat and own.is_grouped and own is measured:
+        return None  # a list by team: each team for itself
+    return own
+
+
+def _likened(leaf: Leaf) -> list[TeamProperty]:
+    """Return the numbers and words in which players of a match should be alike."""
+    if isinstance(leaf, SpreadTest):
+        found: list[TeamProperty | None] = [leaf.of]
+    elif isinstance(leaf, ValueTest) and leaf.reference is None and leaf.operator == "=":
+        found = [_inmost(each) for each in leaf.measured]
+    elif isinstance(leaf, DistanceTest) and leaf.most is not None:
+        found = [_inmost(each) for each in (*leaf.measured, leaf.reference)]
+    else:
+        return []
+    wanted = ("number", "string")
+    return [e for e in found if e is not None and e.what == "attribute" and e.kind in wanted]
+
+
+def _inmost(measured: Measured) -> TeamProperty | None:
+    while isinstance(measured, FoldOf):
+        if measured.name == "count":
+            return None
+        measured = measured.of
+    return measured if isinstance(measured, TeamProperty) else None

@@ -1,0 +1,314 @@
+"""The search for a match that passes the conditions of a queue, at one age of it.
+
+Tickets are tried one after the other, each in every team that has room for it and then in none, the
+fullest matches first. A half-built match is left where more players cannot mend it
+(`criteria.condition.outlook`), so that a search of a small pool misses nothing. One that has found
+a match goes on for a while to find a fuller one.
+
+A search is a generator: it yields whenever the effort for this turn is used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Generator, Sequence
+from typing import NamedTuple
+
+from evenmatch.criteria.condition.ages import Conditions
+from evenmatch.criteria.condition.facts import TicketFacts
+from evenmatch.criteria.condition.foreseen import ANYTHING, Span
+from evenmatch.criteria.condition.outlook import Outlook, PartialMatch
+from evenmatch.criteria.condition.verdicts import Statement
+from evenmatch.criteria.rules import side_of
+from evenmatch.model.condition import FoldOf, Measured, TeamProperty, Test
+from evenmatch.model.queue import Format
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.group_search import Effort
+
+BETTER_MAX = 400
+"""Half-built matches that are looked at for a fuller match than the one that is there."""
+WHOLE_MAX = 10
+"""Tickets up to which a search looks at everything, however long that takes."""
+
+Divided = tuple[tuple[Ticket, ...], ...]
+"""The tickets of a match by team."""
+TeamSearch = Generator[None, None, Divided | None]
+
+
+class Question(NamedTuple):
+    """What a search looks for.
+
+    Args:
+        piece: The piece of the age at which the match would be.
+        tickets: The first is in the match; others may be, as they are preferred.
+        mates: Of each, as bits by place, with whom it may be in a match.
+        one_of: The ids of those of whom one at least is in it; None: anybody.
+    """
+
+    piece: int
+    tickets: Sequence[Ticket]
+    mates: Sequence[int]
+    one_of: Container[str] | None = None
+
+
+class ConditionSearch:
+    """Searches in one queue.
+
+    Args:
+        conditions: Those of the queue.
+        form: Its teams.
+    """
+
+    def __init__(self, conditions: Conditions, form: Format) -> None:
+        self._conditions = conditions
+        self._outlook = Outlook(conditions.verdicts)
+        self._form = form
+        self._sides = form.insisted
+        pieces = range(len(conditions.waits))
+        sizes = [conditions.sizes_in(piece) or (form.least, form.players) for piece in pieces]
+        self._sizes = sizes
+        self._alike = [_alike_teams(conditions, sizes[piece]) for piece in pieces]
+
+    @property
+    def facts(self) -> TicketFacts:
+        """What is read of tickets."""
+        return self._outlook.facts
+
+    def fewest(self, piece: int) -> int:
+        """Return how many players a match has at least in a piece of its age."""
+        return max(1, sum(self._sizes[piece][0]))
+
+    def find(self, question: Question, effort: Effort) -> TeamSearch:
+        """Return the teams of a match; None if there is none, or none was there in time.
+
+        Args:
+            question: What is looked for.
+            effort: What may be spent; it says whether everything was looked at.
+        """
+        walk = _Walk(self, question)
+        is_small = len(question.tickets) <= WHOLE_MAX
+        while True:
+            if effort.left <= 0:
+                yield
+                continue
+            if effort.total <= 0 and not is_small:
+                effort.gave_up = True
+                return walk.best
+            before = walk.looked_at
+            is_over = walk.step()
+            effort.spend(walk.looked_at - before)
+            if is_over:
+                return walk.best
+
+    # What a walk asks.
+
+    def begin(self, piece: int) -> PartialMatch:
+        """Return a match without anybody."""
+        return PartialMatch(*self._sizes[piece], self.facts.count)
+
+    def statements(self, piece: int) -> Sequence[Statement]:
+        """Return what a match must be like in a piece of its age."""
+        return self._conditions.statements[piece]
+
+    def can_pass(self, piece: int, partial: PartialMatch) -> bool:
+        """Return whether a half-built match may still become legal."""
+        return self._outlook.can_pass(self._conditions.statements[piece], partial)
+
+    def is_legal(self, piece: int, partial: PartialMatch) -> bool:
+        """Return whether a match is legal as it is."""
+        return self._conditions.holds_in(piece, partial.teams)
+
+    def insists(self, ticket: Ticket) -> bool:
+        """Return whether a ticket may be in one team only."""
+        return bool(self._sides) and side_of(ticket) != ""
+
+    def options(
+        self, piece: int, ticket: Ticket, partial: PartialMatch, *, by_name: bool
+    ) -> list[int]:
+        """Return the teams that a ticket may join, the one with most need of players first.
+
+        Of empty teams of which conditions say the same, the first one stands for all, unless teams
+        are told apart `by_name`.
+        """
+        teams, most = [], partial.most
+        alike, begun = self._alike[piece], set[int]()
+        side = side_of(ticket) if by_name else ""
+        for team, size in enumerate(partial.sizes):
+            if size + ticket.size > most[team] or (side and self._sides[team] != side):
+                continue
+            if not size and not by_name:
+                if alike[team] in begun:
+                    continue
+                begun.add(alike[team])
+            teams.append(team)
+        least, sizes = partial.least, partial.sizes
+        teams.sort(key=lambda team: (sizes[team] >= least[team], sizes[team] - most[team], team))
+        return teams
+
+
+class _Level(NamedTuple):
+    """A ticket and what may become of it.
+
+    Args:
+        place: Of the ticket in order.
+        options: The teams that are left to try, -1 is none of them.
+        joined: The team that it is in now, if it is in one.
+        allowed: As bits by place, who may still join before it is decided.
+    """
+
+    place: int
+    options: list[int]
+    joined: list[int]
+    allowed: int
+
+
+class _Walk:
+    """One search, step by step."""
+
+    def __init__(self, search: ConditionSearch, question: Question) -> None:
+        self._search = search
+        self._piece = question.piece
+        self._order = question.tickets
+        self._mates = question.mates
+        self._partial = search.begin(question.piece)
+        self._ranges = _ranges_of(self._order, search.facts)
+        self._told = [search.facts.of(each, is_exact=False) for each in self._order]
+        self._by_size: dict[int, int] = {}
+        self._wanted_bits = 0
+        for place, ticket in enumerate(self._order):
+            self._by_size[ticket.size] = self._by_size.get(ticket.size, 0) | 1 << place
+            if question.one_of is None or ticket.id in question.one_of:
+                self._wanted_bits |= 1 << place
+        self._full = sum(self._partial.most)
+        self._by_name = any(map(search.insists, self._order))
+        self._levels: list[_Level] = []
+        self._players = self._best_size = 0
+        self._wanted = 0
+        self._better_until = -1
+        self.best: Divided | None = None
+        self.looked_at = 0
+        self._open(0, (1 << len(self._order)) - 1)
+
+    def step(self) -> bool:
+        """Try the next thing; return whether there is none."""
+        self.looked_at += 1
+        if self.best is not None and self.looked_at >= self._better_until:
+            return True
+        if not self._levels:
+            return True
+        level = self._levels[-1]
+        if level.joined:
+            self._leave(level)
+        if not level.options:
+            self._levels.pop()
+            return not self._levels
+        team = level.options.pop(0)
+        later = level.allowed >> (level.place + 1) << (level.place + 1)
+        if team >= 0:
+            later &= self._mates[level.place]
+            self._join(level, team)
+        if not self._may_go_on(level.place + 1, later):
+            return False
+        if team >= 0 and self._is_match():
+            self.best = tuple(map(tuple, self._partial.teams))
+            self._best_size = self._players
+            if self._players >= self._full:
+                return True
+            if self._better_until < 0:
+                self._better_until = self.looked_at + BETTER_MAX
+        if later:
+            self._open((later & -later).bit_length() - 1, later)
+        return False
+
+    def _open(self, place: int, allowed: int) -> None:
+        ticket = self._order[place]
+        options = self._search.options(self._piece, ticket, self._partial, by_name=self._by_name)
+        if place:
+            options.append(-1)
+        self._levels.append(_Level(place, options, [], allowed))
+
+    def _join(self, level: _Level, team: int) -> None:
+        ticket = self._order[level.place]
+        level.joined.append(team)
+        self._partial.join(team, ticket, self._told[level.place])
+        self._players += ticket.size
+        self._wanted += self._wanted_bits >> level.place & 1
+
+    def _leave(self, level: _Level) -> None:
+        ticket, team = self._order[level.place], level.joined.pop()
+        self._partial.leave(team, self._told[level.place])
+        self._players -= ticket.size
+        self._wanted -= self._wanted_bits >> level.place & 1
+
+    def _may_go_on(self, place: int, later: int) -> bool:
+        """Return whether some who may join yet can complete a better match."""
+        rest = sum([size * (bits & later).bit_count() for size, bits in self._by_size.items()])
+        if min(self._players + rest, self._full) <= self._best_size:
+            return False
+        if not self._wanted and not self._wanted_bits & later:
+            return False
+        if not self._partial.look_ahead(rest, self._ranges[place]):
+            return False
+        return self._search.can_pass(self._piece, self._partial)
+
+    def _is_match(self) -> bool:
+        if not self._wanted or self._players <= self._best_size:
+            return False
+        bounds = zip(self._partial.least, self._partial.sizes, strict=True)
+        if any(size < least for least, size in bounds):
+            return False
+        return self._search.is_legal(self._piece, self._partial)
+
+
+def _ranges_of(order: Sequence[Ticket], facts: TicketFacts) -> list[Sequence[Span]]:
+    """Return of each place the range of each number from there on."""
+    ranges: list[Sequence[Span]] = [(ANYTHING,) * facts.count]
+    spans: list[Span | None] = [None] * facts.count
+    for ticket in reversed(order):
+        for number, told in enumerate(facts.of(ticket, is_exact=False)):
+            if told and isinstance(told[0], int | float):
+                low, high = min(told), max(told)
+                span = spans[number] or Span(low, high)
+                spans[number] = Span(min(span.low, low), max(span.high, high))
+        ranges.append(tuple([span or ANYTHING for span in spans]))
+    ranges.reverse()
+    return ranges
+
+
+# Teams that conditions treat alike
+
+
+def _alike_teams(
+    conditions: Conditions, sizes: tuple[tuple[int, ...], tuple[int, ...]]
+) -> list[int]:
+    """Return of each team the first one that may change places with it in any match."""
+    named = [frozenset(each.teams) for each in _properties(conditions)]
+    alike: list[int] = []
+    for team in range(len(sizes[0])):
+        key = (sizes[0][team], sizes[1][team], [team in each for each in named])
+        found = team
+        for other in range(team):
+            theirs = (sizes[0][other], sizes[1][other], [other in each for each in named])
+            if key == theirs:
+                found = alike[other]
+                break
+        alike.append(found)
+    return alike
+
+
+def _properties(conditions: Conditions) -> list[TeamProperty]:
+    found: list[TeamProperty] = []
+    for leaf in conditions.verdicts.leaves:
+        measured: list[Measured] = [*getattr(leaf, "measured", ())]
+        measured += [each for name in ("reference", "of") if (each := _measured(leaf, name))]
+        for each in measured:
+            inner = each
+            while isinstance(inner, FoldOf):
+                inner = inner.of
+            if isinstance(inner, TeamProperty):
+                found.append(inner)
+    return found
+
+
+def _measured(leaf: Test, name: str) -> Measured | None:
+    value = getattr(leaf, name, None)
+    return value if isinstance(value, Measured) else None

@@ -1,0 +1,197 @@
+"""Is this match legal at this time, and which rule says no? And at which times is it legal?
+
+Where AWS's text is silent or leaves two readings, one is chosen here:
+
+- The age is that of the newest or oldest ticket of the match itself. A step holds from its
+  `waitTimeSeconds` on, that instant included.
+- A player who lacks an attribute that has no default is never matched, whether or not a rule asks
+  for it. Declared defaults stand in for what is left out.
+- A value that does not exist (the average of an empty team, what no collections share) makes its
+  rule neither true nor false, and `not` of it too: no match. `or` with a true rule is true. The sum
+  and the count of nothing are 0.
+- `partyAggregation` merges the numbers of a party, on both sides of a comparison or distance; the
+  merged value stands in lists once for each of its players (`Readings.party_weight`). Strings are
+  never merged: each player's own counts.
+- A comparison without a reference looks at each player's own value. Single values of all its
+  measurements are compared with one another; a list is compared within itself, and lists in a list
+  each for itself.
+- A comparison with a reference and a distance hold for every value that is measured, however deep
+  in lists.
+- `contains` counts players, each with their own collection (`Readings.contains`). In one list of
+  strings it counts the strings. Of lists within lists each is counted for itself.
+- `intersection` and `reference_intersection_count` merge the collections of a party, by union
+  unless the rule says otherwise. A list of strings is one collection, and counts what differs.
+  Bounds hold for each collection, and for each list of collections.
+- A latency at the limit is allowed. A location counts for a party if all its players report it,
+  with the merged latency. One location must suit all tickets, for the limit and the distance at
+  once. A player without latencies is in no match of a rule set with such a rule.
+- `batchDistance` compares all tickets of the match: the merged numbers, or each player's string.
+- `xor` of more than two holds if exactly one of them does. A rule that a compound names is not
+  enforced alone, and a compound that another one names neither.
+- The short form `players...` means all players of the match in one list; a team with a `quantity`
+  in an expression means a list by team.
+- `stddev` divides by the number of values (`Readings.stddev`).
+- Sort rules and the algorithm, its strategy and its expansions, forbid nothing.
+- Numbers are compared exactly, as decimals say them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from evenmatch.rules.flexmatch.checker.expansion import age_of, ages_of, at_age
+from evenmatch.rules.flexmatch.checker.match import (
+    CandidateMatch,
+    Readings,
+    exact,
+    fault_of_match,
+)
+from evenmatch.rules.flexmatch.checker.rules import Verdict, verdict_of
+from evenmatch.rules.flexmatch.rule_set import CompoundRule, RuleSet, TeamDefinition
+from evenmatch.rules.flexmatch.statements import RuleName, Statement
+
+Instants = tuple[tuple[float, float], ...]
+"""Half-open intervals of time, apart from one another and rising; the last may end at infinity."""
+
+
+class Objection(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a match illegal.
+
+    Args:
+        rule: The name of the rule, `teams[red]` for the size of a team, "" for what is no match at
+            all or has not come yet.
+        reason: A sentence.
+    """
+
+    rule: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}" if self.rule else self.reason
+
+
+def objections_to(
+    rule_set: RuleSet, match: CandidateMatch, now: float, readings: Readings | None = None
+) -> tuple[Objection, ...]:
+    """Return why a match is not legal at a time; nothing if it is.
+
+    Args:
+        rule_set: One without errors.
+        match: Whole parties in teams.
+        now: Seconds, on the clock of `enqueued_at`.
+        readings: How to read what the language leaves open.
+
+    Complexity:
+        O(players * values * rules) for a match; far too slow to search by.
+    """
+    fault = fault_of_match(rule_set, match)
+    if fault is not None:
+        return (Objection(rule="", reason=fault),)
+    late = [each.id for each in match.tickets() if each.enqueued_at > now]
+    if late:
+        return (Objection(rule="", reason=f"the ticket {late[0]} has not come yet at {now:g} s"),)
+    current = at_age(rule_set, age_of(rule_set, match, now))
+    return _objections(current, match, readings or Readings())
+
+
+def is_legal(
+    rule_set: RuleSet, match: CandidateMatch, now: float, readings: Readings | None = None
+) -> bool:
+    """Return whether a match is legal at a time; see `objections_to`."""
+    return not objections_to(rule_set, match, now, readings)
+
+
+def legal_instants(
+    rule_set: RuleSet, match: CandidateMatch, readings: Readings | None = None
+) -> Instants:
+    """Return exactly the times at which a match is legal.
+
+    Between two steps nothing changes, so that one trial for each step tells.
+
+    Returns:
+        On the clock of `enqueued_at`, from the arrival of the last ticket on; empty if never.
+    """
+    if fault_of_match(rule_set, match) is not None:
+        return ()
+    born = [each.enqueued_at for each in match.tickets()]
+    start = max(born) if rule_set.algorithm.age == "newest" else min(born)
+    waits = ages_of(rule_set)
+    legal: list[tuple[float, float]] = []
+    for wait, following in zip(waits, [*waits[1:], math.inf], strict=True):
+        begin = max(float(exact(start) + exact(wait)), *born)
+        end = float(exact(start) + exact(following)) if following < math.inf else math.inf
+        if begin >= end or _objections(at_age(rule_set, wait), match, readings or Readings()):
+            continue
+        if legal and legal[-1][1] == begin:
+            legal[-1] = (legal[-1][0], end)
+        else:
+            legal.append((begin, end))
+    return tuple(legal)
+
+
+def _objections(
+    rule_set: RuleSet, match: CandidateMatch, readings: Readings
+) -> tuple[Objection, ...]:
+    """Return the objections by a rule set without expansions."""
+    objections = [each for team in rule_set.teams for each in _of_team(team, match)]
+    supporting = rule_set.supporting()
+    verdicts: dict[str, Verdict] = {}
+    for rule in rule_set.rules:
+        if isinstance(rule, CompoundRule):
+            verdicts[rule.name] = _of_statement(rule, verdicts)
+        else:
+            verdicts[rule.name] = verdict_of(rule, rule_set, match, readings)
+        verdict = verdicts[rule.name]
+        is_enforced = rule.name not in supporting or verdict.bars
+        if is_enforced and verdict.holds is not True:
+            objections.append(Objection(rule=rule.name, reason=verdict.reason))
+    return tuple(objections)
+
+
+def _of_team(team: TeamDefinition, match: CandidateMatch) -> list[Objection]:
+    objections = []
+    for name in team.names():
+        size = sum(len(each.players) for each in match.teams.get(name, ()))
+        if not team.players_min <= size <= team.players_max:
+            allowed = f"{team.players_min} to {team.players_max} players"
+            reason = f"has {size} players, and must have {allowed}"
+            objections.append(Objection(rule=f"teams[{name}]", reason=reason))
+    return objections
+
+
+def _of_statement(rule: CompoundRule, verdicts: dict[str, Verdict]) -> Verdict:
+    holds = _truth(rule.statement, verdicts)
+    if holds:
+        return Verdict(True, "")
+    said = ", ".join(
+        f"{name} is {_word(verdicts[name].holds)}" for name in dict.fromkeys(_names(rule.statement))
+    )
+    return Verdict(holds, f"the statement is {_word(holds)}: {said}")
+
+
+def _word(holds: bool | None) -> str:
+    return "undefined" if holds is None else str(holds).lower()
+
+
+def _names(statement: Statement) -> list[str]:
+    if isinstance(statement, RuleName):
+        return [statement.name]
+    return [name for part in statement.parts for name in _names(part)]
+
+
+def _truth(statement: Statement, verdicts: dict[str, Verdict]) -> bool | None:
+    """Return whether a statement holds; None if what is undefined decides."""
+    if isinstance(statement, RuleName):
+        return verdicts[statement.name].holds
+    parts = [_truth(part, verdicts) for part in statement.parts]
+    if statement.operator == "not":
+        return None if parts[0] is None else not parts[0]
+    if statement.operator == "and":
+        return False if False in parts else None if None in parts else True
+    if statement.operator == "or":
+        return True if True in parts else None if None in parts else False
+    if parts.count(True) > 1:
+        return False
+    return None if None in parts else parts.count(True) == 1

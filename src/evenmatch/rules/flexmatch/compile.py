@@ -1,0 +1,357 @@
+"""From a rule set to a queue: the format of its matches, its conditions, and its criteria.
+
+What makes a match illegal becomes a condition, in the readings that the checker lists. What a set
+says about how good a match is becomes criteria: its sort rules in their order, the attribute that
+it balances, and where it says nothing the numbers that its distance rules compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.registry import kind_with
+from evenmatch.model.condition import (
+    AllOf,
+    AnyOf,
+    AttributeTest,
+    Condition,
+    DistanceTest,
+    ExactlyOne,
+    FixedValue,
+    FoldOf,
+    Measured,
+    NotOf,
+    Phases,
+    PlaceTest,
+    SetTest,
+    SizeTest,
+    SpreadTest,
+    TeamProperty,
+    Test,
+    ValueTest,
+)
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import LATENCY
+from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
+from evenmatch.rules.flexmatch.rule_set import (
+    BatchDistanceRule,
+    CollectionRule,
+    ComparisonRule,
+    CompoundRule,
+    DistanceRule,
+    ExpansionStep,
+    FlexRule,
+    LatencyRule,
+    PlayerAttribute,
+    RuleExpansion,
+    RuleSet,
+    SortRule,
+    TeamExpansion,
+)
+from evenmatch.rules.flexmatch.statements import RuleName, Statement
+
+RULES_MAX = 16
+"""Rules that a queue takes; the rest of a rule set are joined to the last of them."""
+GAP_COMPARED = 100.0
+"""The gap of a number that costs a match half of what one criterion may cost."""
+SIZES, ATTRIBUTES = "team sizes", "player attributes"
+POLICY = "by_rules"
+
+
+class CompiledRuleSet(msgspec.Struct, frozen=True):
+    """A rule set as a queue has it.
+
+    Args:
+        format: The widest sizes of its teams over all ages.
+        criteria: How good a match is.
+        rules: What makes it legal.
+        attributes: What tickets may carry.
+        defaults: What they are where a ticket leaves them out.
+        sources: Of each criterion, what in the rule set it comes from.
+    """
+
+    format: Format
+    criteria: tuple[Criterion, ...]
+    rules: tuple[Rule, ...]
+    attributes: tuple[str, ...]
+    defaults: tuple[tuple[str, float | str | tuple[str, ...]], ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def queue(self, base: Queue) -> Queue:
+        """Return a queue that plays by the rule set, with all else as it is."""
+        return msgspec.structs.replace(
+            base,
+            format=self.format,
+            criteria=self.criteria,
+            rules=self.rules,
+            attributes=tuple(dict.fromkeys((*base.attributes, *self.attributes))),
+            defaults=self.defaults,
+        )
+
+
+def compile_rule_set(rule_set: RuleSet) -> CompiledRuleSet:
+    """Return the format, the conditions and the criteria of a rule set without errors."""
+    compiler = _Compiler(rule_set)
+    criteria = _criteria(rule_set)
+    return CompiledRuleSet(
+        format=compiler.format(),
+        criteria=tuple([criterion for criterion, _ in criteria]),
+        rules=compiler.rules(),
+        attributes=tuple([each.name for each in rule_set.attributes if each.name != LATENCY]),
+        defaults=tuple(
+            [
+                (each.name, each.default)
+                for each in rule_set.attributes
+                if each.default is not None and not isinstance(each.default, dict)
+            ]
+        ),
+        sources=tuple([source for _, source in criteria]),
+    )
+
+
+class _Compiler:
+    def __init__(self, rule_set: RuleSet) -> None:
+        self._rule_set = rule_set
+        self._teams = {name: number for number, name in enumerate(rule_set.scope.all_teams())}
+        self._attributes = {each.name: each for each in rule_set.attributes}
+        self._tests: dict[str, Test] = {}
+        for rule in rule_set.rules:
+            self._tests[rule.name] = self._scheduled(rule)
+
+    # The format
+
+    def format(self) -> Format:
+        """Return the widest sizes of the teams, and their names."""
+        sizes = self._sizes()
+        least = tuple(map(min, zip(*[each.least for each in sizes.values()], strict=True)))
+        most = tuple(map(max, zip(*[each.most for each in sizes.values()], strict=True)))
+        # A player attribute `side` says something else than on which side a ticket wants to be.
+        names = () if "side" in self._attributes else tuple(self._teams)
+        return Format(most, names, players_min=() if least == most else least)
+
+    def _sizes(self) -> dict[float, SizeTest]:
+        """Return the sizes of the teams by the age from which on they count."""
+        expansions = [e for e in self._rule_set.expansions if isinstance(e, TeamExpansion)]
+        found: dict[float, SizeTest] = {}
+        for wait in _waits([each.steps for each in expansions]):
+            least: list[int] = []
+            most: list[int] = []
+            for team in self._rule_set.teams:
+                own = [each for each in expansions if team.name in each.teams]
+                fewest = _value_at(own, "players_min", wait, team.players_min)
+                highest = _value_at(own, "players_max", wait, team.players_max)
+                assert isinstance(fewest, float | int)
+                assert isinstance(highest, float | int)
+                least += [int(fewest)] * team.quantity
+                most += [int(highest)] * team.quantity
+            found[wait] = SizeTest(tuple(least), tuple(most))
+        return found
+
+    # Rules
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the conditions of a match, each as a rule."""
+        named: list[tuple[str, Test]] = [(SIZES, _phases(self._sizes()))]
+        supporting = self._rule_set.supporting()
+        brought = [_declared(each) for each in self._rule_set.attributes]
+        if any(isinstance(each, LatencyRule) for each in self._rule_set.rules):
+            test = AttributeTest(attribute=LATENCY, kind="string_number_map", is_filled=True)
+            brought.append(test)
+        if brought:
+            named.append((ATTRIBUTES, AllOf(tuple(brought))))
+        named += [
+            (rule.name, self._tests[rule.name])
+            for rule in self._rule_set.rules
+            if rule.name not in supporting and not isinstance(rule, SortRule)
+        ]
+        if len(named) > RULES_MAX:
+            rest = named[RULES_MAX - 1 :]
+            joined = AllOf(tuple([test for _, test in rest]))
+            named = [*named[: RULES_MAX - 1], (", ".join([name for name, _ in rest]), joined)]
+        age, kind = self._rule_set.algorithm.age, kind_with(Form.CONDITION)
+        return tuple([Rule(kind, condition=Condition(name, test, age)) for name, test in named])
+
+    def _scheduled(self, rule: FlexRule) -> Test:
+        """Return what a rule demands, by age."""
+        if isinstance(rule, CompoundRule):
+            return self._statement(rule.statement)
+        expansions = [
+            each
+            for each in self._rule_set.expansions
+            if isinstance(each, RuleExpansion) and rule.name in each.rules
+        ]
+        tests: dict[float, Test] = {}
+        for wait in _waits([each.steps for each in expansions]):
+            changed = {
+                each.field: _value_at(expansions, each.field, wait, getattr(rule, each.field))
+                for each in expansions
+            }
+            tests[wait] = self._test(msgspec.structs.replace(rule, **changed))
+        return _phases(tests)
+
+    def _statement(self, statement: Statement) -> Test:
+        if isinstance(statement, RuleName):
+            return self._tests[statement.name]
+        parts = tuple([self._statement(part) for part in statement.parts])
+        if statement.operator == "not":
+            return NotOf(parts[0])
+        if statement.operator == "and":
+            return AllOf(parts)
+        return AnyOf(parts) if statement.operator == "or" else ExactlyOne(parts)
+
+    def _test(self, rule: FlexRule) -> Test:
+        if isinstance(rule, ComparisonRule):
+            return ValueTest(
+                measured=self._all(rule.measurements),
+                operator=rule.operation,
+                reference=None if rule.reference is None else self._measured(rule.reference),
+                # Without a reference each player's own value counts.
+                party=None if rule.reference is None else rule.party,
+            )
+        if isinstance(rule, DistanceRule):
+            return DistanceTest(
+                measured=self._all(rule.measurements),
+                reference=self._measured(rule.reference),
+                least=rule.distance_min,
+                most=rule.distance_max,
+                party=rule.party,
+            )
+        if isinstance(rule, BatchDistanceRule):
+            of = self._property(tuple(self._teams.values()), rule.attribute)
+            return SpreadTest(of=of, most=rule.distance_max, party=rule.party)
+        if isinstance(rule, CollectionRule):
+            return self._set_test(rule)
+        if isinstance(rule, LatencyRule):
+            return PlaceTest(
+                ms_max=rule.latency_ms_max,
+                distance_max=rule.distance_ms_max,
+                reference=rule.distance_reference or "min",
+                party=rule.party,
+            )
+        return AllOf()
+
+    def _set_test(self, rule: CollectionRule) -> Test:
+        holders = rule.operation == "contains"
+        shared = rule.operation == "intersection"
+        reference = None if rule.reference is None or shared else self._measured(rule.reference)
+        return SetTest(
+            measured=self._all(rule.measurements),
+            counts="holders" if holders else "shared" if shared else "in_reference",
+            reference=reference,
+            least=rule.count_min,
+            most=rule.count_max,
+            # Of a party, each player's own collection counts by itself.
+            party=None if holders else rule.party,
+        )
+
+    # Expressions
+
+    def _all(self, expressions: Sequence[Expression]) -> tuple[Measured, ...]:
+        return tuple([self._measured(each) for each in expressions])
+
+    def _measured(self, expression: Expression) -> Measured:
+        if isinstance(expression, Constant):
+            return FixedValue(expression.value)
+        if isinstance(expression, Call):
+            return FoldOf(expression.function, self._measured(expression.argument))
+        teams = tuple([self._teams[name] for name in expression.teams])
+        if expression.what == "attribute":
+            return self._property(teams, expression.attribute, is_grouped=expression.is_grouped)
+        return TeamProperty(teams=teams, is_grouped=expression.is_grouped, what=expression.what)
+
+    def _property(
+        self, teams: tuple[int, ...], attribute: str, *, is_grouped: bool = False
+    ) -> TeamProperty:
+        declared = self._attributes[attribute]
+        default = declared.default
+        return TeamProperty(
+            teams=teams,
+            is_grouped=is_grouped,
+            what="attribute",
+            attribute=attribute,
+            kind=declared.type,
+            default=None if isinstance(default, dict) else default,
+        )
+
+
+def _declared(attribute: PlayerAttribute) -> Test:
+    return AttributeTest(
+        attribute=attribute.name, kind=attribute.type, is_needed=attribute.default is None
+    )
+
+
+# Schedules
+
+Expansion = RuleExpansion | TeamExpansion
+
+
+def _waits(schedules: Iterable[Sequence[ExpansionStep]]) -> list[float]:
+    """Return the ages at which something changes, rising, from 0 on."""
+    return sorted({0.0} | {step.wait for steps in schedules for step in steps})
+
+
+def _value_at(expansions: Sequence[Expansion], field: str, wait: float, start: object) -> object:
+    """Return a value as it is at an age: the last expansion of it that has begun decides."""
+    value = start
+    for each in expansions:
+        begun = [step.value for step in each.steps if step.wait <= wait]
+        if each.field == field and begun:
+            value = begun[-1]
+    return value
+
+
+def _phases(tests: Mapping[float, Test]) -> Test:
+    """Return a test that changes with age; what stays as it is has no phase of its own."""
+    waits: list[float] = []
+    parts: list[Test] = []
+    for wait, test in tests.items():
+        if not parts or parts[-1] != test:
+            waits.append(wait)
+            parts.append(test)
+    return parts[0] if len(parts) == 1 else Phases(tuple(waits), tuple(parts))
+
+
+# Criteria
+
+
+def _criteria(rule_set: RuleSet) -> list[tuple[Criterion, str]]:
+    """Return how good a match is, each with what in the rule set it comes from."""
+    types = {each.name: each.type for each in rule_set.attributes}
+    named: dict[str, str] = {}
+    for rule in rule_set.rules:
+        if isinstance(rule, SortRule):
+            named.setdefault(rule.attribute, f"sort rule {rule.name}")
+    if rule_set.algorithm.balanced_attribute:
+        named.setdefault(rule_set.algorithm.balanced_attribute, "balancedAttribute")
+    if not named:
+        for rule in rule_set.rules:
+            if isinstance(rule, DistanceRule):
+                for expression in (*rule.measurements, rule.reference):
+                    for attribute in _attributes_in(expression):
+                        named.setdefault(attribute, f"distance rule {rule.name}")
+            elif isinstance(rule, BatchDistanceRule):
+                named.setdefault(rule.attribute, f"batchDistance rule {rule.name}")
+    numeric = [name for name in named if types[name] == "number"]
+    teams = len(rule_set.scope.all_teams())
+    found = [(_criterion(name, teams), f"{named[name]}: {name}") for name in numeric]
+    if any(isinstance(rule, LatencyRule) for rule in rule_set.rules) and not found:
+        region = Criterion(kind_with(Form.PLACES), LATENCY, pairs="region")
+        found.append((region, "latency rules: the region that all play in"))
+    return found
+
+
+def _criterion(attribute: str, teams: int) -> Criterion:
+    scale = Scale("log", knee=GAP_COMPARED, max=GAP_COMPARED * 10)
+    gap = NumberGap.TEAMS if teams > 1 else NumberGap.WIDEST
+    return Criterion(kind_with(Form.NUMBERS, gap), attribute, scale=scale)
+
+
+def _attributes_in(expression: Expression) -> list[str]:
+    while isinstance(expression, Call):
+        expression = expression.argument
+    if isinstance(expression, Property) and expression.attribute:
+        return [expression.attribute]
+    return []

@@ -1,0 +1,123 @@
+"""Play small pools by rule sets in the engine, and hold what comes of it against brute force."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import msgspec
+
+from evenmatch.criteria.objective import Objective
+from evenmatch.lab.simulate import simulate
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Scenario
+from evenmatch.model.ticket import Player, Ticket
+from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants
+from evenmatch.rules.flexmatch.checker.match import CandidateMatch, CandidateTicket
+from evenmatch.rules.flexmatch.compile import compile_rule_set
+from evenmatch.rules.flexmatch.rule_set import RuleSet, TeamExpansion
+
+LATE_MAX = 0.1
+"""Seconds by which a match may be later than the first instant at which one is legal."""
+
+
+def queue_of(rule_set: RuleSet) -> Queue:
+    return compile_rule_set(rule_set).queue(Queue("main", on_deadline="keep", policy="by_rules"))
+
+
+def ticket_of(given: CandidateTicket, sequence: int) -> Ticket:
+    players = []
+    for each in given.players:
+        attributes = {k: float(v) if isinstance(v, int) else v for k, v in each.attributes.items()}
+        if each.latencies is not None:
+            attributes["latency"] = dict(each.latencies)
+        players.append(Player(each.id, attributes=attributes))
+    return Ticket(given.id, sequence, given.enqueued_at, tuple(players), ("main",))
+
+
+def admitted(rule_set: RuleSet, pool: Sequence[CandidateTicket]) -> list[CandidateTicket]:
+    """Return the tickets that a queue takes, by age: others lack what no match can do without."""
+    queue = queue_of(rule_set)
+    objective = Objective(queue)
+    ordered = sorted(pool, key=lambda each: each.enqueued_at)
+    return [
+        each
+        for each in ordered
+        if queue.format.admits(len(each.players))
+        and objective.missing(with_defaults(ticket_of(each, 0), queue)) is None
+    ]
+
+
+def with_defaults(ticket: Ticket, queue: Queue) -> Ticket:
+    """Return a ticket with what its queue takes for attributes that it leaves out."""
+    return msgspec.structs.replace(ticket, attributes=dict(queue.defaults))
+
+
+def played(
+    rule_set: RuleSet, pool: Sequence[CandidateTicket]
+) -> list[tuple[float, CandidateMatch]]:
+    """Return the matches that the engine makes of tickets by age, each with its instant."""
+    tickets = [ticket_of(each, number) for number, each in enumerate(pool, 1)]
+    run = simulate(Scenario(queues=(queue_of(rule_set),)), arrivals=tickets)
+    by_id = {each.id: each for each in pool}
+    names = rule_set.scope.all_teams()
+    found = []
+    for row in run.matches:
+        teams = zip(names, row["teams"], strict=True)
+        match = CandidateMatch(teams={n: tuple(by_id[i] for i in ids) for n, ids in teams})
+        found.append((row["at"], match))
+    return found
+
+
+def divisions(rule_set: RuleSet, pool: Sequence[CandidateTicket]) -> Iterator[CandidateMatch]:
+    """Yield every way to put tickets into teams that some age allows."""
+    names = rule_set.scope.all_teams()
+    most = dict[str, int]()
+    for team in rule_set.teams:
+        sizes = [team.players_max]
+        for each in rule_set.expansions:
+            if isinstance(each, TeamExpansion) and team.name in each.teams:
+                sizes += [int(s.value) for s in each.steps if each.field == "players_max"]
+        most |= dict.fromkeys(team.names(), max(sizes))
+    for places in product((None, *names), repeat=len(pool)):
+        teams: dict[str, tuple[CandidateTicket, ...]] = dict.fromkeys(names, ())
+        for ticket, place in zip(pool, places, strict=True):
+            if place is not None:
+                teams[place] += (ticket,)
+        if all(sum(len(t.players) for t in teams[n]) <= most[n] for n in names) and any(places):
+            yield CandidateMatch(teams=teams)
+
+
+def faults_of_play(
+    rule_set: RuleSet,
+    pool: Sequence[CandidateTicket],
+    matches: Sequence[tuple[float, CandidateMatch]],
+) -> list[str]:
+    """Return what is wrong with matches: illegal, late, or left unmade."""
+    faults = [
+        f"illegal at {at:g}: {match}" for at, match in matches if not is_legal(rule_set, match, at)
+    ]
+    possible = []
+    for match in divisions(rule_set, pool):
+        legal = legal_instants(rule_set, match)
+        if legal:
+            possible.append((frozenset(each.id for each in match.tickets()), legal))
+    gone: set[str] = set()
+    before = -math.inf
+    for at, match in [*matches, (math.inf, None)]:
+        waiting = [legal for ids, legal in possible if not ids & gone]
+        # A match is late if another was legal all the time from its first instant on.
+        first = min((first_from(legal, before) for legal in waiting), default=math.inf)
+        if at > first + LATE_MAX:
+            faults.append(f"legal from {first:g}, made at {at:g}")
+        if match is not None:
+            gone |= {each.id for each in match.tickets()}
+            before = at
+    return faults
+
+
+def first_from(legal: Sequence[tuple[float, float]], since: float) -> float:
+    """Return the first legal instant at or after another that lasts long enough to be met."""
+    for start, end in legal:
+        if end > since:
+            return max(start, since)
+    return math.inf

@@ -1,0 +1,126 @@
+"""`check` of a FlexMatch rule set, and of matches by it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenmatch.cli.main import main
+from tests.flexmatch_kit import text_of
+from tests.shared import shipped
+
+ALIENS = shipped("flexmatch") / "01_aliens_vs_cowboys.json"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    code = main(["check", *map(str, words)])
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+def ticket(number: int, skill: float = 10, at: float = 0) -> dict[str, Any]:
+    player = {"id": f"p{number}", "attributes": {"skill": skill}}
+    return {"id": f"t{number}", "players": [player], "enqueued_at": at}
+
+
+def line(match: str, at: float, first: int, skill: float = 10) -> str:
+    cowboys = [ticket(first + number) for number in range(4)]
+    aliens = [ticket(first + 4 + number, skill) for number in range(4)]
+    return json.dumps({"match": match, "at": at, "teams": {"cowboys": cowboys, "aliens": aliens}})
+
+
+def matches(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "matches.jsonl"
+    path.write_text("\n".join(lines) + "\n\n")
+    return path
+
+
+def test_sound_rule_set_is_said_to_be_valid_with_its_warnings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, err = run(capsys, ALIENS)
+    assert (code, err) == (0, "")
+    first, _, *warnings = out.splitlines()
+    assert first == (
+        f"{ALIENS} is a valid FlexMatch rule set: 8 to 16 players, 2 teams, 2 rules, 1 expansion."
+    )
+    assert len(warnings) == 3
+    assert warnings[0].startswith("warning: line 13, $.rules[0] has a comment")
+
+
+def test_rule_set_without_warnings_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text(text_of(teams=[{"name": "red", "minPlayers": 2, "maxPlayers": 2}]))
+    assert run(capsys, path) == (
+        0,
+        f"{path} is a valid FlexMatch rule set: 2 players, 1 team, 0 rules, 0 expansions.\n",
+        "",
+    )
+
+
+def test_errors_of_a_rule_set_are_said_with_their_lines(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text('{"ruleLanguageVersion": "1.0",\n"teams": [{}' + ", {}" * 10 + "]}")
+    code, out, err = run(capsys, path)
+    assert (code, out) == (2, "")
+    lines = err.splitlines()
+    assert lines[0] == f"evenmatch: {path}:2: $.teams[0].name is missing; give it a string"
+    assert lines[-1] == f"evenmatch: {path}: and 13 more"
+
+
+def test_legal_matches_are_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = matches(tmp_path, line("m1", 0, 0), line("m2", 5, 10, skill=110))
+    code, out, err = run(capsys, ALIENS, "--matches", path)
+    assert (code, out, err) == (0, f"{path}: 2 matches are legal by {ALIENS}.\n", "")
+    code, out, _ = run(capsys, ALIENS, "--matches", matches(tmp_path, line("m1", 0, 0)))
+    assert out == f"{path}: 1 match is legal by {ALIENS}.\n"
+
+
+def test_illegal_matches_are_named_with_the_rule_that_says_no(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    early = line("m1", 4.9, 0, skill=110)
+    path = matches(tmp_path, early, line("m2", 0, 4), '{"match": 5}')
+    code, out, err = run(capsys, ALIENS, "--matches", path)
+    assert (code, out) == (1, "")
+    first, *others, broken, last = err.splitlines()
+    wanted = "FairTeamSkill: 10 is 50 from 60, at most 10 is allowed"
+    assert first == f"{path}: line 1: match m1: {wanted}"
+    assert others == [
+        f"{path}: line 2: match m2: the ticket t{number} was in line 1 already"
+        for number in range(4, 8)
+    ]
+    assert broken.startswith(f"{path}: line 3: not a match to check: ")
+    assert last == f"{path} breaks {ALIENS} 6 times."
+
+
+def test_single_problem_is_said_in_the_singular(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = matches(tmp_path, line("m1", 0, 0, skill=110))
+    assert run(capsys, ALIENS, "--matches", path)[2].endswith(f"breaks {ALIENS} once.\n")
+
+
+def test_many_problems_are_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = matches(tmp_path, *["{}"] * 30)
+    lines = run(capsys, ALIENS, "--matches", path)[2].splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == f"{path} breaks {ALIENS} 30 times."
+
+
+def test_missing_files_and_other_options_are_bad_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    missing = tmp_path / "none.json"
+    assert run(capsys, missing) == (
+        2, "", f"evenmatch: {missing} cannot be read: No such file or directory\n",
+    )  # fmt: skip
+    assert "cannot be read" in run(capsys, ALIENS, "--matches", missing)[2]
+    code, _, err = run(capsys, ALIENS, "--against", tmp_path)
+    assert code == 2
+    assert "--against takes a server's configuration" in err
