@@ -16,7 +16,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, Refusal
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import Network, caller_address, household_of, networks_of
 from evenmatch.server.auth.audit import AuditLog
@@ -30,16 +30,22 @@ from evenmatch.server.auth.principal import (
     unknown_credential,
 )
 from evenmatch.server.auth.rate_limits import Buckets
+from evenmatch.server.auth.signatures import check_signature, is_signed, signed_call
 from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
+from evenmatch.server.gamelift import codec
+from evenmatch.server.gamelift.service_errors import service_error_of
 from evenmatch.server.http.responses import (
     Asgi,
+    Disconnected,
     Message,
     Receive,
     Scope,
     Send,
     encode,
+    header,
     headers_of,
     problem_of,
+    read_body,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
@@ -49,6 +55,8 @@ KNOWN_MAX = 50_000
 """Credentials that are remembered."""
 LOOK_EVERY = 1.0
 """Seconds between two looks at the files of keys."""
+SIGNED_BYTES_MAX = 1_000_000
+"""Bytes of a signed request."""
 SCHEME = b"bearer "
 SUBPROTOCOL = "evenmatch"
 TOKEN_SUBPROTOCOL = "bearer."
@@ -128,16 +136,12 @@ class Authenticator:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request in, or turn it away."""
-        if len(self._entrances) == 1 and not self._entrances[0].accounts.is_keyed:
-            scope["principal"] = LOCAL
-            await self._entrances[0].app(scope, receive, send)
+        if self.is_keyed and scope["type"] == "http" and is_signed(header(scope, b"authorization")):
+            await self._serve_signed(scope, receive, send)
             return
         try:
-            app = self._admit(scope)
+            app = self.let_in(scope)
         except (Unauthenticated, TooManyRequests) as refusal:
-            # Of which game it would have been, nobody knows.
-            for each in self._entrances:
-                each.turned_away(getattr(refusal, "reason", refusal.code))
             status, problem = problem_of(refusal)
             told = denying(send) if scope["type"] == "websocket" else send
             await send_body(told, status, encode(problem), headers_of(refusal))
@@ -148,6 +152,62 @@ class Authenticator:
             await self._tell_readiness(send)
             return
         await app(scope, receive, send)
+
+    def let_in(self, scope: Scope) -> Asgi:
+        """Name the caller of a request, and return the application of their game.
+
+        Raises:
+            Unauthenticated: Their credential is not valid.
+            TooManyRequests: They ask too often.
+        """
+        if len(self._entrances) == 1 and not self._entrances[0].accounts.is_keyed:
+            scope["principal"] = LOCAL
+            return self._entrances[0].app
+        try:
+            return self._admit(scope)
+        except (Unauthenticated, TooManyRequests) as refusal:
+            # Of which game it would have been, nobody knows.
+            for each in self._entrances:
+                each.turned_away(getattr(refusal, "reason", refusal.code))
+            raise
+
+    async def _serve_signed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is signed as AWS's clients sign; its body is part of that."""
+        try:
+            body = await read_body(scope, receive, SIGNED_BYTES_MAX)
+            known = self._verify_signed(scope, body)
+            if wait := known.buckets.take(known.bucket, self._clock()):
+                raise TooManyRequests("too many requests; wait a little", wait)
+        except Disconnected:
+            return
+        except Refusal as refusal:
+            for each in self._entrances:
+                each.turned_away(getattr(refusal, "reason", refusal.code))
+            answer = codec.refusal(service_error_of(refusal))
+            await answer(scope, receive, send)
+            return
+        scope["principal"] = known.principal
+        await known.app(scope, _again(body, receive), send)
+
+    def _verify_signed(self, scope: Scope, body: bytes) -> VerifiedCredential:
+        address = household_of(self.address(scope))
+        if wait := self._failures.missing(address, self._clock()):
+            raise TooManyRequests(
+                "too many requests with invalid keys or tokens; wait a little", wait
+            )
+        now = self._wall()
+        try:
+            call = signed_call(header(scope, b"authorization") or b"")
+            secrets = [
+                text for each in self._entrances for text in each.accounts.ring.signing(call.key)
+            ]
+            text = check_signature(call, secrets, scope, body, now)
+            return self._found(SCHEME + text.encode(), now)
+        except Unauthenticated as refusal:
+            self._failures.take(address, self._clock())
+            for each in self._entrances:
+                each.accounts.audit.note_failure(address, refusal.reason)
+            raise
 
     def address(self, scope: Scope) -> str:
         """Return the address of a request's caller."""
@@ -299,6 +359,16 @@ def check_apart(accounts: Sequence[Accounts]) -> None:
                     f"{audience!r}); give each its own audience, and guests to one of them"
                 )
             seen[audience] = each.tenant
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Return what gives a body that was read already, and then goes on."""
+    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receiving() -> Message:
+        return parts.pop() if parts else await receive()
+
+    return receiving
 
 
 def _offered_token(scope: Scope) -> bytes | None:

@@ -46,6 +46,8 @@ class ServiceKey(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         created: Unix time.
         expires: Unix time from which it counts no more; None means never.
         revoked: Unix time at which it was revoked; None means that it was not.
+        signing: The text of a key that signs requests, which have to be checked by it; None of
+            all others.
     """
 
     id: str
@@ -56,6 +58,7 @@ class ServiceKey(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     created: float = 0.0
     expires: float | None = None
     revoked: float | None = None
+    signing: str | None = None
 
     def state(self, now: float) -> str:
         """Return `live`, `expired` or `revoked`; `now` is Unix time."""
@@ -72,7 +75,7 @@ class KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def new_key(
     name: str, rights: tuple[str, ...], *, queues: tuple[str, ...] = (), now: float,
-    expires: float | None = None,
+    expires: float | None = None, is_signing: bool = False,
 ) -> tuple[ServiceKey, str]:  # fmt: skip
     """Return a new key and its text, which nobody can find out later.
 
@@ -82,6 +85,7 @@ def new_key(
         queues: The queues that it is for; empty means all.
         now: Unix time.
         expires: Unix time from which it counts no more.
+        is_signing: Whether it signs requests as AWS's clients do; then the file keeps its text.
 
     Raises:
         ConfigError: The name is empty or too long, or there is no such right.
@@ -96,7 +100,14 @@ def new_key(
     text = f"{PREFIX}_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
     digest = hashlib.sha256(text.encode()).hexdigest()
     return ServiceKey(
-        key_id, name, digest, tuple(dict.fromkeys(rights)), queues, now, expires
+        key_id,
+        name,
+        digest,
+        tuple(dict.fromkeys(rights)),
+        queues,
+        now,
+        expires,
+        signing=text if is_signing else None,
     ), text
 
 
@@ -131,6 +142,14 @@ class KeyRing:
         rights = frozenset(("anyone", *key.rights))
         queues = frozenset(key.queues)
         return Principal("service", key.name, rights, self._tenant, key.id, queues, until)
+
+    def signing(self, name: str) -> list[str]:
+        """Return the texts of keys of this id or name that sign requests, whatever their state."""
+        return [
+            key.signing
+            for key in self._keys.values()
+            if name in (key.id, key.name) and key.signing is not None
+        ]
 
 
 def read_keys(path: Path) -> tuple[ServiceKey, ...]:

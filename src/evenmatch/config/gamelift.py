@@ -1,0 +1,212 @@
+"""`[gamelift]`: matchmaking configurations and rule sets in the words of Amazon GameLift.
+
+Each configuration is a queue: its rule set says who may play together, the configuration how long
+tickets wait, whether matches have to be accepted, and who finds a server for them. Calls over the
+GameLift protocol change these tables, and whoever writes a CONFIG file may begin with some.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.checks import Place
+from evenmatch.model.queue import Queue, ReadyCheck
+from evenmatch.policies.default_choice import default_policy
+from evenmatch.rules.flexmatch.compile import compile_rule_set
+from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.rules.flexmatch.rule_set import RuleSet
+
+RESOURCES_MAX = 100
+"""Configurations of one server, as many as it has queues."""
+RULE_SETS_MAX = 1_000
+RULE_SET_CHARACTERS_MAX = 65_535
+REPAIR_SECONDS = 5.0
+"""For which those who did not turn a match down are kept together while others are sought."""
+QUEUE_NAME_MAX = 64
+HOOK = re.compile(r":gamesessionqueue/([A-Za-z0-9_.-]{1,64})\Z")
+
+Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
+Tags = dict[str, str]
+ResourceName = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[a-zA-Z0-9.-]{1,128}\Z",
+        description="1 to 128 letters, digits, `-` or `.`",
+    ),
+]
+
+
+class RuleSetTable(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """`[gamelift.rule_sets.NAME]`.
+
+    Args:
+        body: The rule set, JSON of FlexMatch's rule language 1.0.
+        created: Unix time.
+        tags: Labels that mean something to their author alone.
+    """
+
+    body: Annotated[str, Meta(min_length=1, max_length=RULE_SET_CHARACTERS_MAX)]
+    created: float = 0.0
+    tags: Tags = {}
+
+
+class ConfigurationTable(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """`[gamelift.configurations.NAME]`: a queue that is made of a rule set.
+
+    Args:
+        rule_set: The name of its rule set.
+        request_timeout: Seconds after which a ticket without a match ends.
+        acceptance_required: Whether players have to accept a match.
+        acceptance_timeout: Seconds for which they may do so.
+        mode: `STANDALONE`: a match is complete at once; `WITH_QUEUE`: when it has a server.
+        queue_arns: For `WITH_QUEUE`: the last part of the first is the name of the
+            `[server.allocation.NAME]` that finds servers.
+        description: For people.
+        notification_target: The last part is the name of the `[server.notifications.NAME]` that is
+            told of events; empty means nobody.
+        additional_players: Seats that are left free for later.
+        custom_event_data: Goes into each event.
+        game_properties: Keys and values for the game server.
+        game_session_data: Text for the game server.
+        backfill_mode: `AUTOMATIC`: matches that are not full ask for players by themselves.
+        created: Unix time.
+        tags: Labels that mean something to their author alone.
+    """
+
+    rule_set: str
+    request_timeout: Annotated[int, Meta(ge=1, le=43_200)]
+    acceptance_required: bool = False
+    acceptance_timeout: Annotated[int, Meta(ge=1, le=600)] | None = None
+    mode: Literal["STANDALONE", "WITH_QUEUE"] = "STANDALONE"
+    queue_arns: tuple[str, ...] = ()
+    description: Text | None = None
+    notification_target: str = ""
+    additional_players: Annotated[int, Meta(ge=0)] = 0
+    custom_event_data: Annotated[str, Meta(max_length=256)] = ""
+    game_properties: tuple[tuple[str, str], ...] = ()
+    game_session_data: str | None = None
+    backfill_mode: Literal["AUTOMATIC", "MANUAL"] = "MANUAL"
+    created: float = 0.0
+    tags: Tags = {}
+
+    @property
+    def hook(self) -> str | None:
+        """The name of the hook that finds servers; None where none is asked."""
+        if self.mode == "STANDALONE" or not self.queue_arns:
+            return None
+        return hook_of(self.queue_arns[0])
+
+
+class GameLiftTable(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """`[gamelift]`.
+
+    Args:
+        rule_sets: By name.
+        configurations: By name; each is a queue of this name.
+    """
+
+    rule_sets: dict[ResourceName, RuleSetTable] = {}
+    configurations: dict[ResourceName, ConfigurationTable] = {}
+
+
+def gamelift_of(document: Mapping[str, object]) -> GameLiftTable:
+    """Return what the keys of a file say of rule sets and configurations; often nothing.
+
+    Raises:
+        ConfigError: They are not what they should be.
+    """
+    try:
+        return msgspec.convert(document.get("gamelift", {}), GameLiftTable)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"gamelift: {error}") from None
+    except RecursionError:
+        raise ConfigError("gamelift must not nest tables and lists this deep") from None
+
+
+def hook_of(arn: str) -> str | None:
+    """Return the hook that the ARN of a game session queue, or of a topic, names; None if none.
+
+    >>> hook_of("arn:aws:gamelift:us-west-2:1234:gamesessionqueue/fleet")
+    'fleet'
+    """
+    found = HOOK.search(arn)
+    return None if found is None else found[1]
+
+
+def queue_name_of(configuration: str) -> str:
+    """Return the name of the queue of a configuration; long names are cut, and stay different.
+
+    >>> queue_name_of("ranked-5v5"), len(queue_name_of("x" * 100))
+    ('ranked-5v5', 64)
+    """
+    if len(configuration) <= QUEUE_NAME_MAX:
+        return configuration
+    mark = hashlib.sha256(configuration.encode()).hexdigest()[:12]
+    return f"{configuration[: QUEUE_NAME_MAX - 13]}-{mark}"
+
+
+def build_gamelift_queues(table: GameLiftTable, root: Place) -> tuple[Queue, ...]:
+    """Return a queue for each configuration.
+
+    Raises:
+        ConfigError: One cannot be played; the message names its keys.
+    """
+    at = root.at("gamelift")
+    rule_sets: dict[str, RuleSet] = {}
+    for name in dict.fromkeys(each.rule_set for each in table.configurations.values()):
+        if name not in table.rule_sets:
+            at.at("rule_sets").refuse(f"has no {name!r}, which a configuration names")
+        try:
+            rule_sets[name] = load_rule_set(table.rule_sets[name].body)
+        except ConfigError as error:
+            at.at("rule_sets").at(name).at("body").refuse(str(error))
+    places = at.at("configurations")
+    return tuple(
+        queue_of_configuration(name, each, rule_sets[each.rule_set], places.at(name))
+        for name, each in table.configurations.items()
+    )
+
+
+def queue_of_configuration(
+    name: str, given: ConfigurationTable, rule_set: RuleSet, at: Place
+) -> Queue:
+    """Return the queue of a configuration.
+
+    Raises:
+        ConfigError: It cannot be played.
+    """
+    if given.mode == "WITH_QUEUE" and (not given.queue_arns or given.hook is None):
+        at.at("queue_arns").refuse(
+            "must have an ARN that ends in :gamesessionqueue/NAME, of a [server.allocation.NAME]"
+        )
+    accept = None
+    if given.acceptance_required:
+        if given.acceptance_timeout is None:
+            at.at("acceptance_timeout").refuse("is missing, and acceptance is required")
+        # AWS makes nobody wait for having turned a match down, nor the others for having met them.
+        accept = ReadyCheck(
+            float(given.acceptance_timeout or 0), cooldowns=(), repair=REPAIR_SECONDS, again=0.0
+        )
+    queue = Queue(
+        name=queue_name_of(name),
+        wait_max=float(given.request_timeout),
+        on_deadline="expire",
+        accept=accept,
+        allocation=given.hook,
+        backfill="automatic" if given.backfill_mode == "AUTOMATIC" else "manual",
+    )
+    queue = compile_rule_set(rule_set).queue(queue)
+    return msgspec.structs.replace(queue, policy=default_policy(queue))

@@ -1,0 +1,136 @@
+"""Events on their way to a webhook: one after another, signed, and again until it takes them.
+
+A target that hangs holds up nobody but itself; beyond its backlog, and after the last try, events
+are dropped and the log says so. After a restart nothing is sent that was not sent before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from evenmatch.config.server import Notification
+from evenmatch.server.allocation.hooks import AGAIN, Unreachable, post, secret_in, signature, tls_of
+from evenmatch.server.http.responses import encode
+from evenmatch.server.runtime.logs import log
+
+BACKLOG_MAX = 10_000
+"""Events of a target that wait to be sent."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
+
+
+class Target:
+    """One webhook.
+
+    Args:
+        name: Its own.
+        given: Its settings.
+        wall: Unix time, for signatures.
+
+    Raises:
+        ConfigError: The file of its secret cannot be read.
+    """
+
+    def __init__(
+        self, name: str, given: Notification, *, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.name = name
+        self._given = given
+        self._wall = wall
+        self._tls = tls_of(given.url)
+        self._secret = secret_in(given.secret_file, f"server.notifications.{name}")
+        self._waiting: deque[tuple[str, bytes]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self.sent = 0
+        self.dropped = 0
+
+    def put(self, topic: str, envelope: Mapping[str, Any]) -> None:
+        """Send an event when those before it are sent."""
+        if len(self._waiting) >= BACKLOG_MAX:
+            self._drop("the backlog is full")
+            return
+        sns = self._given.form == "sns"
+        body = _notification(topic, envelope, self._wall()) if sns else encode(envelope)
+        self._waiting.append((str(envelope["id"]), body))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        try:
+            while self._waiting:
+                await self._send(*self._waiting[0])
+                self._waiting.popleft()
+        finally:
+            self._task = None
+
+    async def _send(self, event: str, body: bytes) -> None:
+        """Send one event, again and again; give it up after the last try, or a plain refusal."""
+        for attempt in range(self._given.retries + 1):
+            if attempt:
+                await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempt - 1, 20)))
+            try:
+                headers = self._headers(event, body)
+                reply = await post(self._given.url, body, headers, self._given.timeout, self._tls)
+            except Unreachable as error:
+                reason = str(error)
+                continue
+            if 200 <= reply.status < 300:
+                self.sent += 1
+                return
+            reason = f"the answer was {reply.status}"
+            if reply.status < 500 and reply.status not in AGAIN:
+                break
+        self._drop(reason)
+
+    def _headers(self, event: str, body: bytes) -> dict[str, str]:
+        headers = {"idempotency-key": event}
+        if self._given.form == "sns":
+            headers["x-amz-sns-message-type"] = "Notification"
+        if self._secret:
+            headers["evenmatch-signature"] = signature(self._secret, body, int(self._wall()))
+        return headers
+
+    def _drop(self, reason: str) -> None:
+        self.dropped += 1
+        if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8: a dead target fills no log
+            log.error("event_dropped", target=self.name, reason=reason, dropped=self.dropped)
+
+
+class Targets:
+    """All webhooks of a server, by the names under which configurations know them."""
+
+    def __init__(self, given: Mapping[str, Notification]) -> None:
+        self._targets = {name: Target(name, each) for name, each in given.items()}
+
+    def send(self, topic: str, envelope: Mapping[str, Any]) -> None:
+        """Send an event to the webhook that a topic's ARN names; to nobody if there is none."""
+        target = self._targets.get(target_in(topic))
+        if target is not None:
+            target.put(topic, envelope)
+
+
+def target_in(topic: str) -> str:
+    """Return the name of the webhook in the ARN of a topic.
+
+    >>> target_in("arn:aws:sns:us-east-1:1234:game-events"), target_in("game-events")
+    ('game-events', 'game-events')
+    """
+    return topic.rpartition(":")[2].rpartition("/")[2]
+
+
+def _notification(topic: str, envelope: Mapping[str, Any], at: float) -> bytes:
+    """Return an event inside a notification of SNS."""
+    stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    return encode(
+        {
+            "Type": "Notification",
+            "MessageId": envelope["id"],
+            "TopicArn": topic,
+            "Message": encode(envelope).decode(),
+            "Timestamp": stamp,
+        }
+    )

@@ -1,0 +1,79 @@
+"""What clients of GameLift may ask of their tickets, and the engine does not keep.
+
+An ended ticket's attributes, and why a ticket waits again: both only for people and for clients
+that look once more, so they are kept in memory; after a restart ended tickets have ids alone.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection
+from itertools import islice
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView
+from evenmatch.engine.records import Record
+from evenmatch.engine.state.rows import LiveTicket
+from evenmatch.engine.state.state import Tables
+from evenmatch.model.ticket import Player
+
+PREFIX = "aws:"
+"""What the caller's ticket ids get in front: no id that a shard gives has a colon."""
+SWEPT = 2
+"""Tickets looked at, for those that are kept no longer, for each one that comes."""
+
+
+class GameLiftMemory(LifecycleView):
+    """Hears of durable records, and remembers the tickets that came over GameLift's protocol."""
+
+    def __init__(self) -> None:
+        self._players: OrderedDict[str, tuple[Player, ...]] = OrderedDict()
+        self._returned: set[str] = set()
+        self._tables: Tables | None = None
+
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
+        """Begin anew with the tickets that are live."""
+        self._tables = engine.tables
+        self._players = OrderedDict(
+            (row.ticket.id, row.ticket.players) for row in live if is_ours(row.ticket.id)
+        )
+        self._returned &= self._players.keys()
+
+    def entered(self, record: Record, row: LiveTicket) -> None:
+        """Note who a new ticket is for."""
+        del record
+        if is_ours(row.ticket.id):
+            self._players[row.ticket.id] = row.ticket.players
+            self._sweep()
+
+    def released(self, record: Record, row: LiveTicket) -> None:
+        """Note that a ticket waits again because others did not accept."""
+        del record
+        if is_ours(row.ticket.id):
+            self._returned.add(row.ticket.id)
+
+    def players_of(self, ticket: str) -> tuple[Player, ...] | None:
+        """Return the players of a ticket with all that they came with; None if that is not kept."""
+        return self._players.get(ticket)
+
+    def was_returned(self, ticket: str) -> bool:
+        """Return whether a ticket waits again because others did not accept."""
+        return ticket in self._returned
+
+    def __len__(self) -> int:
+        """Return how many tickets are remembered."""
+        return len(self._players)
+
+    def _sweep(self) -> None:
+        assert self._tables is not None
+        for ticket in list(islice(self._players, SWEPT)):
+            if self._tables.knows(ticket):
+                self._players.move_to_end(ticket)
+            else:
+                del self._players[ticket]
+                self._returned.discard(ticket)
+
+
+def is_ours(ticket: str) -> bool:
+    """Return whether a ticket came over GameLift's protocol."""
+    return ticket.startswith(PREFIX)

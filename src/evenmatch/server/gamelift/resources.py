@@ -1,0 +1,448 @@
+"""Rule sets, configurations and their tags: what stays until somebody changes it.
+
+All of them are keys of the configuration in force. A change makes the whole configuration anew and
+brings it into force by `Configure`, so it is journalled, versioned and there after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from evenmatch.config.gamelift import (
+    RESOURCES_MAX,
+    RULE_SETS_MAX,
+    ConfigurationTable,
+    GameLiftTable,
+    RuleSetTable,
+    gamelift_of,
+    queue_name_of,
+    queue_of_configuration,
+)
+from evenmatch.errors import ConfigError
+from evenmatch.model.checks import Place
+from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.server.gamelift import arns, shapes
+from evenmatch.server.gamelift.delivery import target_in
+from evenmatch.server.gamelift.service_errors import ServiceError, invalid, missing, too_many
+from evenmatch.server.runtime.services import Services
+
+TAGS_MAX = 50
+"""Labels of one resource, which is AWS's limit for all its services."""
+BODIES_MAX = 8_000_000
+"""Characters of all rule sets together: each change of the configuration writes all of them."""
+RULE_SET_PAGE = 10
+CONFIGURATION_PAGE = 25
+
+Item = TypeVar("Item")
+Table = RuleSetTable | ConfigurationTable
+
+
+class Resources:
+    """The rule sets and configurations of one server."""
+
+    def __init__(self, services: Services) -> None:
+        self._operator = services.operator
+        self._runtime = services.runtime
+        self._targets = services.runtime.plan.settings.notifications
+        self._read: tuple[int, GameLiftTable] | None = None
+
+    def table(self) -> GameLiftTable:
+        """Return what is in force now."""
+        version = self._runtime.engine.tables.version
+        if self._read is None or self._read[0] != version:
+            self._read = version, gamelift_of(self._operator.document() or {})
+        return self._read[1]
+
+    def of_queue(self, queue: str) -> tuple[str, ConfigurationTable] | None:
+        """Return the configuration that a queue was made of, None of any other queue."""
+        known = self.table().configurations
+        if queue in known:
+            return queue, known[queue]
+        found = [name for name in known if queue_name_of(name) == queue]
+        return (found[0], known[found[0]]) if found else None
+
+    def configuration(self, name: str) -> tuple[str, ConfigurationTable]:
+        """Return a configuration and its plain name.
+
+        Raises:
+            ServiceError: There is none.
+        """
+        plain = arns.name_in(name)
+        given = self.table().configurations.get(plain)
+        if given is None:
+            raise missing("matchmaking configuration", plain)
+        return plain, given
+
+    # Rule sets
+
+    async def create_rule_set(
+        self, given: shapes.CreateMatchmakingRuleSet, by: str
+    ) -> shapes.RuleSetAnswer:
+        """Keep a rule set."""
+        name = _named(given.name)
+        await _check_body(given.rule_set_body)
+        tags = _tags(given.tags)
+        made = RuleSetTable(body=given.rule_set_body, created=self._runtime.wall(), tags=tags)
+
+        def change(table: GameLiftTable) -> GameLiftTable:
+            sets = table.rule_sets
+            if name in sets:
+                raise invalid(f"there is a rule set {name!r} already; rule sets cannot be changed")
+            size = sum(len(each.body) for each in sets.values()) + len(made.body)
+            if len(sets) >= RULE_SETS_MAX or size > BODIES_MAX:
+                raise too_many(
+                    f"a server keeps {RULE_SETS_MAX:,} rule sets of {BODIES_MAX:,} characters "
+                    "together; delete some first"
+                )
+            return replace(table, rule_sets={**sets, name: made})
+
+        await self._edit(change, by)
+        return shapes.RuleSetAnswer(rule_set=_rule_set(name, made))
+
+    async def describe_rule_sets(
+        self, given: shapes.DescribeMatchmakingRuleSets, by: str
+    ) -> shapes.RuleSetsAnswer:
+        """Show a page of rule sets, or some by name."""
+        del by
+        sets = self.table().rule_sets
+        if given.names is not None:
+            names = [arns.name_in(each) for each in given.names]
+            if lacking := [each for each in names if each not in sets]:
+                raise missing("rule set", lacking[0])
+            return shapes.RuleSetsAnswer(rule_sets=tuple(_rule_set(n, sets[n]) for n in names))
+        names, token = _page(list(sets), given.limit or RULE_SET_PAGE, given.next_token)
+        found = tuple(_rule_set(name, sets[name]) for name in names)
+        return shapes.RuleSetsAnswer(rule_sets=found, next_token=token)
+
+    async def delete_rule_set(
+        self, given: shapes.DeleteMatchmakingRuleSet, by: str
+    ) -> shapes.Nothing:
+        """Drop a rule set that no configuration uses."""
+        name = arns.name_in(given.name)
+
+        def change(table: GameLiftTable) -> GameLiftTable:
+            if name not in table.rule_sets:
+                raise missing("rule set", name)
+            users = [n for n, each in table.configurations.items() if each.rule_set == name]
+            if users:
+                raise invalid(
+                    f"rule set {name!r} is used by the configuration {users[0]!r}: delete that, "
+                    "or let it use another rule set"
+                )
+            return replace(table, rule_sets=_without(table.rule_sets, name))
+
+        await self._edit(change, by)
+        return shapes.Nothing()
+
+    async def validate_rule_set(
+        self, given: shapes.ValidateMatchmakingRuleSet, by: str
+    ) -> shapes.ValidAnswer:
+        """Say that a rule set could be kept."""
+        del by
+        await _check_body(given.rule_set_body)
+        return shapes.ValidAnswer(valid=True)
+
+    # Configurations
+
+    async def create_configuration(
+        self, given: shapes.CreateMatchmakingConfiguration, by: str
+    ) -> shapes.ConfigurationAnswer:
+        """Make a queue."""
+        name = _named(given.name)
+        made = ConfigurationTable(
+            rule_set=arns.name_in(given.rule_set_name),
+            request_timeout=given.request_timeout_seconds,
+            mode="WITH_QUEUE" if given.game_session_queue_arns else "STANDALONE",
+            created=self._runtime.wall(),
+            tags=_tags(given.tags),
+        )
+        made = _changed(made, given)
+
+        def change(table: GameLiftTable) -> GameLiftTable:
+            known = table.configurations
+            if name in known:
+                raise invalid(f"there is a configuration {name!r} already; update it")
+            queues = len(self._runtime.engine.tables.queues)
+            if len(known) >= RESOURCES_MAX or queues >= RESOURCES_MAX:
+                raise too_many(f"a server has at most {RESOURCES_MAX} queues and configurations")
+            if queue_name_of(name) in self._runtime.engine.tables.queues:
+                raise invalid(f"{name!r} is the name of a queue of this server; choose another")
+            self._check(name, made, table)
+            return replace(table, configurations={**known, name: made})
+
+        await self._edit(change, by)
+        return shapes.ConfigurationAnswer(configuration=_configuration(name, made))
+
+    async def update_configuration(
+        self, given: shapes.UpdateMatchmakingConfiguration, by: str
+    ) -> shapes.ConfigurationAnswer:
+        """Change a queue; what the request leaves out stays."""
+        name, made = self.configuration(given.name)
+
+        def change(table: GameLiftTable) -> GameLiftTable:
+            nonlocal made
+            if name not in table.configurations:
+                raise missing("matchmaking configuration", name)
+            made = _changed(table.configurations[name], given)
+            self._check(name, made, table)
+            return replace(table, configurations={**table.configurations, name: made})
+
+        await self._edit(change, by)
+        return shapes.ConfigurationAnswer(configuration=_configuration(name, made))
+
+    def _check(self, name: str, made: ConfigurationTable, table: GameLiftTable) -> None:
+        """Refuse a configuration that cannot be played, or whose target there is not."""
+        _check_configuration(name, made, table)
+        target = target_in(made.notification_target)
+        if target and target not in self._targets:
+            raise invalid(
+                f"NotificationTarget: must end in the name of a webhook of this server, and there "
+                f"is no [server.notifications.{target[:64]}]"
+            )
+
+    async def describe_configurations(
+        self, given: shapes.DescribeMatchmakingConfigurations, by: str
+    ) -> shapes.ConfigurationsAnswer:
+        """Show a page of configurations, some by name, or those of a rule set."""
+        del by
+        known = self.table().configurations
+        if given.names:
+            asked = dict.fromkeys(arns.name_in(each) for each in given.names)
+            names = [name for name in asked if name in known]
+        else:
+            names = list(known)
+        if given.rule_set_name is not None:
+            rule_set = arns.name_in(given.rule_set_name)
+            names = [name for name in names if known[name].rule_set == rule_set]
+        most = min(given.limit or CONFIGURATION_PAGE, CONFIGURATION_PAGE)
+        names, token = _page(names, most, given.next_token)
+        found = tuple(_configuration(name, known[name]) for name in names)
+        return shapes.ConfigurationsAnswer(configurations=found, next_token=token)
+
+    async def delete_configuration(
+        self, given: shapes.DeleteMatchmakingConfiguration, by: str
+    ) -> shapes.Nothing:
+        """Drop a queue in which nobody waits."""
+        name = arns.name_in(given.name)
+
+        def change(table: GameLiftTable) -> GameLiftTable:
+            if name not in table.configurations:
+                raise missing("matchmaking configuration", name)
+            queue = queue_name_of(name)
+            tables = self._runtime.engine.tables
+            if any(queue in row.queues for row in tables.waiting.values()):
+                raise invalid(f"players wait in {name!r}: stop their tickets, or let them end")
+            return replace(table, configurations=_without(table.configurations, name))
+
+        await self._edit(change, by)
+        return shapes.Nothing()
+
+    # Tags
+
+    async def tag(self, given: shapes.TagResource, by: str) -> shapes.Nothing:
+        """Label a resource."""
+        new = {each.key: each.value for each in given.tags}
+        return await self._retag(given.resource_arn, lambda tags: {**tags, **new}, by)
+
+    async def untag(self, given: shapes.UntagResource, by: str) -> shapes.Nothing:
+        """Take labels away."""
+        gone = set(given.tag_keys)
+
+        def less(tags: dict[str, str]) -> dict[str, str]:
+            return {key: value for key, value in tags.items() if key not in gone}
+
+        return await self._retag(given.resource_arn, less, by)
+
+    async def list_tags(self, given: shapes.ListTagsForResource, by: str) -> shapes.TagsAnswer:
+        """Show the labels of a resource."""
+        del by
+        field, name = _resource(given.resource_arn)
+        tags = _in(self.table(), field, name).tags
+        found = tuple(shapes.Tag(key=key, value=value) for key, value in tags.items())
+        return shapes.TagsAnswer(tags=found)
+
+    async def _retag(
+        self, arn: str, change_tags: Callable[[dict[str, str]], dict[str, str]], by: str
+    ) -> shapes.Nothing:
+        field, name = _resource(arn)
+
+        def change(table: GameLiftTable) -> GameLiftTable:
+            old = _in(table, field, name)
+            tags = change_tags(old.tags)
+            if len(tags) > TAGS_MAX:
+                raise ServiceError(
+                    "TaggingFailedException", f"a resource has at most {TAGS_MAX} tags"
+                )
+            return replace(
+                table, **{field: {**getattr(table, field), name: replace(old, tags=tags)}}
+            )
+
+        await self._edit(change, by)
+        return shapes.Nothing()
+
+    async def _edit(self, change: Callable[[GameLiftTable], GameLiftTable], by: str) -> None:
+        """Bring changed tables into force.
+
+        Raises:
+            ServiceError: The change refuses.
+            MatchmakingError: It cannot come into force.
+        """
+
+        def changed(raw: dict[str, Any]) -> dict[str, Any]:
+            table = change(gamelift_of({"gamelift": raw}))
+            found: dict[str, Any] = msgspec.to_builtins(table)
+            return found
+
+        await self._operator.edit(changed, by=by)
+
+
+def _named(name: str) -> str:
+    if not name:
+        raise invalid("Name: must have 1 to 128 characters, got none")
+    return name
+
+
+async def _check_body(body: str) -> None:
+    """Refuse what is no rule set; a large one takes a while, which the event loop has not got.
+
+    Raises:
+        ServiceError: With all that is wrong in it.
+    """
+    try:
+        await asyncio.to_thread(load_rule_set, body)
+    except ConfigError as error:
+        raise invalid(f"RuleSetBody: {str(error)[:4_000]}") from None
+
+
+def _check_configuration(name: str, made: ConfigurationTable, table: GameLiftTable) -> None:
+    """Refuse a configuration whose parts do not go together, or whose rule set there is not."""
+    if made.rule_set not in table.rule_sets:
+        raise missing("rule set", made.rule_set)
+    if made.acceptance_required and made.acceptance_timeout is None:
+        raise invalid("AcceptanceTimeoutSeconds: is missing, and AcceptanceRequired is true")
+    if made.mode == "STANDALONE" and made.queue_arns:
+        raise invalid("GameSessionQueueArns: are for FlexMatchMode WITH_QUEUE; leave them out")
+    if made.mode == "WITH_QUEUE" and made.hook is None:
+        raise invalid(
+            "GameSessionQueueArns: FlexMatchMode WITH_QUEUE needs an ARN that ends in "
+            ":gamesessionqueue/NAME, where NAME is a [server.allocation.NAME] of this server; "
+            "without one use FlexMatchMode STANDALONE"
+        )
+    rule_set = load_rule_set(table.rule_sets[made.rule_set].body)
+    queue_of_configuration(name, made, rule_set, Place())
+
+
+def _changed(
+    table: ConfigurationTable,
+    given: shapes.CreateMatchmakingConfiguration | shapes.UpdateMatchmakingConfiguration,
+) -> ConfigurationTable:
+    """Return a configuration with what a request says."""
+    told: dict[str, Any] = {
+        "description": given.description,
+        "queue_arns": given.game_session_queue_arns,
+        "request_timeout": given.request_timeout_seconds,
+        "acceptance_timeout": given.acceptance_timeout_seconds,
+        "acceptance_required": given.acceptance_required,
+        "rule_set": None if given.rule_set_name is None else arns.name_in(given.rule_set_name),
+        "notification_target": given.notification_target,
+        "additional_players": given.additional_player_count,
+        "custom_event_data": given.custom_event_data,
+        "game_session_data": given.game_session_data,
+        "backfill_mode": given.backfill_mode,
+        "mode": given.flex_match_mode,
+    }
+    if given.game_properties is not None:
+        told["game_properties"] = tuple((each.key, each.value) for each in given.game_properties)
+    changes = {key: value for key, value in told.items() if value is not None}
+    if changes.get("mode") == "STANDALONE":
+        changes.setdefault("queue_arns", ())
+    return replace(table, **changes)
+
+
+def _rule_set(name: str, table: RuleSetTable) -> shapes.RuleSetShape:
+    return shapes.RuleSetShape(
+        rule_set_name=name,
+        rule_set_arn=arns.arn_of(arns.RULE_SET, name),
+        rule_set_body=table.body,
+        creation_time=table.created,
+    )
+
+
+def _configuration(name: str, table: ConfigurationTable) -> shapes.ConfigurationShape:
+    properties = tuple(shapes.GameProperty(key=k, value=v) for k, v in table.game_properties)
+    return shapes.ConfigurationShape(
+        name=name,
+        configuration_arn=arns.arn_of(arns.CONFIGURATION, name),
+        rule_set_name=table.rule_set,
+        rule_set_arn=arns.arn_of(arns.RULE_SET, table.rule_set),
+        request_timeout_seconds=table.request_timeout,
+        acceptance_required=table.acceptance_required,
+        acceptance_timeout_seconds=table.acceptance_timeout,
+        creation_time=table.created,
+        backfill_mode=table.backfill_mode,
+        flex_match_mode=table.mode,
+        description=table.description,
+        game_session_queue_arns=table.queue_arns,
+        notification_target=table.notification_target or None,
+        additional_player_count=table.additional_players or None,
+        custom_event_data=table.custom_event_data or None,
+        game_properties=properties,
+        game_session_data=table.game_session_data,
+    )
+
+
+def _tags(tags: Iterable[shapes.Tag] | None) -> dict[str, str]:
+    found = {each.key: each.value for each in tags or ()}
+    if len(found) > TAGS_MAX:
+        raise ServiceError("TaggingFailedException", f"a resource has at most {TAGS_MAX} tags")
+    return found
+
+
+def _resource(arn: str) -> tuple[str, str]:
+    """Return where the resource of an ARN is kept, and its name."""
+    found = arns.resource_in(arn)
+    if found is None:
+        raise invalid(
+            f"ResourceARN: must be that of a matchmakingconfiguration or a matchmakingruleset, "
+            f"got {arn[:128]!r}"
+        )
+    kind, name = found
+    return ("configurations" if kind == arns.CONFIGURATION else "rule_sets"), name
+
+
+def _in(table: GameLiftTable, field: str, name: str) -> Table:
+    rows: dict[str, Table] = getattr(table, field)
+    if name not in rows:
+        raise missing(field.replace("_", " ").rstrip("s"), name)
+    return rows[name]
+
+
+def _without(rows: dict[str, Item], name: str) -> dict[str, Item]:
+    return {key: value for key, value in rows.items() if key != name}
+
+
+def _page(names: Sequence[str], most: int, token: str | None) -> tuple[list[str], str | None]:
+    """Return the names of a page, by name, and the token of the next one.
+
+    A token is the last name of the page before, so a page stays right when others come and go.
+    """
+    after = "" if token is None else _after(token)
+    left = sorted(name for name in names if name > after)
+    page = left[:most]
+    more = len(left) > most
+    return page, base64.urlsafe_b64encode(page[-1].encode()).decode() if more else None
+
+
+def _after(token: str) -> str:
+    try:
+        return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
+    except (ValueError, UnicodeError):
+        raise invalid(
+            "NextToken: is not one that this server gave; begin with the first page"
+        ) from None

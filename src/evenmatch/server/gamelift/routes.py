@@ -1,0 +1,116 @@
+"""The route of GameLift's protocol: `POST /`, and what answers each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenmatch.errors import MatchmakingError
+from evenmatch.server.auth.creation_rights import lacks
+from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.auth.principal import Forbidden, Principal
+from evenmatch.server.gamelift import codec, shapes
+from evenmatch.server.gamelift.resources import Resources
+from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
+from evenmatch.server.gamelift.tickets import Tickets
+from evenmatch.server.http.responses import Disconnected, read_body
+from evenmatch.server.runtime.services import Services
+
+BYTES_MAX = 1_000_000
+"""Bytes of a request; a rule set of the greatest length has a quarter of them."""
+PLAY = frozenset({"tickets"})
+LEAD = frozenset({"matches", "tickets"})
+CHANGE = frozenset({"operate"})
+SEE = frozenset({"tickets", "operate", "read"})
+
+
+class Call(NamedTuple):
+    """An operation.
+
+    Args:
+        shape: The type of its requests.
+        rights: Those of which one is enough.
+        answer: Takes the request and the caller.
+    """
+
+    shape: type
+    rights: frozenset[str]
+    answer: Callable[[Any, Principal], Awaitable[Any]]
+
+
+class GameLiftRoute:
+    """Answers all operations of one server."""
+
+    def __init__(self, services: Services) -> None:
+        self._unexpected = services.metrics.unexpected
+        resources = Resources(services)
+        tickets = Tickets(services, resources)
+
+        def kept(handler: Callable[[Any, str], Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            """Return the handler of a resource, which is told who calls in words."""
+
+            async def answer(given: Any, caller: Principal) -> Any:
+                return await handler(given, f"GameLift.{type(given).__name__} by {caller.name}")
+
+            return answer
+
+        calls = (
+            Call(shapes.StartMatchmaking, PLAY, tickets.start),
+            Call(shapes.DescribeMatchmaking, PLAY, tickets.describe),
+            Call(shapes.StopMatchmaking, PLAY, tickets.stop),
+            Call(shapes.AcceptMatch, PLAY, tickets.accept),
+            Call(shapes.StartMatchBackfill, LEAD, tickets.backfill),
+            Call(shapes.CreateMatchmakingRuleSet, CHANGE, kept(resources.create_rule_set)),
+            Call(shapes.DescribeMatchmakingRuleSets, SEE, kept(resources.describe_rule_sets)),
+            Call(shapes.DeleteMatchmakingRuleSet, CHANGE, kept(resources.delete_rule_set)),
+            Call(shapes.ValidateMatchmakingRuleSet, SEE, kept(resources.validate_rule_set)),
+            Call(
+                shapes.CreateMatchmakingConfiguration, CHANGE, kept(resources.create_configuration)
+            ),
+            Call(
+                shapes.UpdateMatchmakingConfiguration, CHANGE, kept(resources.update_configuration)
+            ),
+            Call(
+                shapes.DescribeMatchmakingConfigurations,
+                SEE,
+                kept(resources.describe_configurations),
+            ),
+            Call(
+                shapes.DeleteMatchmakingConfiguration, CHANGE, kept(resources.delete_configuration)
+            ),
+            Call(shapes.TagResource, CHANGE, kept(resources.tag)),
+            Call(shapes.UntagResource, CHANGE, kept(resources.untag)),
+            Call(shapes.ListTagsForResource, SEE, kept(resources.list_tags)),
+        )
+        self.calls = {call.shape.__name__: call for call in calls}
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one call; whatever goes wrong has AWS's form."""
+        try:
+            return codec.answer(await self._answer(request))
+        except ServiceError as error:
+            return codec.refusal(error)
+        except MatchmakingError as error:
+            return codec.refusal(service_error_of(error))
+        except Disconnected:
+            raise
+        except Exception as error:  # noqa: BLE001
+            self._unexpected(error, "POST /")
+            failed = "the server failed; its log says more"
+            return codec.refusal(ServiceError("InternalServiceException", failed, 500))
+
+    async def _answer(self, request: Request) -> Any:
+        name = codec.operation_of(request.headers.get("x-amz-target"))
+        call = self.calls.get(name)
+        if call is None:
+            raise codec.unknown_operation(name)
+        caller = principal_of(request.scope)
+        if not caller.rights & call.rights:
+            raise lacks(caller, call.rights)
+        if caller.queues and call.rights is CHANGE:
+            raise Forbidden("this concerns the whole server, but the key is for some queues only")
+        body = await read_body(request.scope, request.receive, BYTES_MAX)
+        return await call.answer(codec.decode(body, call.shape), caller)

@@ -1,0 +1,79 @@
+"""What a client of GameLift is told when a call fails: AWS's names for our errors."""
+
+from __future__ import annotations
+
+from evenmatch.errors import (
+    ConfigError,
+    Draining,
+    Forgotten,
+    JournalError,
+    MatchmakingError,
+    NotSupported,
+    Overloaded,
+    Refusal,
+    StaleVersion,
+    UnknownMatch,
+    UnknownQueue,
+    UnknownTicket,
+)
+from evenmatch.server.auth.principal import Forbidden, TooManyRequests, Unauthenticated
+from evenmatch.server.http.responses import BodyTooLarge
+
+BUSY = (Overloaded, Draining, JournalError)
+MISSING = (UnknownQueue, UnknownTicket, UnknownMatch, Forgotten)
+
+
+class ServiceError(Exception):
+    """A call that failed, in AWS's words.
+
+    Args:
+        name: AWS's name of it: `InvalidRequestException`.
+        message: What was given, what is allowed, what to do.
+        status: Of HTTP.
+    """
+
+    def __init__(self, name: str, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.name = name
+        self.message = message
+        self.status = status
+
+
+def invalid(message: str) -> ServiceError:
+    """Return the error of a request that cannot be taken as it is."""
+    return ServiceError("InvalidRequestException", message)
+
+
+def missing(what: str, name: str) -> ServiceError:
+    """Return the error of a request that names something that there is not."""
+    return ServiceError("NotFoundException", f"there is no {what} {name[:128]!r}")
+
+
+def too_many(message: str) -> ServiceError:
+    """Return the error of a request that would make more of something than there may be."""
+    return ServiceError("LimitExceededException", message)
+
+
+def service_error_of(error: MatchmakingError) -> ServiceError:
+    """Return one of our errors in AWS's words.
+
+    What may work a moment later has a status and a name that AWS's clients retry by themselves.
+    """
+    text = error.message if isinstance(error, Refusal) else str(error)
+    if isinstance(error, Unauthenticated):
+        return ServiceError("UnrecognizedClientException", text, 403)
+    if isinstance(error, Forbidden):
+        return ServiceError("UnauthorizedException", text, 403)
+    if isinstance(error, TooManyRequests):
+        return ServiceError("ThrottlingException", text, 400)
+    if isinstance(error, BodyTooLarge):
+        return ServiceError("RequestEntityTooLargeException", text, 413)
+    if isinstance(error, StaleVersion):
+        return ServiceError("ThrottlingException", text, 400)
+    if isinstance(error, BUSY):
+        return ServiceError("ServiceUnavailableException", text, 503)
+    if isinstance(error, MISSING):
+        return ServiceError("NotFoundException", text)
+    if isinstance(error, Refusal | ConfigError | NotSupported):
+        return invalid(text)
+    return ServiceError("InternalServiceException", "the server failed; its log says more", 500)
