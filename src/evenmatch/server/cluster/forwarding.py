@@ -1,0 +1,146 @@
+"""Handing requests on to the node that answers for the present.
+
+A request goes on as it came, with a signed note of who asks; connections to the owner are kept. One
+that could not be delivered may go again. One that was delivered and not answered may have been done
+or not: its client gets a 503, and learns what happened by repeating it, which is safe with an
+idempotency key, and for everything that says the same twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from evenmatch.errors import JournalUnavailable
+from evenmatch.server.cluster.identity import NodeIdentity
+from evenmatch.server.http.responses import Headers, Receive, Scope, Send, read_body
+from evenmatch.wire.http1 import Connection
+
+FORWARDED = b"evenmatch-forwarded"
+CONNECTIONS_MAX = 256
+"""Connections to the owner that are kept open while nobody uses them."""
+CONNECT_SECONDS = 1.0
+ANSWER_SECONDS = 40.0
+"""A long poll takes up to 30 s."""
+HOP_BY_HOP = frozenset(
+    {
+        b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te",
+        b"trailer", b"transfer-encoding", b"upgrade", b"content-length", b"date", b"expect",
+        FORWARDED,
+    }
+)  # fmt: skip
+"""Headers that belong to one connection, or that each side writes itself."""
+SAFE = frozenset({"GET", "HEAD"})
+
+
+class Peer:
+    """The owner, over kept connections.
+
+    Args:
+        host: Where it listens.
+        port: Of TCP.
+        identity: Of this node, which signs.
+    """
+
+    def __init__(self, host: str, port: int, identity: NodeIdentity) -> None:
+        self.address = (host, port)
+        self._identity = identity
+        self._free: deque[Connection] = deque()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        """Hand one request on, and its answer back.
+
+        Args:
+            scope: Of the request.
+            receive: Gives its body.
+            send: Takes the answer.
+            most: Bytes of the body.
+
+        Raises:
+            JournalUnavailable: Nobody answers there; whether it was done, nobody knows.
+            BodyTooLarge: The body has more bytes.
+        """
+        body = await read_body(scope, receive, most)
+        connection, status, headers = await self._asked(scope, body)
+        is_whole = False
+        leaving = asyncio.create_task(_until_gone(receive))
+        leaving.add_done_callback(lambda task: None if task.cancelled() else connection.close())
+        try:
+            kept: Headers = [each for each in headers.items() if each[0] not in HOP_BY_HOP]
+            if (length := headers.get(b"content-length")) is not None:
+                kept.append((b"content-length", length))
+            await send({"type": "http.response.start", "status": status, "headers": kept})
+            async for part in connection.chunks():
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+            is_whole = True
+        except (OSError, ValueError):
+            # The client sees that the answer was cut off.
+            return
+        finally:
+            leaving.cancel()
+            if is_whole and connection.is_free and len(self._free) < CONNECTIONS_MAX:
+                self._free.append(connection)
+            else:
+                connection.close()
+        await send({"type": "http.response.body", "body": b""})
+
+    def close(self) -> None:
+        """Close all kept connections."""
+        while self._free:
+            self._free.pop().close()
+
+    async def _asked(self, scope: Scope, body: bytes) -> tuple[Connection, int, dict[bytes, bytes]]:
+        """Return a connection with the head of its answer."""
+        while True:
+            connection = await self._connection()
+            is_kept = connection.is_used
+            try:
+                connection.send(*self._request(scope, body))
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    status, headers = await connection.head()
+            except (OSError, ValueError, TimeoutError) as error:
+                connection.close()
+                if is_kept and scope["method"] in SAFE:
+                    # The owner had closed a connection that nobody used: the next one will do.
+                    continue
+                raise JournalUnavailable(
+                    "the node that answers has failed, and whether this was done is not known: "
+                    "repeat it in a second, with the same Idempotency-Key if it had one"
+                ) from error
+            except asyncio.CancelledError:
+                connection.close()
+                raise
+            return connection, status, headers
+
+    async def _connection(self) -> Connection:
+        while self._free:
+            connection = self._free.pop()
+            if connection.is_free:
+                return connection
+            connection.close()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await Connection.open(*self.address, None)
+        except (OSError, TimeoutError) as error:
+            raise JournalUnavailable(
+                "the node that answers cannot be reached; another one takes over within seconds"
+            ) from error
+
+    def _request(self, scope: Scope, body: bytes) -> tuple[str, str, dict[str, str], bytes]:
+        target = scope["raw_path"].decode("latin-1")
+        if scope["query_string"]:
+            target += "?" + scope["query_string"].decode("latin-1")
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            if name not in HOP_BY_HOP:
+                headers[name.decode("latin-1")] = value.decode("latin-1")
+        client = scope.get("client") or ("", 0)
+        headers["content-length"] = str(len(body))
+        headers[FORWARDED.decode()] = self._identity.sign(client[0]).decode("latin-1")
+        return scope["method"], target, headers, body
+
+
+async def _until_gone(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

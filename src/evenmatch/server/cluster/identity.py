@@ -1,0 +1,121 @@
+"""Who a node is: its name, where others reach it, and the secret that all nodes share."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+ADDRESS = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
+KEY_BYTES = (16, 4096)
+"""Bytes of the shared secret, at least and at most."""
+LEASE_SECONDS = 5.0
+"""Length of the lease of a node: so long, and a second, nobody is answered when it dies."""
+SIGNED = b"evenmatch-forwarded"
+
+
+class NodeIdentity(msgspec.Struct, frozen=True):
+    """A node of a cluster.
+
+    Args:
+        name: Unlike those of all other nodes.
+        address: HOST:PORT at which the others reach it.
+        key: The secret that all nodes share.
+        token: New at each start, so that a process never takes the lease of an older one for its
+            own.
+    """
+
+    name: str
+    address: str
+    key: bytes
+    token: str
+
+    @property
+    def owner(self) -> str:
+        """Return the name under which it holds leases."""
+        return f"{self.name}/{self.token}@{self.address}"
+
+    def sign(self, client: str) -> bytes:
+        """Return what says to another node that this one hands a client's request on."""
+        said = f"{self.name} {client}"
+        return f"{said} {_digest(self.key, said)}".encode()
+
+    def client_of(self, signed: bytes) -> str | None:
+        """Return the address of the client for whom another node asks; None if none of ours did."""
+        said, _, digest = signed.decode("latin-1").rpartition(" ")
+        if not hmac.compare_digest(digest.encode("latin-1"), _digest(self.key, said).encode()):
+            return None
+        return said.partition(" ")[2]
+
+
+def node_identity(name: str, address: str, key: Path) -> NodeIdentity:
+    """Return the identity of a node.
+
+    Args:
+        name: Of the node.
+        address: HOST:PORT.
+        key: A file with the secret.
+
+    Raises:
+        ConfigError: One of them cannot be used.
+    """
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            f"--node must have 1 to 63 letters, digits, dots, dashes or underscores and begin "
+            f"with a letter or digit, got {name[:80]!r}"
+        )
+    check_address(address)
+    try:
+        secret = key.read_bytes().strip()
+    except OSError as error:
+        raise ConfigError(f"--cluster-key {key} cannot be read: {error.strerror}") from None
+    least, most = KEY_BYTES
+    if not least <= len(secret) <= most:
+        raise ConfigError(
+            f"--cluster-key {key} must hold {least} to {most:,} bytes, the same for all nodes, "
+            f"got {len(secret):,}; make one: openssl rand -hex 32 > {key.name}"
+        )
+    return NodeIdentity(name, address, secret, secrets.token_hex(4))
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address of a node.
+
+    Raises:
+        ConfigError: It is not HOST:PORT.
+    """
+    parts = ADDRESS.fullmatch(address)
+    if parts is None or not 1 <= int(parts[2]) <= 65_535:
+        raise ConfigError(
+            f"--node-address must be HOST:PORT as the other nodes reach it, got {address[:80]!r}"
+        )
+
+
+def address_of(owner: str) -> tuple[str, int] | None:
+    """Return host and port at which an owner of a lease is reached; None if it is no node.
+
+    >>> address_of("eu-1/3f2a@10.0.0.5:8080"), address_of("laptop-77aa")
+    (('10.0.0.5', 8080), None)
+    """
+    parts = ADDRESS.fullmatch(owner.rpartition("@")[2]) if "@" in owner else None
+    return None if parts is None else (parts[1].strip("[]"), int(parts[2]))
+
+
+def name_of(owner: str) -> str:
+    """Return the name of the node that holds a lease.
+
+    >>> name_of("eu-1/3f2a@10.0.0.5:8080")
+    'eu-1'
+    """
+    return owner.partition("/")[0]
+
+
+def _digest(key: bytes, said: str) -> str:
+    return hmac.new(key, SIGNED + said.encode("latin-1", "replace"), sha256).hexdigest()

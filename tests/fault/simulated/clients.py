@@ -1,0 +1,324 @@
+"""Clients: players who queue, accept, cancel and ask; the game's backend; and who only looks.
+
+Each asks some node, tries another one when nothing or an error comes back, and notes every answer.
+Nobody gives up what has to be done once: a create is repeated with its idempotency key.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tests.fault.simulated.history import Seen
+from tests.fault.simulated.loop import NodeLoop, World
+from tests.fault.simulated.network import CLIENTS, Network
+from tests.fault.simulated.node import Node, Request
+
+PATIENCE = 6.0
+"""Seconds until a client gives an answer up that should come at once."""
+TRIES = 40
+SILENCE = 18.0
+"""Seconds without a word after which a stream is taken up elsewhere."""
+LONG_POLL = 15.0
+NEWEST = 6
+"""Tickets that onlookers like best."""
+OFTEN, CALM = (0.1, 0.9), (2.0, 5.0)
+"""Seconds between two looks of an onlooker."""
+AGAIN = (0.2, 2.5)
+"""Seconds before the next try."""
+OVER = frozenset({"cancelled", "expired"})
+HAVE_MATCH = frozenset({"matched", "assigned"})
+
+
+class Habits(msgspec.Struct, frozen=True):
+    """What players do, as shares of them."""
+
+    cancel: float = 0.12
+    decline: float = 0.08
+    ignore: float = 0.06
+    double_tap: float = 0.08
+    other_body: float = 0.05
+    look_back: float = 0.5
+    follow: float = 0.3
+
+
+class Caller:
+    """Asks nodes, and notes what they say.
+
+    Args:
+        network: To the nodes.
+        nodes: Whom to ask.
+        name: For its stream of chance.
+    """
+
+    def __init__(self, network: Network, nodes: Sequence[Node], loop: NodeLoop, name: str) -> None:
+        self.network = network
+        self.world: World = network.world
+        self.nodes = nodes
+        self.loop = loop
+        self.seen: list[Seen] = []
+        self.problems: list[str] = []
+        self.chance = network.world.chance(f"caller {name}")
+        self.node = self.chance.choice(nodes)
+        self.count = 0
+
+    async def once(
+        self, kind: str, about: str, request: Request, given: Any = None, patience: float = PATIENCE
+    ) -> Seen | None:
+        """Ask one node; None if nothing came back in time."""
+        node, network, sent = self.node, self.network, self.world.now
+        future: asyncio.Future[Seen] = self.loop.create_future()
+
+        def told(status: int, headers: dict[str, str], body: bytes) -> None:
+            got = self.world.now
+            value = msgspec.json.decode(body) if status and body else body.decode()
+            seen = Seen(kind, sent, got, node.name, status, about, given, value, headers)
+            if status:
+                self.seen.append(seen)
+            if not future.done():
+                future.set_result(seen)
+
+        def reply(status: int, headers: dict[str, str], body: bytes) -> None:
+            text = f"{request.number} {status} ".encode() + body
+            node.carry_back(text, partial(told, status, headers, body))
+
+        network.send(CLIENTS, node.name, request.text(), lambda: node.take(request, reply))
+        try:
+            async with asyncio.timeout(patience):
+                seen = await future
+        except TimeoutError:
+            leave = f"{request.number} left".encode()
+            network.send(CLIENTS, node.name, leave, partial(node.leave, request.number))
+            self._turn_elsewhere()
+            return None
+        if seen.status in (0, 503):
+            self._turn_elsewhere()
+        return seen
+
+    async def surely(
+        self, kind: str, about: str, method: str, path: str, **rest: Any
+    ) -> Seen | None:
+        """Ask until somebody says something definite; None if nobody ever does."""
+        body, key = rest.get("body", b""), rest.get("key", "")
+        for _ in range(TRIES):
+            request = Request(self._number(), method, path, body, key)
+            seen = await self.once(kind, about, request, rest.get("given"))
+            if seen is not None and seen.status not in (0, 429, 503):
+                return seen
+            await asyncio.sleep(self.chance.uniform(*AGAIN))
+        return None
+
+    def _number(self) -> int:
+        self.count += 1
+        return Caller.next_number(self.world)
+
+    @staticmethod
+    def next_number(world: World) -> int:
+        """Return a number that no other request has."""
+        world.requests += 1
+        return world.requests
+
+    def _turn_elsewhere(self) -> None:
+        self.node = self.chance.choice(self.nodes)
+
+
+class Player(Caller):
+    """A party that queues, once.
+
+    Args:
+        party: Names of its players.
+        queue: Where.
+        habits: What such parties do.
+    """
+
+    party: tuple[str, ...]
+    queue: str
+    habits = Habits()
+    known: list[str]
+
+    async def play(self) -> None:
+        """Queue, and stay until it is over."""
+        ticket = await self._queue_up()
+        if ticket is None:
+            return
+        self.known.append(ticket)
+        tasks = []
+        if self._does(self.habits.follow):
+            follower = Follower(self.network, self.nodes, self.loop, f"follower of {ticket}")
+            follower.ticket, follower.seen = ticket, self.seen
+            tasks.append(self.loop.begin(follower.follow()))
+        if self._does(self.habits.cancel):
+            tasks.append(self.loop.begin(self._cancel(ticket)))
+        await self._follow(ticket)
+        await asyncio.gather(*tasks)
+        if self._does(self.habits.look_back):
+            await self.surely("get", ticket, "GET", f"/v1/tickets/{ticket}")
+
+    def _does(self, share: float) -> bool:
+        return self.chance.random() < share
+
+    async def _queue_up(self) -> str | None:
+        mean = self.chance.gauss(1500.0, 120.0)
+        body, key = self._body(mean), f"k-{self.party[0]}"
+        given = (list(self.party), self.queue)
+        asked = {"method": "POST", "path": "/v1/tickets", "given": given}
+        taps = [self.surely("create", key, **asked, body=body, key=key)]
+        if self._does(self.habits.double_tap):
+            taps.append(self.surely("create", f"{key}-2", **asked, body=body, key=f"{key}-2"))
+        answers = await asyncio.gather(*taps)
+        if self._does(self.habits.other_body):
+            other = self._body(mean + 1.0)
+            again = {**asked, "given": mean + 1.0}
+            await self.surely("create again", key, **again, body=other, key=key)
+        if self._does(self.habits.other_body):
+            await self.surely("create", key, **asked, body=body, key=key)
+        for seen in answers:
+            if seen is not None and seen.status in (200, 201):
+                return str(seen.body["id"])
+        return None
+
+    def _body(self, mean: float) -> bytes:
+        rating = {"mean": mean, "deviation": 80.0}
+        players = [{"id": name, "rating": rating} for name in self.party]
+        return msgspec.json.encode({"players": players, "queues": [self.queue]})
+
+    async def _cancel(self, ticket: str) -> None:
+        await asyncio.sleep(self.chance.uniform(0.0, 8.0))
+        await self.surely("cancel", ticket, "DELETE", f"/v1/tickets/{ticket}")
+
+    async def _follow(self, ticket: str) -> None:
+        """Ask for each change of state until there is none to come."""
+        path, answered, tries = f"/v1/tickets/{ticket}", "", 0
+        state, match = "waiting", ""
+        while tries < TRIES:
+            query = f"?wait={LONG_POLL:g}&state={state}&match={match}"
+            request = Request(self._number(), "GET", path + query)
+            seen = await self.once("get", ticket, request, patience=LONG_POLL + PATIENCE)
+            if seen is None or seen.status != 200:
+                tries += 1
+                await asyncio.sleep(self.chance.uniform(*AGAIN))
+                continue
+            state, match = seen.body["state"], seen.body["match"] or ""
+            if state == "proposed" and match != answered:
+                answered = match
+                await self._answer(ticket, match)
+            if state in OVER or state == "assigned":
+                return
+
+    async def _answer(self, ticket: str, match: str) -> None:
+        draw, body = self.chance.random(), msgspec.json.encode({"ticket": ticket})
+        if draw < self.habits.ignore:
+            return
+        kind = "decline" if draw < self.habits.ignore + self.habits.decline else "accept"
+        path = f"/v1/matches/{match}/{kind}"
+        await self.surely(kind, match, "POST", path, body=body, given=ticket)
+
+
+class Backend(Caller):
+    """The game's backend: it reads the feed of a queue and gives every match a server."""
+
+    queue: str
+    matches: dict[str, int]
+
+    async def work(self) -> None:
+        """Read and assign for ever."""
+        after = 0
+        while True:
+            path = f"/v1/queues/{self.queue}/matches?after={after}&wait=10"
+            request = Request(self._number(), "GET", path)
+            seen = await self.once("feed", self.queue, request, after, 10.0 + PATIENCE)
+            if seen is None or seen.status != 200:
+                await asyncio.sleep(self.chance.uniform(*AGAIN))
+                continue
+            after = seen.body["next"]
+            for match in seen.body["matches"]:
+                self.matches[match["match"]] = match["seq"]
+                self.loop.begin(self._assign(match["match"]))
+
+    async def _assign(self, match: str) -> None:
+        place = {"server": f"for {match}"}
+        path, body = f"/v1/matches/{match}/assignment", msgspec.json.encode(place)
+        await self.surely("assign", match, "PUT", path, body=body, given=place)
+
+
+class Follower(Caller):
+    """A client that follows one ticket by server-sent events, and comes back for what it missed."""
+
+    ticket: str
+
+    async def follow(self) -> None:
+        """Follow until there is nothing to come."""
+        after, tries, state = 0, 0, ""
+        while tries < TRIES and state not in OVER | {"assigned"}:
+            events = await self._once(after)
+            tries += 1
+            if events:
+                after, state = events[-1][1], events[-1][2]["state"]
+            else:
+                self._turn_elsewhere()
+            await asyncio.sleep(self.chance.uniform(*AGAIN))
+
+    async def _once(self, after: int) -> list[tuple[float, int, Any]]:
+        """Follow at one node until the stream ends or falls silent; return its events."""
+        node, network, sent = self.node, self.network, self.world.now
+        events: list[tuple[float, int, Any]] = []
+        is_open, heard_at = True, sent
+        pipe = network.pipe(node.name, CLIENTS)
+
+        def heard(frame: bytes) -> None:
+            nonlocal heard_at
+            heard_at = self.world.now
+            fields = dict(line.split(b": ", 1) for line in frame.splitlines() if b": " in line)
+            if b"id" in fields and is_open:
+                state = msgspec.json.decode(fields[b"data"])
+                events.append((self.world.now, int(fields[b"id"]), state))
+
+        def end() -> None:
+            nonlocal is_open
+            is_open = False
+
+        path = f"/v1/tickets/{self.ticket}/events"
+        request = Request(self._number(), "GET", path, after=after)
+        network.carry(
+            CLIENTS,
+            node.name,
+            request.text(),
+            lambda: node.take(
+                request,
+                lambda status, _, body: pipe(b"%d end" % status, end),
+                lambda frame: pipe(frame, partial(heard, frame)),
+            ),
+        )
+        while is_open and self.world.now < heard_at + SILENCE:
+            await asyncio.sleep(0.5)
+        is_open = False
+        leave = f"{request.number} left".encode()
+        network.send(CLIENTS, node.name, leave, partial(node.leave, request.number))
+        if events:
+            seen = Seen(
+                "stream", sent, self.world.now, node.name, 200, self.ticket, after, events, {}
+            )
+            self.seen.append(seen)
+        return events
+
+
+class Onlooker(Caller):
+    """Somebody who asks any node about any ticket, and believes none twice."""
+
+    known: list[str]
+    until: float
+
+    async def look(self) -> None:
+        """Ask for ever, and less often when there is less to see."""
+        while True:
+            is_calm = self.world.now > self.until
+            await asyncio.sleep(self.chance.uniform(*(CALM if is_calm else OFTEN)))
+            if not self.known:
+                continue
+            newest = self.known[-NEWEST:] if self.chance.random() < 0.7 else self.known
+            ticket = self.chance.choice(newest)
+            self.node = self.chance.choice(self.nodes)
+            request = Request(self._number(), "GET", f"/v1/tickets/{ticket}")
+            await self.once("get", ticket, request, patience=2.0)

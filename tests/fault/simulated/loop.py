@@ -1,0 +1,244 @@
+"""Event loops of several processes in one virtual time.
+
+    World: what happens next, anywhere -> NodeLoop: callbacks of one process, by its own clock
+
+Time passes only when nobody has anything to do at the present instant; then it jumps to the next
+timer. What is due at one instant runs in the order in which it was asked for. A process that is
+paused keeps its callbacks for later; one that was killed loses them, and nothing of it runs again,
+not even what its coroutines would do in the end.
+"""
+
+import asyncio
+import contextvars
+import heapq
+import random
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from inspect import CORO_CREATED, getcoroutinestate
+from typing import Any
+
+THREAD_SECONDS = (0.0001, 0.02)
+"""How long work in a thread takes: before it is done, and again before the loop hears of it."""
+
+Call = Callable[[], object]
+
+
+class World:
+    """All that is going to happen, in order.
+
+    Args:
+        seed: Root of all chance.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.now = 0.0
+        self.steps = 0
+        self.requests = 0
+        self.loops: list[NodeLoop] = []
+        self._ready: deque[Call] = deque()
+        self._later: list[tuple[float, int, Call]] = []
+        self._count = 0
+
+    def chance(self, name: str) -> random.Random:
+        """Return a stream of chance of its own, the same in each process."""
+        return random.Random(f"{self.seed}/{name}")
+
+    def soon(self, call: Call) -> None:
+        """Run something at this instant, after all that was asked for before."""
+        self._ready.append(call)
+
+    def at(self, when: float, call: Call) -> None:
+        """Run something at an instant."""
+        self._count += 1
+        heapq.heappush(self._later, (max(when, self.now), self._count, call))
+
+    def after(self, seconds: float, call: Call) -> None:
+        """Run something later."""
+        self.at(self.now + seconds, call)
+
+    def run(self, until: float) -> None:
+        """Let time pass."""
+        ready, later = self._ready, self._later
+        while True:
+            while ready:
+                self.steps += 1
+                ready.popleft()()
+            if not later or later[0][0] > until:
+                self.now = until
+                return
+            self.now, _, call = heapq.heappop(later)
+            ready.append(call)
+
+
+class NodeLoop(asyncio.AbstractEventLoop):
+    """The event loop of one process.
+
+    Args:
+        world: Where it runs.
+        name: Of the process, for its stream of chance.
+        rate: Seconds of its own clock in one of the world's.
+        offset: What its clock showed when the world began.
+    """
+
+    def __init__(self, world: World, name: str, *, rate: float = 1.0, offset: float = 0.0) -> None:
+        self.world = world
+        self.rate = rate
+        self.is_dead = False
+        self.errors: list[str] = []
+        self._offset = offset
+        self._chance = world.chance(f"threads of {name}")
+        self._is_paused = False
+        self._held: list[asyncio.Handle] = []
+        # What was killed is kept to the end, so that no collector runs its last words in between.
+        self._tasks: list[asyncio.Task[Any]] = []
+        world.loops.append(self)
+
+    # What happens to the process
+
+    def kill(self) -> None:
+        """Let nothing of this process run any more."""
+        self.is_dead = True
+        self._held.clear()
+        self._close(lambda coroutine: getcoroutinestate(coroutine) == CORO_CREATED)
+
+    def dispose(self) -> None:
+        """End all coroutines that are left, when nobody looks any more."""
+        self.is_dead = True
+        events._set_running_loop(self)
+        try:
+            # What one begins at its end comes behind it, and ends as well.
+            self._close(lambda coroutine: True)
+        finally:
+            events._set_running_loop(None)
+        self._tasks.clear()
+
+    def _close(self, is_meant: Callable[[Any], bool]) -> None:
+        for task in self._tasks:
+            coroutine: Any = task.get_coro()
+            if not task.done() and is_meant(coroutine):
+                # Whatever it wants to do at its end, there is no loop to do it on.
+                with suppress(Exception):
+                    coroutine.close()
+
+    def pause(self) -> None:
+        """Stop as SIGSTOP does: the clock goes on."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Go on; what was due meanwhile comes first, in its order."""
+        self._is_paused = False
+        held, self._held = self._held, []
+        for handle in held:
+            self.world.soon(self._runner(handle))
+
+    # What asyncio asks of a loop
+
+    def time(self) -> float:
+        return self._offset + self.world.now * self.rate
+
+    def call_soon(
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.is_dead:
+            self.world.soon(self._runner(handle))
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if not self.is_dead:
+            self.world.at((when - self._offset) / self.rate, self._runner(handle))
+        return handle
+
+    def _runner(self, handle: asyncio.Handle) -> Call:
+        def run() -> None:
+            if self.is_dead or handle.cancelled():
+                return
+            if self._is_paused:
+                self._held.append(handle)
+                return
+            events._set_running_loop(self)
+            try:
+                handle._run()
+            finally:
+                events._set_running_loop(None)
+
+        return run
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        pass
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, **options)
+        self._tasks.append(task)
+        return task
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Do the work at a later instant, in the loop; its caller hears of it later still."""
+        future = self.create_future()
+
+        def done(value: Any, error: BaseException | None) -> None:
+            if future.cancelled():
+                return
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+        def work() -> None:
+            try:
+                told: tuple[Any, BaseException | None] = func(*args), None
+            except Exception as error:  # noqa: BLE001
+                told = None, error
+            self.call_later(self._chance.uniform(*THREAD_SECONDS), done, *told)
+
+        self.call_later(self._chance.uniform(*THREAD_SECONDS), work)
+        return future
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self.is_dead:
+            self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        self.call_exception_handler(context)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self.is_dead
+
+    def is_closed(self) -> bool:
+        return False
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Begin a task from outside, at this instant."""
+        return self.create_task(work)

@@ -1,0 +1,260 @@
+"""One machine that may run the server: its clocks, its process, and what is done to both.
+
+    down --start--> waits for the lease --> serves --stop or given up--> down
+      ^                      |                 |
+      `------- kill ---------+-----------------'
+
+The process is the product's own: `Games` with its gate, application, runtime, shard, recovery and
+snapshots. Only the sockets are missing: requests come by ASGI. Whoever watches over the machine
+starts the process again some seconds after it ended.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from evenmatch.errors import MatchmakingError
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.runtime.clock import Clocks
+from evenmatch.server.runtime.games import Game, Games
+from evenmatch.server.runtime.recovery import ShardPlan
+from tests.fault.simulated.loop import NodeLoop, World
+from tests.fault.simulated.network import CLIENTS, Network
+from tests.fault.simulated.store import Store, StoreJournal
+
+BORN = 1_700_000_000.0
+"""Unix time when the world began."""
+RATE_OFF = 0.005
+"""By how much the clocks of two machines run at different speeds at the most."""
+RESTART = (0.5, 4.0)
+"""Seconds until a process that ended is started again."""
+HEADERS = ((b"host", b"localhost"), (b"content-type", b"application/json"))
+
+Reply = Callable[[int, dict[str, str], bytes], None]
+Part = Callable[[bytes], None]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What a client asks.
+
+    Args:
+        number: Tells it apart from others.
+        method: Of HTTP.
+        path: With its query.
+        body: As sent.
+        key: Idempotency key, if it has one.
+        after: For a stream of events, the last one that is known.
+    """
+
+    number: int
+    method: str
+    path: str
+    body: bytes = b""
+    key: str = ""
+    after: int | None = None
+
+    def text(self) -> bytes:
+        """Return the request as it is in the trace."""
+        return (
+            f"{self.number} {self.method} {self.path} {self.key} {self.after} ".encode() + self.body
+        )
+
+    def scope(self) -> dict[str, Any]:
+        """Return the scope of ASGI."""
+        path, _, query = self.path.partition("?")
+        headers = [*HEADERS, (b"content-length", str(len(self.body)).encode())]
+        if self.key:
+            headers.append((b"idempotency-key", self.key.encode()))
+        if self.after is not None:
+            headers.append((b"last-event-id", str(self.after).encode()))
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": self.method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": headers,
+            "client": ("127.0.0.1", 40_000),
+            "server": ("127.0.0.1", 8_080),
+            "state": {},
+        }
+
+
+class Node:
+    """A machine.
+
+    Args:
+        name: Of the machine, and of what owns the shard.
+        network: Connects it.
+        store: Where the journal is.
+        plan: What its processes run.
+        snapshot_every: Records between two snapshots.
+    """
+
+    def __init__(
+        self, name: str, network: Network, store: Store, plan: ShardPlan, *, snapshot_every: int
+    ) -> None:
+        self.name = name
+        self.network = network
+        self.world: World = network.world
+        self.wall_off = 0.0
+        self.games: Games | None = None
+        self.is_serving = False
+        self.starts = 0
+        self.errors: list[str] = []
+        self.served: list[tuple[Games, NodeLoop]] = []
+        self._store = store
+        self._plan = msgspec.structs.replace(plan, owner=name)
+        self._every = snapshot_every
+        self._chance = self.world.chance(f"machine {name}")
+        self._rate = 1.0 + self._chance.uniform(-RATE_OFF, RATE_OFF) / 2
+        self._loop: NodeLoop | None = None
+        self._pauses = 0
+        self._stop: asyncio.Event | None = None
+        self._open: dict[int, asyncio.Event] = {}
+        self._is_wanted = True
+
+    def wall(self) -> float:
+        """Return Unix time as this machine has it."""
+        return BORN + self.world.now + self.wall_off
+
+    # The process
+
+    def start(self) -> None:
+        """Start a process, unless one runs."""
+        if self._loop is not None or not self._is_wanted:
+            return
+        self.starts += 1
+        process = f"{self.name}.{self.starts}"
+        offset = self._chance.uniform(10.0, 1e6)
+        loop = NodeLoop(self.world, process, rate=self._rate, offset=offset)
+        self._loop, self._stop = loop, asyncio.Event()
+        if self._pauses:
+            loop.pause()
+        self.network.note("start", process)
+        loop.begin(self._run(loop, self._stop))
+
+    async def _run(self, loop: NodeLoop, stop: asyncio.Event) -> None:
+        """Do what `evenmatch serve` does between its sockets and its end."""
+        clocks = Clocks(monotonic=loop.time, wall=self.wall, stopwatch=loop.time)
+
+        def opened(plan: ShardPlan, name: str) -> StoreJournal:
+            return StoreJournal(self._store, self.network, self.name, loop, self.wall)
+
+        accounts = Accounts(self._plan.settings, None, wall=self.wall)
+        games = Games(
+            [Game(self._plan, accounts)],
+            snapshot_every=self._every,
+            clocks=clocks,
+            open_with=opened,
+        )
+        try:
+            await games.start()
+            self.games, self.is_serving = games, True
+            self.served.append((games, loop))
+            self.network.note("serves", self.name)
+            ends = [asyncio.create_task(each) for each in (games.over(), stop.wait())]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            self.is_serving = False
+            games.close()
+            await games.stop()
+        except MatchmakingError as error:
+            self.network.note("gave up", self.name, str(error))
+        except Exception as error:  # noqa: BLE001
+            self.errors.append(f"the process of {self.name} ended with {error!r}")
+        self._ended(loop)
+
+    def _ended(self, loop: NodeLoop) -> None:
+        self.errors += loop.errors
+        loop.kill()
+        self._loop, self.games, self.is_serving = None, None, False
+        self._open.clear()
+        self.world.after(self._chance.uniform(*RESTART), self.start)
+
+    def kill(self) -> None:
+        """End the process as kill -9 does."""
+        if self._loop is not None:
+            self.network.note("kill", self.name)
+            self._ended(self._loop)
+
+    def stop(self) -> None:
+        """Ask the process to end, as SIGTERM does."""
+        if self._loop is not None and self._stop is not None:
+            self.network.note("stop", self.name)
+            self._loop.call_soon(self._stop.set)
+
+    def pause(self) -> None:
+        """Let the process do nothing."""
+        self._pauses += 1
+        if self._loop is not None:
+            self._loop.pause()
+
+    def resume(self) -> None:
+        """Let the process go on, once for each `pause`."""
+        self._pauses -= 1
+        if not self._pauses and self._loop is not None:
+            self._loop.resume()
+
+    # Requests
+
+    def take(self, request: Request, reply: Reply, part: Part | None = None) -> None:
+        """Serve one request that has arrived; `reply` is called here, and carries it back.
+
+        Where `part` is given, each part of the answer goes there as it comes, and `reply` is called
+        at its end.
+        """
+        loop, games = self._loop, self.games
+        if loop is None or games is None or not self.is_serving:
+            if not self._pauses:
+                reply(0, {}, b"refused")
+            return
+        loop.call_soon(self._begin, loop, games, request, (reply, part))
+
+    def leave(self, number: int) -> None:
+        """Tell the process that a client waits no longer."""
+        if self._loop is not None and (gone := self._open.get(number)) is not None:
+            self._loop.call_soon(gone.set)
+
+    def _begin(
+        self, loop: NodeLoop, games: Games, request: Request, ways: tuple[Reply, Part | None]
+    ) -> None:
+        loop.create_task(self._serve(games, request, *ways))
+
+    async def _serve(self, games: Games, request: Request, reply: Reply, part: Part | None) -> None:
+        gone = self._open[request.number] = asyncio.Event()
+        status, headers, parts, is_read = 0, {}, [], False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal is_read
+            if not is_read:
+                is_read = True
+                return {"type": "http.request", "body": request.body, "more_body": False}
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            nonlocal status, headers
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = {key.decode(): text.decode() for key, text in message["headers"]}
+            elif message["type"] == "http.response.body":
+                parts.append(message.get("body", b""))
+                if part is not None and parts[-1] and status == 200:
+                    part(parts[-1])
+
+        try:
+            await games.gate(request.scope(), receive, send)
+        except Exception as error:  # noqa: BLE001
+            self.errors.append(f"{request.method} {request.path} raised {error!r}")
+        self._open.pop(request.number, None)
+        reply(status, headers, b"".join(parts))
+
+    def carry_back(self, text: bytes, call: Callable[[], object]) -> None:
+        """Send an answer to the clients."""
+        self.network.carry(self.name, CLIENTS, text, call)

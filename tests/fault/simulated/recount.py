@@ -1,0 +1,282 @@
+"""A naive recount of the store's records: what became of each ticket, record by record.
+
+It shares nothing with the engine but the records' types: lists and dicts, one rule at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from evenmatch.engine.records import Record, decode
+from evenmatch.model import events
+from evenmatch.model.inputs import Assign, Configure, Decline, Enqueue, Prolong
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket
+from evenmatch.server.runtime.clock import RETURN_SECONDS
+from tests.fault.simulated.store import Commit
+
+LIVE = frozenset({"waiting", "proposed"})
+NOBODY = ("unknown", None, None)
+
+AWAY_MOST = 2.0
+"""Seconds for which a server may be away between asking somebody and giving them time."""
+
+State = tuple[str, str | None, str | None]
+"""State, match and reason, as a client sees them."""
+
+
+class Life(msgspec.Struct):
+    """A ticket: who, since when, and each state with the record that brought it."""
+
+    new: NewTicket
+    key: str | None
+    enqueued_at: float
+    sequence: int
+    moved_at: float = 0.0
+    since: list[int] = msgspec.field(default_factory=list)
+    states: list[State] = msgspec.field(default_factory=list)
+
+    @property
+    def now(self) -> State:
+        """Return the last state."""
+        return self.states[-1]
+
+    def within(self, first: int, last: int) -> list[State]:
+        """Return the states after any of the records from `first` to `last`."""
+        start = bisect_right(self.since, first) - 1
+        end = bisect_right(self.since, last)
+        known = self.states[max(start, 0) : end]
+        return [NOBODY, *known] if start < 0 else known
+
+
+class Recount:
+    """All that the records say.
+
+    Args:
+        rows: The store's: sequence, Unix time, body.
+        commits: When the store took them.
+    """
+
+    def __init__(self, rows: Sequence[tuple[int, float, bytes]], commits: Sequence[Commit]) -> None:
+        self.problems: list[str] = []
+        self.records: list[Record] = []
+        self.lives: dict[str, Life] = {}
+        self.matches: dict[str, tuple[int, Match]] = {}
+        self.assigned: dict[str, list[tuple[int, Any]]] = {}
+        self.keys: dict[str, tuple[int, float | None]] = {}
+        self.confirmed: dict[tuple[str, str], int] = {}
+        self.failed_sets: list[tuple[float, frozenset[str]]] = []
+        self._queues: dict[str, Queue] = {}
+        self._live: dict[str, str] = {}
+        self._proposed: dict[str, Match] = {}
+        self._ends = [(each.at, each.first_seq + len(each.bodies) - 1) for each in commits]
+        self._check_commits(commits)
+        for seq, _, body in rows:
+            record = decode(body)
+            if record.sequence != seq or seq != len(self.records) + 1:
+                self.wrong("I15", f"record {record.sequence} stands in the place of {seq}")
+            self._take(record)
+
+    def wrong(self, invariant: str, sentence: str) -> None:
+        """Note a violation."""
+        self.problems.append(f"{invariant}: {sentence}")
+
+    def position(self, at: float) -> int:
+        """Return the last record that the store had at an instant of the world."""
+        place = bisect_right(self._ends, (at, math.inf))
+        return self._ends[place - 1][1] if place else 0
+
+    def _check_commits(self, commits: Sequence[Commit]) -> None:
+        """I15: each batch continues the one before it, and no older epoch writes after a newer."""
+        last, epoch = 0, 0
+        for each in commits:
+            if each.first_seq != last + 1:
+                self.wrong("I15", f"a batch begins at {each.first_seq} after record {last}")
+            if each.holder[1] < epoch:
+                self.wrong("I15", f"{each.holder} wrote after epoch {epoch}")
+            last, epoch = each.first_seq + len(each.bodies) - 1, each.holder[1]
+
+    # One record after the other
+
+    def _take(self, record: Record) -> None:
+        before = self.records[-1].input.now if self.records else 0.0
+        if record.input.now < before:
+            self.wrong("I11", f"engine time falls at record {record.sequence}")
+        if not math.isfinite(record.input.now):
+            self.wrong("I13", f"record {record.sequence} has no finite instant")
+        self.records.append(record)
+        if isinstance(record.input, Configure):
+            self._queues = {queue.name: queue for queue in record.input.queues}
+        for event in record.events:
+            self._take_event(record, event)
+        if isinstance(record.input, Decline) and self.lives[record.input.ticket].now[0] in LIVE:
+            self.wrong("I14", f"{record.input.ticket} declined at {record.sequence} and goes on")
+        if isinstance(record.input, Enqueue) and record.input.key is not None:
+            rating = record.input.tickets[0].players[0].rating
+            mean = None if rating is None else rating.mean
+            if record.input.key in self.keys:
+                self.wrong("I8", f"record {record.sequence} uses {record.input.key} again")
+            self.keys[record.input.key] = (record.sequence, mean)
+
+    def _take_event(self, record: Record, event: object) -> None:
+        if isinstance(event, events.Accepted):
+            self._accept(record, event)
+        elif isinstance(event, events.Proposed | events.Repaired):
+            self._propose(record, event)
+        elif isinstance(event, events.Confirmed):
+            self.confirmed.setdefault((event.match, event.ticket), record.sequence)
+            self._expect(record, event.ticket, {"proposed"})
+        elif isinstance(event, events.Prolonged):
+            self._prolong(record, event)
+        elif isinstance(event, events.Matched):
+            self._match(record, event.match)
+        elif isinstance(event, events.Dissolved):
+            self._dissolve(record, event)
+        elif isinstance(event, events.Cancelled):
+            self._end(record, event.ticket, ("cancelled", event.match, event.reason))
+        elif isinstance(event, events.Expired):
+            self._expire(record, event)
+        elif isinstance(event, events.Assigned):
+            self._assign(record, event)
+
+    def _accept(self, record: Record, event: events.Accepted) -> None:
+        assert isinstance(record.input, Enqueue)
+        new = record.input.tickets[event.item]
+        if event.ticket in self.lives:
+            self.wrong("I2", f"the id {event.ticket} was given twice")
+        for player in new.players:
+            if (other := self._live.get(player.id)) is not None:
+                self.wrong("I1", f"{player.id} is in {other} and in {event.ticket}")
+            self._live[player.id] = event.ticket
+        life = Life(new, record.input.key, record.input.now, event.sequence)
+        self.lives[event.ticket] = life
+        self._move(record, event.ticket, ("waiting", None, None))
+
+    def _propose(self, record: Record, event: events.Proposed | events.Repaired) -> None:
+        self._proposed[event.match.id] = event.match
+        asked = event.match.tickets if isinstance(event, events.Proposed) else event.joined
+        self._check_match(record, event.match)
+        if isinstance(event, events.Proposed):
+            players = frozenset(name for team in event.match.players for name in team)
+            again = [at for at, failed in self.failed_sets if failed == players]
+            if again and record.input.now < again[-1]:
+                self.wrong("I14", f"the players of {event.match.id} are asked again too soon")
+        for ticket in asked:
+            self._expect(record, ticket, {"waiting"})
+            self._move(record, ticket, ("proposed", event.match.id, None))
+
+    def _match(self, record: Record, match: Match) -> None:
+        if match.id in self.matches:
+            self.wrong("I2", f"match {match.id} was made twice")
+        accept = self._queues[match.queue].accept
+        self.matches[match.id] = (record.sequence, match)
+        self._check_match(record, match)
+        self._proposed.pop(match.id, None)
+        for ticket in match.tickets:
+            self._expect(record, ticket, {"waiting"} if accept is None else {"proposed"})
+            if accept is not None and self.lives[ticket].now[1] != match.id:
+                self.wrong("I2", f"{ticket} had been asked for {self.lives[ticket].now[1]}")
+            self._end(record, ticket, ("matched", match.id, None))
+
+    def _check_match(self, record: Record, match: Match) -> None:
+        """I5, I6 and I13 of one match."""
+        queue, seated = self._queues[match.queue], []
+        if not (math.isfinite(match.cost) and math.isfinite(match.quality or 0.0)):
+            self.wrong("I13", f"match {match.id} has a cost or quality that is no number")
+        for tickets, players in zip(match.teams, match.players, strict=True):
+            of_tickets = [p.id for each in tickets for p in self.lives[each].new.players]
+            if sorted(of_tickets) != sorted(players):
+                self.wrong("I5", f"a team of {match.id} is {players}, its parties {of_tickets}")
+            seated += players
+        if tuple(len(team) for team in match.players) != queue.format.players:
+            self.wrong("I6", f"the teams of {match.id} have wrong sizes")
+        if len(set(seated)) != len(seated):
+            self.wrong("I6", f"a player is twice in {match.id}")
+        for rule in queue.rules:
+            ratings = [
+                player.rating.mean
+                for each in match.tickets
+                for player in self.lives[each].new.players
+                if player.rating is not None
+            ]
+            most = rule.expand.max if rule.expand is not None else rule.limit
+            if max(ratings) - min(ratings) > (math.inf if most is None else most) + 1e-6:
+                self.wrong("I6", f"the ratings of {match.id} are too far apart")
+        waiting = [each for each in match.tickets if self.lives[each].now[0] == "waiting"]
+        late = [each for each in waiting if self.late_from(each) < record.input.now]
+        if late:
+            self.wrong("I9", f"{late} were matched after their deadline")
+
+    def _prolong(self, record: Record, event: events.Prolonged) -> None:
+        """I9: who may not be back yet has no more time than all have, and some to come back."""
+        check = self._queues[self._proposed[event.match].queue].accept
+        assert isinstance(record.input, Prolong)
+        assert check is not None
+        most = record.input.now + check.seconds + RETURN_SECONDS + AWAY_MOST
+        # Whoever has more already, since the server was away for a while, is given nothing.
+        for ticket in record.input.tickets if record.input.seconds > 0.0 else ():
+            if event.until.get(ticket, 0.0) > most:
+                self.wrong("I9", f"{ticket} may answer until {event.until[ticket]}, not {most}")
+
+    def _dissolve(self, record: Record, event: events.Dissolved) -> None:
+        match = self._proposed.pop(event.match, None)
+        if match is not None:
+            accept = self._queues[match.queue].accept
+            again = 0.0 if accept is None else accept.again
+            players = frozenset(name for team in match.players for name in team)
+            self.failed_sets.append((record.input.now + again, players))
+        for ticket in event.tickets:
+            if self.lives[ticket].now[0] == "proposed":
+                self._move(record, ticket, ("waiting", None, None))
+
+    def _expire(self, record: Record, event: events.Expired) -> None:
+        if not event.reason:
+            self.wrong("I9", f"{event.ticket} expired without a reason")
+        if event.reason == "deadline" and record.input.now < self.deadline(event.ticket):
+            self.wrong("I9", f"{event.ticket} expired before its deadline")
+        self._end(record, event.ticket, ("expired", None, event.reason))
+
+    def _assign(self, record: Record, event: events.Assigned) -> None:
+        place = event.assignment
+        if place is None and isinstance(record.input, Assign):
+            place = record.input.assignment
+        self.assigned.setdefault(event.match, []).append((record.sequence, place))
+        for ticket in self.matches[event.match][1].tickets:
+            self._expect(record, ticket, {"matched", "assigned"})
+            self._move(record, ticket, ("assigned", event.match, None))
+
+    def late_from(self, ticket: str) -> float:
+        """Return when a ticket must not wait any more: after a failed ready-check, at once."""
+        return max(self.deadline(ticket), self.lives[ticket].moved_at)
+
+    def deadline(self, ticket: str) -> float:
+        """Return when a ticket's longest wait is over."""
+        life = self.lives[ticket]
+        names = life.new.queues or tuple(self._queues)[:1]
+        waits = [self._queues[name].wait_max for name in names]
+        return life.enqueued_at + max(math.inf if each is None else each for each in waits)
+
+    def _expect(self, record: Record, ticket: str, states: Iterable[str]) -> None:
+        if ticket not in self.lives or self.lives[ticket].now[0] not in states:
+            now = self.lives[ticket].now if ticket in self.lives else NOBODY
+            kind = type(record.input).__name__
+            self.wrong("I2", f"{ticket} was {now} before record {record.sequence} ({kind})")
+
+    def _end(self, record: Record, ticket: str, state: State) -> None:
+        self._expect(record, ticket, LIVE)
+        for player in self.lives[ticket].new.players:
+            if self._live.get(player.id) == ticket:
+                del self._live[player.id]
+        self._move(record, ticket, state)
+
+    def _move(self, record: Record, ticket: str, state: State) -> None:
+        life = self.lives[ticket]
+        life.moved_at = record.input.now
+        life.since.append(record.sequence)
+        life.states.append(state)

@@ -1,0 +1,307 @@
+"""One run: a seed, three nodes, a store, a network, clients, faults; then the accounts.
+
+0 s .. LOAD   clients come, faults happen
+.. FAULTS     faults happen to those who are left
+.. END        all is well again, and everybody who can be matched or expire does
+"""
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.state.snapshot import encode_snapshot, take
+from evenmatch.model.queue import Queue
+from evenmatch.ratings.periods import rate_period
+from evenmatch.server.runtime import logs
+from evenmatch.server.runtime.recovery import ShardPlan, resolve
+from evenmatch.server.runtime.runtime import Runtime
+from tests.fault.simulated.clients import Backend, Caller, Onlooker, Player
+from tests.fault.simulated.faults import Fault, Injector, draw
+from tests.fault.simulated.history import Seen
+from tests.fault.simulated.judge import judged
+from tests.fault.simulated.loop import NodeLoop, World
+from tests.fault.simulated.network import Network
+from tests.fault.simulated.node import Node
+from tests.fault.simulated.planted import planted
+from tests.fault.simulated.recount import LIVE, Recount
+from tests.fault.simulated.store import Store, Weakness
+
+LOAD, FAULTS, END = 115.0, 130.0, 235.0
+PARTIES = 60
+QUIET = 0.25
+"""Share of runs in which all is quiet for a while."""
+BEFORE, QUIET_FROM, AFTER = (1.0, 20.0), 66.0, (107.0, LOAD)
+FIRST = 101.0
+"""When one comes alone, after others may have taken over."""
+ONLOOKERS = 3
+NODES = ("a", "b", "c")
+SPREAD = {
+    "kind": "spread",
+    "attribute": "rating",
+    "limit": 150.0,
+    "expand": {"rate": 10, "max": 600},
+}
+QUEUES = msgspec.convert(
+    [
+        {"name": "duel", "policy": "window", "wait_max": 40.0, "rules": [SPREAD]},
+        {
+            "name": "team",
+            "format": {"players": [2, 2], "party_sizes": [1, 2]},
+            "policy": "greedy",
+            "wait_max": 45.0,
+            "accept": {"seconds": 8.0, "repair": 4.0, "again": 10.0},
+        },
+        {
+            "name": "rounds",
+            "policy": "tests.shuffles.Shuffles:every=2,parts=2",
+            "wait_max": 40.0,
+            "silent_after": 25.0,
+        },
+    ],
+    tuple[Queue, ...],
+)
+SETTLED = 60.0
+"""Seconds of engine time after its deadline at which a ticket must have ended: a server that was
+away gives back the time of its absence to those who are asked for acceptance."""
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """What a run is made of, beside its seed.
+
+    Args:
+        faults: What goes wrong; None draws it from the seed.
+        weakness: Of the store.
+        mutant: What the server lacks, by its name in `PLANTED`.
+        lost: Share of messages that are lost.
+        repeated: Share of messages that arrive twice.
+        slow: Share of messages that others overtake.
+        parties: How many queue.
+    """
+
+    faults: tuple[Fault, ...] | None = None
+    weakness: Weakness = Weakness()
+    mutant: str = ""
+    lost: float = 0.02
+    repeated: float = 0.02
+    slow: float = 0.02
+    parties: int = PARTIES
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a run.
+
+    Args:
+        seed: Of the run.
+        trace: Digest of all messages and records.
+        violations: Sentences, each with its invariant.
+        faults: How often each kind happened.
+        requests: Answers that clients got.
+        records: In the store.
+        matches: Made.
+        seconds: Real ones that it took.
+        planned: The faults that were drawn.
+        statuses: Answers by status.
+    """
+
+    seed: int
+    trace: str
+    violations: tuple[str, ...]
+    faults: dict[str, int]
+    requests: int
+    records: int
+    matches: int
+    seconds: float
+    planned: tuple[Fault, ...]
+    statuses: dict[int, int] = {}
+
+
+class LogSink:
+    """Takes the server's log; what it calls an unforeseen error is one."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.lines: list[str] = []
+
+    def info(self, line: str) -> None:
+        """Take a line."""
+        self.lines.append(line)
+
+    warning = info
+
+    def error(self, line: str) -> None:
+        """Take a line that tells of an error."""
+        self.lines.append(line)
+        if '"engine_failed"' in line or '"unexpected' in line:
+            self.failures.append(f"I16: the server failed: {line[:3000]}")
+
+
+def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
+    """Run a seed and return what came of it."""
+    began = perf_counter()
+    with log_to(LogSink()) as log, planted(setting.mutant):
+        scene = Scene(seed, setting)
+        gc.disable()
+        try:
+            scene.play()
+            violations = [*scene.violations(), *log.failures]
+        finally:
+            for loop in scene.world.loops:
+                loop.dispose()
+            gc.enable()
+    return Outcome(
+        seed,
+        scene.trace(),
+        tuple(dict.fromkeys(violations)),
+        dict(scene.network.faults),
+        len(scene.history()),
+        len(scene.store.rows),
+        0 if scene.recount is None else len(scene.recount.matches),
+        perf_counter() - began,
+        scene.faults,
+        dict(sorted(Counter(seen.status for seen in scene.history()).items())),
+    )
+
+
+class Scene:
+    """Everybody who takes part in one run."""
+
+    def __init__(self, seed: int, setting: Setting) -> None:
+        self.world = World(seed)
+        self.network = Network(
+            self.world, lost=setting.lost, repeated=setting.repeated, slow=setting.slow
+        )
+        self.store = Store(self.world, setting.weakness)
+        chance = self.world.chance("plan")
+        plan = ShardPlan(QUEUES, seed=seed, journal="simulated:", waits=True)
+        every = chance.choice((7, 20, 60))
+        self.nodes = [
+            Node(name, self.network, self.store, plan, snapshot_every=every) for name in NODES
+        ]
+        # In some runs nobody comes for a while: an owner without work does not notice at once that
+        # it has lost the shard.
+        self.is_quiet = chance.random() < QUIET
+        self.crowds = (BEFORE, AFTER) if self.is_quiet else ((1.0, LOAD),)
+        quiet = QUIET_FROM if self.is_quiet else None
+        drawn = tuple(draw(self.world.chance("faults"), FAULTS, quiet))
+        self.faults = drawn if setting.faults is None else setting.faults
+        self.callers: list[Caller] = []
+        self.loop = NodeLoop(self.world, "clients")
+        self._parties = setting.parties
+        self._known: list[str] = []
+        self.recount: Recount | None = None
+
+    def play(self) -> None:
+        """Let all happen."""
+        world = self.world
+        chance = world.chance("arrivals")
+        for node in self.nodes:
+            world.at(chance.uniform(0.0, 0.5), node.start)
+        Injector(self.nodes, self.network, self.store).plan(list(self.faults))
+        for queue in QUEUES:
+            backend = self._caller(Backend, f"backend {queue.name}")
+            backend.queue, backend.matches = queue.name, {}
+            self._begin_at(0.5, backend.work)
+        for number in range(ONLOOKERS):
+            onlooker = self._caller(Onlooker, f"onlooker {number}")
+            onlooker.known, onlooker.until = self._known, LOAD + 5.0
+            self._begin_at(1.0, onlooker.look)
+        for number in range(self._parties):
+            player = self._caller(Player, f"party {number}")
+            player.queue = chance.choice([queue.name for queue in QUEUES])
+            size = chance.choice((1, 1, 2)) if player.queue == "team" else 1
+            player.party = tuple(f"p{number}-{each}" for each in range(size))
+            player.known = self._known
+            at = chance.uniform(*chance.choice(self.crowds))
+            self._begin_at(FIRST if self.is_quiet and not number else at, player.play)
+        world.run(END)
+
+    def _caller(self, kind: Any, name: str) -> Any:
+        caller = kind(self.network, self.nodes, self.loop, name)
+        self.callers.append(caller)
+        return caller
+
+    def _begin_at(self, at: float, work: Callable[[], Any]) -> None:
+        self.world.at(at, lambda: self.loop.begin(work()))
+
+    def history(self) -> list[Seen]:
+        """Return all answers, in order of their arrival."""
+        return sorted(
+            (seen for caller in self.callers for seen in caller.seen), key=lambda seen: seen.got
+        )
+
+    def trace(self) -> str:
+        """Return a digest of all that happened."""
+        for _, _, body in self.store.rows:
+            self.network.note(body)
+        return self.network.trace()
+
+    def violations(self) -> list[str]:
+        """Return what must not have happened, or should have."""
+        try:
+            self.recount = recount = Recount(self.store.rows, self.store.commits)
+        except Exception as error:  # noqa: BLE001
+            return [f"I19: the records make no sense: {error!r}"]
+        found = [*recount.problems, *judged(recount, self.history())]
+        for node in self.nodes:
+            found += [f"I16: {error}" for error in node.errors]
+        found += [f"I16: {error}" for error in self.loop.errors]
+        return [*found, *self._at_the_end(recount)]
+
+    def _at_the_end(self, recount: Recount) -> Iterator[str]:
+        """Yield what is wrong when all faults are over: I3, I9, I19."""
+        serving = [node for node in self.nodes if node.is_serving]
+        if len(serving) != 1 or serving[0].games is None:
+            yield f"I16: {len(serving)} nodes serve when all faults are over"
+            return
+        runtime = serving[0].games.services[0].runtime
+        if runtime.unready is not None:
+            yield f"I16: the server is not ready when all faults are over: {runtime.unready}"
+            return
+        now = runtime.now()
+        for name, life in recount.lives.items():
+            if life.now[0] in LIVE and now > recount.deadline(name) + SETTLED:
+                since = f"born at {life.enqueued_at:.1f} s"
+                yield f"I9: {name}, {since}, is {life.now[0]} at {now:.1f} s"
+        yield from self._against_the_engine(recount, runtime)
+
+    def _against_the_engine(self, recount: Recount, runtime: Runtime) -> Iterator[str]:
+        tables = runtime.engine.tables
+        live = {name for name, life in recount.lives.items() if life.now[0] in LIVE}
+        if tables.sequence == len(recount.records) and live != set(tables.waiting):
+            yield f"I3: the server has {len(tables.waiting)} live tickets, the records {len(live)}"
+        for name, row in tables.waiting.items():
+            if name in live and row.ticket.enqueued_at != recount.lives[name].enqueued_at:
+                yield f"I14: {name} is as old as {row.ticket.enqueued_at}"
+        engine = Engine(resolve, shard="s0", limits=runtime.engine.limits, rate=rate_period)
+        try:
+            for record in recount.records[: tables.sequence]:
+                engine.apply(record)
+        except Exception as error:  # noqa: BLE001
+            yield f"I19: the records cannot be applied: {error!r}"
+            return
+        if encoded(engine) != encoded(runtime.engine):
+            yield "I19: applying the records gives other tables than the server has"
+
+
+def encoded(engine: Engine) -> bytes:
+    """Return an engine's tables as a snapshot has them, without the time and what matchers know."""
+    snapshot = take(engine)
+    tables = msgspec.structs.replace(snapshot.tables, now=0.0)
+    return encode_snapshot(msgspec.structs.replace(snapshot, tables=tables, memories={}))
+
+
+@contextmanager
+def log_to(sink: LogSink) -> Iterator[LogSink]:
+    """Let the server write its log into a list."""
+    proxy: Any = logs.log
+    before, proxy._logger = proxy._logger, sink
+    try:
+        yield sink
+    finally:
+        proxy._logger = before

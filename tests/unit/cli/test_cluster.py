@@ -1,0 +1,77 @@
+"""What `serve` and `cluster` refuse of nodes, and what they say of nodes that are not there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evenmatch.cli.main import main
+
+CONFIG = '[[queue]]\nname = "duel"\nteams = 2\nplayers = 1\npolicy = "greedy"\n'
+SHARED = ("--journal", "nats://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--node", "a", *SHARED), "go together"),
+        (("--cluster-key", "KEY", *SHARED), "go together"),
+        (("--node", "a", "--cluster-key", "KEY"), "a journal that all nodes reach"),
+        (("--node", "a b", "--cluster-key", "KEY", *SHARED), "--node must have"),
+        (("--node-address", "h:1", *SHARED), "belongs to --node"),
+        (
+            ("--node", "a", "--cluster-key", "KEY", *SHARED, "--node-address", "nowhere"),
+            "--node-address must be",
+        ),
+        (
+            ("--node", "a", "--cluster-key", "KEY", *SHARED, "--lease-seconds", "nan"),
+            "--lease-seconds must be from 1 to 600",
+        ),
+        (
+            ("--node", "a", "--cluster-key", "KEY", *SHARED, "--tls-cert", "c", "--tls-key", "k"),
+            "without TLS",
+        ),
+    ],
+)
+def test_options_that_make_no_node_are_refused_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], words: str
+) -> None:
+    key, config = tmp_path / "key", tmp_path / "duel.toml"
+    key.write_text("0123456789abcdef")
+    config.write_text(CONFIG)
+    given = [str(key) if each == "KEY" else each for each in options]
+    assert main(["serve", str(config), *given]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_games_of_several_tenants_are_no_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "key").write_text("0123456789abcdef")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(CONFIG)
+    tenants = tmp_path / "tenants.toml"
+    tenants.write_text(
+        "".join(
+            f'[[tenant]]\nname = "{n}"\nconfig = "{tmp_path}/{n}.toml"\n' for n in ("one", "two")
+        )
+    )
+    options = ["--node", "a", "--cluster-key", str(tmp_path / "key"), *SHARED]
+    assert main(["serve", str(tenants), *options]) == 2
+    assert "--node runs one game" in capsys.readouterr().err
+
+
+def test_nodes_that_are_not_there_are_told_and_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "status", "http://127.0.0.1:1", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] is False
+    assert told["nodes"][0]["role"] == "unreached"
+    assert told["nodes"][0]["why"]
+    assert main(["cluster", "status", "http://127.0.0.1:1"]) == 1
+    assert "not reached" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", [["start"], ["status"], ["status", "nowhere"]])
+def test_cluster_says_what_it_takes(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", *given]) == 2
+    assert capsys.readouterr().err.startswith("evenmatch: ")

@@ -1,0 +1,217 @@
+"""Nodes of a cluster without processes: names, signatures, and who is asked."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.server.cluster import forwarding
+from evenmatch.server.cluster.forwarding import FORWARDED, Peer
+from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
+
+GIVE_UP = 20.0
+KEY = b"0123456789abcdef"
+
+
+def identity(name: str = "a", key: bytes = KEY) -> NodeIdentity:
+    return NodeIdentity(name, "127.0.0.1:1", key, "00")
+
+
+def test_signature_names_the_client_and_only_our_nodes_can_make_it() -> None:
+    signed = identity("a").sign("10.1.2.3")
+    assert identity("b").client_of(signed) == "10.1.2.3"
+    assert identity("b", b"f" * 16).client_of(signed) is None
+    assert identity("b").client_of(signed.replace(b"10.1.2.3", b"10.1.2.4")) is None
+    assert identity("b").client_of(b"") is None
+    assert identity("b").client_of("ä ß".encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "words"),
+    [
+        ("", "h:1", "--node"),
+        ("a b", "h:1", "--node"),
+        ("a", "nowhere", "--node-address"),
+        ("a", "h:0", "--node-address"),
+        ("a", "h:70000", "--node-address"),
+    ],
+)
+def test_names_and_addresses_that_cannot_be_used_are_refused(
+    tmp_path: Path, name: str, address: str, words: str
+) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(KEY)
+    with pytest.raises(ConfigError, match=words):
+        node_identity(name, address, key)
+
+
+def test_secret_must_be_there_and_long_enough(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        node_identity("a", "h:1", tmp_path / "none")
+    short = tmp_path / "short"
+    short.write_bytes(b"abc\n")
+    with pytest.raises(ConfigError, match="16 to 4,096 bytes"):
+        node_identity("a", "h:1", short)
+
+
+def test_process_that_starts_again_is_another_owner_at_the_same_address(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(KEY)
+    one, two = (node_identity("a", "[::1]:8080", key) for _ in range(2))
+    assert one.owner != two.owner
+    assert address_of(one.owner) == address_of(two.owner) == ("::1", 8080)
+    assert address_of("laptop-3fe1") is None
+
+
+# Handing requests on, to an owner that does what a test says.
+
+Owner = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def forwarded(owner: Owner, *bodies: bytes, method: str = "POST") -> list[Any]:
+    """Hand requests on, and return the messages of each answer, or its error."""
+
+    async def main() -> list[Any]:
+        served: list[asyncio.Task[Any]] = []
+
+        async def tracked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            served.append(task)
+            await owner(reader, writer)
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(tracked, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        found: list[Any] = []
+        async with asyncio.timeout(GIVE_UP):
+            for body in bodies:
+                messages: list[Any] = []
+                try:
+                    await peer.answer(scope(method), receive(body), take(messages), 1_000)
+                except JournalUnavailable as error:
+                    messages = [str(error)]
+                found.append(messages)
+            peer.close()
+            server.close()
+            await asyncio.gather(*served, return_exceptions=True)
+        return found
+
+    return asyncio.run(main())
+
+
+def scope(method: str) -> dict[str, Any]:
+    return {
+        "type": "http", "method": method, "path": "/v1/tickets", "raw_path": b"/v1/tickets",
+        "query_string": b"a=1", "client": ("10.9.8.7", 5),
+        "headers": [(b"host", b"here"), (b"connection", b"close"), (b"x-own", b"1")],
+    }  # fmt: skip
+
+
+def receive(body: bytes) -> Callable[[], Awaitable[Any]]:
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_part() -> Any:
+        if parts:
+            return parts.pop()
+        await asyncio.Event().wait()
+        return None
+
+    return next_part
+
+
+def take(messages: list[Any]) -> Callable[[Any], Awaitable[None]]:
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    return send
+
+
+def answering(seen: list[bytes], *, requests: int = 10, answer: bytes = b"201 Created") -> Owner:
+    async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(requests):
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+            seen.append(head + await reader.readexactly(length))
+            writer.write(b"HTTP/1.1 " + answer + b"\r\ncontent-length: 2\r\nx-theirs: 2\r\n\r\nok")
+
+    return owner
+
+
+def test_request_goes_on_as_it_came_with_a_note_of_who_asks() -> None:
+    seen: list[bytes] = []
+    (messages,) = forwarded(answering(seen), b"body")
+    assert [each["type"] for each in messages] == ["http.response.start"] + [
+        "http.response.body"
+    ] * 2
+    assert messages[0]["status"] == 201
+    assert (b"x-theirs", b"2") in messages[0]["headers"]
+    assert b"".join(each["body"] for each in messages[1:]) == b"ok"
+    head, _, body = seen[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/tickets?a=1 HTTP/1.1\r\n")
+    assert body == b"body"
+    lines = {
+        line.partition(b": ")[0].lower(): line.partition(b": ")[2] for line in head.split(b"\r\n")
+    }
+    assert lines[b"host"] == b"here"
+    assert lines[b"x-own"] == b"1"
+    assert b"connection" not in lines
+    assert identity().client_of(lines[FORWARDED]) == "10.9.8.7"
+
+
+def test_connection_is_kept_and_a_closed_one_is_not_used_again() -> None:
+    seen: list[bytes] = []
+    answers = forwarded(answering(seen), b"1", b"2", b"3")
+    assert [each[0]["status"] for each in answers] == [201] * 3
+    assert len(seen) == 3
+    # An owner that closes after each answer costs a new connection, and loses nothing that is read.
+    seen.clear()
+    answers = forwarded(answering(seen, requests=1), b"", b"", method="GET")
+    assert [each[0]["status"] for each in answers] == [201] * 2
+
+
+def test_owner_that_dies_before_its_answer_leaves_it_open_whether_it_was_done() -> None:
+    async def dying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+
+    ((said,),) = forwarded(dying, b"body")
+    assert "whether this was done is not known" in said
+
+
+def test_request_that_was_sent_is_not_sent_again() -> None:
+    seen: list[bytes] = []
+
+    async def dying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # It answers the first request of its connection, and dies of the second.
+        await answering(seen, requests=1)(reader, writer)
+        with suppress(asyncio.IncompleteReadError):
+            seen.append(await reader.readuntil(b"\r\n\r\n"))
+
+    first, second = forwarded(dying, b"1", b"2")
+    assert first[0]["status"] == 201
+    assert "whether this was done is not known" in second[0]
+    assert len(seen) == 2
+
+
+def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "CONNECT_SECONDS", 0.2)
+
+    async def main() -> None:
+        server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        server.close()
+        await server.wait_closed()
+        with pytest.raises(JournalUnavailable, match="another one takes over"):
+            await Peer("127.0.0.1", port, identity()).answer(
+                scope("GET"), receive(b""), take([]), 10
+            )
+
+    asyncio.run(main())
