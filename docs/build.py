@@ -589,6 +589,7 @@ TABLES: list[tuple[Any, ...]] = [
     ("[server]", server.ServerSettings),
     ("[server.tokens]", server.Tokens),
     ("[server.allocation.NAME]", server.Allocation),
+    ("[server.notifications.NAME]", server.Notification),
     ("[[tenant]]", server.Tenant),
     ("[server.limits]", server.ServerLimits),
 ]

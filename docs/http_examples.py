@@ -70,13 +70,14 @@ class Recorder:
         """Send one request, keep the exchange, and return the answer."""
         method, _, path = target.partition(" ")
         key = more.get("key", self.key)
-        status, kind, body = await self._call(method, path, sent, key)
-        if kind.startswith("application/json"):
+        status, kind, body = await self._call(method, path, sent, key, more.get("headers", {}))
+        if kind.startswith(("application/json", "application/x-amz-json")):
             answer = _rounded(msgspec.json.decode(body))
         else:
             text = body.decode()
             answer = text if len(text) <= SHOWN_MOST else text[:SHOWN_MOST] + "..."
         media = "application/toml" if isinstance(sent, str) else "application/json"
+        media = more.get("headers", {}).get("content-type", media)
         self.kept.append(
             Recorded(
                 operation,
@@ -91,7 +92,7 @@ class Recorder:
         return answer
 
     async def _call(
-        self, method: str, target: str, sent: Any, key: str | None
+        self, method: str, target: str, sent: Any, key: str | None, more: dict[str, str]
     ) -> tuple[int, str, bytes]:
         path, _, query = target.partition("?")
         start: dict[str, Any] = {}
@@ -120,6 +121,7 @@ class Recorder:
             headers["content-type"] = "application/toml"
         if key:
             headers["authorization"] = f"Bearer {key}"
+        headers |= more
         scope = {
             "type": "http", "method": method, "path": path, "raw_path": path.encode(),
             "query_string": query.encode(), "root_path": "", "client": ("192.0.2.1", 12345),
@@ -233,7 +235,13 @@ async def operations(ask: Recorder) -> None:
     await ask("getHealth", "it lives", "GET /healthz")
     await ask("getReadiness", "it is ready", "GET /readyz")
     await ask("getMetrics", "the first lines", "GET /metrics")
-    await ask("gameLift", "not yet", "POST /")
+    aws = {"content-type": "application/x-amz-json-1.1"}
+    for operation, name, sent in (
+        ("DescribeMatchmaking", "tickets that are not known are left out", {"TicketIds": ["t1"]}),
+        ("StopMatchmaking", "no such ticket", {"TicketId": "t1"}),
+    ):
+        call = {**aws, "x-amz-target": f"GameLift.{operation}"}
+        await ask("gameLift", name, "POST /", sent, headers=call)
     guest = await ask("makeGuest", "a guest", "POST /v1/guests", key=None)
     shortened = {**guest, "token": "eyJhbGciOi..."}
     ask.kept[-1] = msgspec.structs.replace(ask.kept[-1], answer=shortened)
@@ -263,6 +271,11 @@ def main() -> None:
             await part(ask)
         kept.extend(each for each in ask.kept if each.operation)
 
+    async def without_guests(site: Site) -> None:
+        ask = Recorder(site, key)
+        await ask("makeGuest", "no guests here", "POST /v1/guests", key=None)
+        kept.extend(ask.kept)
+
     nowhere = Allocation("webhook", url="http://127.0.0.1:9/", failed="keep", retries=0)
     with tempfile.TemporaryDirectory() as folder:
         key = add_key(Path(folder))
@@ -270,6 +283,7 @@ def main() -> None:
             Path(folder), scene, queues=QUEUES, guests=True, allocation={"fleet": nowhere},
             limits=ServerLimits(body_bytes_max=2_000),
         )  # fmt: skip
+        with_site(Path(folder), without_guests, queues=QUEUES)
     TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
 
 

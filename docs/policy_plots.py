@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
 from evenmatch.config.files import parse_scenario
 from evenmatch.lab.optimum.optimum import optimum
 from evenmatch.lab.report.plots import COLORS, SOFT, Floats, draw_svg
 from evenmatch.lab.simulate import simulate
+from evenmatch.model.condition import Condition, DistanceTest, FoldOf, Phases, TeamProperty
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, attribute_of
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 
@@ -39,7 +42,22 @@ rating = {distribution = "normal", mean = 1500.0, deviation = 300.0}
 """A player in two seconds, with ratings; 100 points between two cost as much as 80 s of waiting."""
 SIDED = {"adaptive_sides": 'name = "duel"\nsides = ["A", "B"]\nside_choice = "prefer"\n'}
 """How the queue begins for policies that need sides; in this world nobody asks for one."""
+RULED = "by_rules"
+"""The policy that plays by a rule set: here ratings may differ by 50, by 200 after 20 s."""
 OPTIMUM = "optimum"
+
+
+def _ruled(queue: Queue) -> Queue:
+    """Return the queue with the condition of a rule set."""
+    ratings = TeamProperty(teams=(0, 1), is_grouped=False, what="attribute", attribute="rating")
+    near, far = [
+        DistanceTest(
+            measured=(FoldOf("max", ratings),), reference=FoldOf("min", ratings), most=most
+        )
+        for most in (50.0, 200.0)
+    ]
+    condition = Condition("near ratings", Phases((0.0, 20.0), (near, far)))
+    return msgspec.structs.replace(queue, rules=(Rule("condition", condition=condition),))
 
 
 class Points(NamedTuple):
@@ -71,6 +89,8 @@ def points_of(specs: Mapping[str, str]) -> dict[str, Points]:
             if name in SIDED
             else world
         )
+        if name == RULED:
+            own = msgspec.structs.replace(own, queues=(_ruled(own.queues[0]),))
         history = simulate(own, policy=spec, by="rating").history
         pairs = [[history.index[t] for t in match.tickets] for match in history.matches]
         at = [match.at for match in history.matches]

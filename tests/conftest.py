@@ -9,6 +9,9 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.extent import IS_LONG, extent
+from tests.journal_servers import nats_server, postgres_server
+
+__all__ = ["nats_server", "postgres_server"]
 
 SEEDS_DEFAULT = extent(2, 5)
 LONG = pytest.StashKey[int]()

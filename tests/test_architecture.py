@@ -51,7 +51,7 @@ TABLE: dict[str, Row] = {
     "rules": row("model criteria solvers", "msgspec"),
     "config": row("model criteria policies rules simulation.arrivals.tables", "msgspec"),
     "warming": row("model solvers policies engine", "numba"),
-    "journals": row("model engine.records", "msgspec redis valkey"),
+    "journals": row("model engine.records", "msgspec asyncpg nats"),
     "ratings": row("model", "msgspec numpy"),
     "theory": row("", "numpy scipy"),
     "forecast": row("model", "msgspec numpy"),
@@ -394,7 +394,7 @@ WORDS_BESIDE = {
     "demo/ledger.py demo/run.py demo/view.py",
     "imbalance": "cli/theory_text.py",
     "same": "cli/replay.py",
-    "latency": "model/ticket.py",
+    "latency": "model/ticket.py rules/flexmatch/rule_reader.py rules/flexmatch/rule_set.py",
 }
 
 

@@ -30,18 +30,26 @@ STAND_INS = {
     ("integration/inside/sitecustomize.py", "_commit_append"): "a disk",
     ("integration/blocking.py", "walls"): "a policy that blocks",
     ("integration/kill_points.py", "one_round"): "a kill at a random moment",
+    ("fault/simulated/clients.py", "*"): "virtual time",
+    ("fault/test_simulated.py", "*"): "virtual time",
     ("integration/test_client.py", "scene"): "nothing is to happen meanwhile",
+    ("integration/test_cluster_under_load.py", "*"): "how long a process stands still, and clients",
+    ("journal_faults.py", "*"): "writers that go on, and a server that is away",
     ("integration/test_stall.py", "stopped"): "how long a process stands still",
     ("unit/server/test_alerts.py", "append"): "a disk",
     ("unit/server/test_allocation.py", "serve"): "an allocator",
     ("unit/server/test_jobs.py", "scene"): "a search that goes on",
     ("unit/server/test_timeouts.py", "scene"): "a loop that is away",
+    ("unit/server/test_lease_keeping.py", "*"): "nothing is to happen meanwhile",
     ("unit/server/test_runtime.py", "append"): "a disk",
     ("unit/server/test_runtime.py", "scene"): "nothing is to happen meanwhile",
     ("unit/server/test_shadow.py", "hear"): "a shadow that is slow",
     ("browser/picture.py", "*"): "pictures are of a page at work",
     ("browser/test_at_night.py", "*"): "nothing is to happen meanwhile",
 }
+
+IMPATIENT = frozenset({"integration/test_nats_faults.py", "integration/test_postgres_faults.py"})
+"""Here `timeout` is that of a journal, and giving up is what is tried."""
 
 
 def problems(text: str, name: str) -> Iterator[str]:
@@ -67,7 +75,7 @@ def _of_call(call: ast.Call, name: str, function: str, loops: bool) -> Iterator[
     is_stand_in = bool({(name, function), (name, "*")} & STAND_INS.keys())
     if called == "sleep" and not (loops or is_stand_in or _is_zero(call)):
         yield f"{name}:{call.lineno}: sleeps; wait for a condition (tests/waiting.py)"
-    if name.startswith("integration/"):
+    if name.startswith("integration/") and name not in IMPATIENT:
         for each in call.keywords:
             value = getattr(each.value, "value", None)
             if each.arg == "timeout" and isinstance(value, int | float) and value < GIVE_UP_MIN:

@@ -188,7 +188,7 @@ export interface TicketCreated {
 
 /** How a cancelled ticket ended. */
 export interface TicketCancelled {
-  state: "cancelled";
+  state: "cancelled" | "expired";
 }
 
 /** New facts of a waiting ticket; what is left out stays as it is. */

@@ -263,7 +263,16 @@ class JournalError(MatchmakingError, RuntimeError):
 
 
 class StaleOwner(JournalError):
-    """Another owner has taken the shard over; this one must stop writing."""
+    """Another owner has taken the shard over; this one must stop writing.
+
+    Args:
+        message: What was refused, and why.
+        holder: The present owner, where it is known.
+    """
+
+    def __init__(self, message: str, holder: str = "") -> None:
+        super().__init__(message)
+        self.holder = holder
 
 
 class SequenceGap(JournalError):

@@ -27,12 +27,13 @@ from evenmatch.testing import check_policy, rule
 from evenmatch.testing.play import Case
 from evenmatch.testing.policies import SEEDS, _refusal
 from evenmatch.testing.policy_promises import PROMISES, _mirrored, check_evaluations
-from evenmatch.testing.scripts import QUEUES
+from evenmatch.testing.scripts import QUEUES, RULED_QUEUES
 from tests.extent import extent, kept, more
 from tests.small_kit import check_small
 
 IS_LONG = os.environ.get("EVENMATCH_MACHINE") == "long"
 SPECS = [
+    "by_rules",
     "greedy",
     "window",
     "window:pick=nearest",
@@ -129,7 +130,7 @@ def is_variant(spec: str) -> bool:
 def queues_of(spec: str) -> list[Queue]:
     """Return the queues on which `make test` checks a policy."""
     policy = parse_policy(spec)
-    taken = [queue for queue in QUEUES if _refusal(policy, queue, spec) is None]
+    taken = [queue for queue in (*QUEUES, *RULED_QUEUES) if _refusal(policy, queue, spec) is None]
     if spec.startswith(SEARCHING):
         roles = ("roles",) if spec == "rounds:every=7,effort=10" else ()
         rated = () if is_variant(spec) else ("rated",)

@@ -145,7 +145,7 @@ def test_demo_of_heroes_loses_nobody() -> None:
         (["serve", "nothing.toml"], "nothing.toml"),
         (["serve", "scenarios/duel.toml", "--host", "0.0.0.0"], "loopback"),
         (["serve", "scenarios/duel.toml", "--port", "99999"], "--port must be"),
-        (["serve", "scenarios/duel.toml", "--journal", "valkey://x"], "later version"),
+        (["serve", "scenarios/duel.toml", "--journal", "valkey://x"], "a journal is postgresql://"),
         (["fly"], "fly"),
     ],
 )

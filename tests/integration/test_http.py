@@ -131,7 +131,6 @@ def test_extra_attribute_names_what_is_allowed(server: Server) -> None:
         ("POST", "/v1/matches/s0-m1/accept", 400, "invalid_request"),
         ("POST", "/v1/matches/s0-m1/outcome", 400, "invalid_request"),
         ("PUT", "/v1/config", 400, "config_error"),
-        ("POST", "/", 501, "not_supported"),
     ],
 )  # fmt: skip
 def test_bad_request_gets_its_status(

@@ -22,6 +22,7 @@ from evenmatch.policies.base import Decision, Matcher, policy
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.ratings.periods import rate_period
 from evenmatch.testing import new_ticket, rule
+from evenmatch.testing.scripts import RULED_QUEUES
 from tests.conformance.test_policies import SPECS
 
 AWAY = 3_600.0
@@ -131,7 +132,7 @@ def crowd(rng: random.Random, now: float, count: int, name: str) -> Enqueue:
 
 def queue_for(spec: str) -> Queue:
     """Return the first queue that the policy takes, with it."""
-    for queue in QUEUES:
+    for queue in (*QUEUES, *RULED_QUEUES):
         tried = Queue(queue.name, queue.format, queue.criteria, queue.rules, policy=spec)
         try:
             Pool(tried, parse_policy(spec), seed=0)

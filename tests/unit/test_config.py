@@ -252,7 +252,11 @@ BAD_QUEUES = [
     ),
     ("players = 2\nroles = {}", "roles must name at least one role; leave it out"),
     ('players = 2\nroles = {"a+b" = 2}', 'roles must have names without + and |, got "a+b"'),
-    ('name = "q"\nrules_file = "r.json"', 'queue "q", rules_file comes with a later version'),
+    ('name = "q"\nrules_file = "r.json"', 'rules_file = "r.json" cannot be used: cannot be read'),
+    (
+        'name = "q"\nrules_file = "r.json"\nteams = 2',
+        'queue "q", teams contradicts rules_file, which says it: leave it out',
+    ),
     ("players_min = 2", "players_min must be between 0 and 1, got 2"),
     ("players_min = [1]", "players_min must give a number for each of the 2 teams, got 1 numbers"),
     ("players_min = []", "players_min must give a number for each team; leave it out"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from evenmatch.cli.check_rules import check_rules, is_rule_set
 from evenmatch.cli.queue_description import describe, warnings_of
 from evenmatch.cli.serve import needs_server
 from evenmatch.cli.sweep import say_longer_of
@@ -60,16 +61,21 @@ def check(
 
         evenmatch check scenarios/duel.toml
         evenmatch check scenarios/duel.toml --against data
+        evenmatch check flexmatch_rules.json
 
     Args:
         config: A scenario or a server's configuration, in TOML; with [[tenant]] tables, the games
-            that it names are checked one after the other.
+            that it names are checked one after the other. Or a FlexMatch rule set, in JSON.
         matches: A file of matches to check against the configuration, one JSON object a line.
         against: A server's data directory: says how many of the tickets waiting there would end if
             the server got this configuration. The server may keep running.
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
+    if is_rule_set(config):
+        if against is not None:
+            raise ConfigError(f"{config}: --against takes a server's configuration, in TOML")
+        return check_rules(config, matches)
     try:
         tenants = load_tenants(config)
     except ConfigError:

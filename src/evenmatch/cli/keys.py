@@ -35,6 +35,7 @@ def keys(
     queues: str | None = None,
     days: WholeOrNone = None,
     keep_hours: WholeOrNone = None,
+    signing: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Make, list and revoke the keys of a server; a running server applies changes at once.
@@ -56,6 +57,8 @@ def keys(
         queues: The queues that a new key is for, separated by commas; by default all.
         days: Days until a new key expires; by default never.
         keep_hours: Hours for which the old keys stay valid after `rotate`; 24 by default.
+        signing: Make a key with which AWS's clients can sign GameLift's calls: its id is the access
+            key id, its text the secret. The file then holds the text, and not only a hash.
         json: Print one JSON object and nothing else.
     """
     from evenmatch.server.auth.keys import editing, read_keys
@@ -73,7 +76,7 @@ def keys(
         if action == "add":
             words = tuple(word.strip() for word in rights.split(","))
             own = () if queues is None else tuple(word.strip() for word in queues.split(","))
-            _add(path, (name, words, own), days, is_json=json)
+            _add(path, (name, words, own), (days, signing), is_json=json)
         elif action == "rotate":
             hours = KEEP_HOURS if keep_hours is None else keep_hours
             _rotate(path, name, _within(hours, 0, HOURS_MAX, "--keep-hours"), is_json=json)
@@ -82,15 +85,17 @@ def keys(
 
 
 def _add(
-    path: Path, wanted: tuple[str, tuple[str, ...], tuple[str, ...]], days: int | None,
-    *, is_json: bool,
+    path: Path, wanted: tuple[str, tuple[str, ...], tuple[str, ...]],
+    how: tuple[int | None, bool], *, is_json: bool,
 ) -> None:  # fmt: skip
     from evenmatch.server.auth.keys import new_key
 
-    name, rights, queues = wanted
+    (name, rights, queues), (days, is_signing) = wanted, how
     now = time.time()
     expires = None if days is None else now + _within(days, 1, DAYS_MAX, "--days") * DAY
-    key, text = new_key(name, rights, queues=queues, now=now, expires=expires)
+    key, text = new_key(
+        name, rights, queues=queues, now=now, expires=expires, is_signing=is_signing
+    )
     _write(path, (*_present(path), key))
     _tell(key, text, path, is_json=is_json)
 
@@ -105,7 +110,14 @@ def _rotate(path: Path, name: str, keep_hours: int, *, is_json: bool) -> None:
         raise ConfigError(f"no live key is called {name!r}; evenmatch keys list shows all")
     last = live[-1]
     lifetime = None if last.expires is None else now + last.expires - last.created
-    key, text = new_key(name, last.rights, queues=last.queues, now=now, expires=lifetime)
+    key, text = new_key(
+        name,
+        last.rights,
+        queues=last.queues,
+        now=now,
+        expires=lifetime,
+        is_signing=last.signing is not None,
+    )
     end = now + keep_hours * HOUR
     ids = {each.id for each in live}
     kept = tuple(
@@ -170,12 +182,15 @@ def _tell(key: ServiceKey, text: str, path: Path, *, is_json: bool) -> None:
         print(msgspec.json.encode({"id": key.id, "name": key.name, "key": text}).decode())
         return
     print(text)
+    kept = "its hash" if key.signing is None else "its text, since it signs: guard that file"
     print(
-        f"\nThis is the only time that the key is shown; {path} keeps its hash.\n"
+        f"\nThis is the only time that the key is shown; {path} keeps {kept}.\n"
         f"It may do: {', '.join(key.rights)}; queues: {', '.join(key.queues) or 'all'}; "
         f"expires: {_day(key.expires)}.\n"
         f"Send it as: Authorization: Bearer {text[:6]}..."
     )
+    if key.signing is not None:
+        print(f"Or sign with it: AWS_ACCESS_KEY_ID={key.id}, and the key as AWS_SECRET_ACCESS_KEY.")
 
 
 def _show(found: tuple[ServiceKey, ...], *, is_json: bool) -> None:
@@ -186,6 +201,7 @@ def _show(found: tuple[ServiceKey, ...], *, is_json: bool) -> None:
         ]  # the hash tells nobody the key
         for row in rows:
             del row["sha256"]
+            row.pop("signing", None)
         print(msgspec.json.encode({"keys": rows}).decode())
         return
     for key in found:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from evenmatch.cli.warnings import solving_warnings, surprises, timing_warnings
 from evenmatch.criteria.base import Form
+from evenmatch.criteria.condition.ages import attribute_tests
 from evenmatch.criteria.expansion import last_change
 from evenmatch.criteria.registry import KINDS, form_of, kind_of
 from evenmatch.criteria.sentences import number, seconds
@@ -222,7 +223,12 @@ def _brought(queue: Queue) -> dict[str, str]:
         if each.attribute and kind_of(each).problem(None) is not None:
             words = BROUGHT.get(form_of(each), "the attribute {}").format(each.attribute)
             found[each.attribute] = "a rating" if each.attribute == RATING else words
-    return found
+    conditions = [rule.condition for rule in queue.rules if rule.condition is not None]
+    for test in attribute_tests(conditions):
+        if test.is_needed:
+            found.setdefault(test.attribute, f"the attribute {test.attribute}")
+    defaults = dict(queue.defaults)
+    return {name: words for name, words in found.items() if name not in defaults}
 
 
 def _criterion(criterion: Criterion, default: float) -> str:

@@ -17,6 +17,7 @@ from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure
+from evenmatch.lab.rule_set_scenario import scenario_of_rules
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
 from evenmatch.lab.study.study import SHARES, Repeated, Task, TaskResult, averages, execute_all
 from evenmatch.model.scenario import Arrivals, Scenario
@@ -44,6 +45,21 @@ class RunOptions(msgspec.Struct, frozen=True):
     report: Path | None = None
     columns: str | None = None
     skip_bad: bool = False
+    rules: Path | None = None
+
+    @property
+    def title(self) -> str:
+        """What is simulated."""
+        return " by ".join([str(each) for each in (self.scenario, self.rules) if each is not None])
+
+
+def scenario_asked(request: RunOptions, path: Path | None) -> tuple[Scenario, tuple[str, ...]]:
+    """Return what is to be simulated, and sentences about what was chosen for a rule set."""
+    base = None if path is None else load_scenario(path)
+    if request.rules is None:
+        assert base is not None
+        return base, ()
+    return scenario_of_rules(request.rules, base)
 
 
 def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskResult]]:
@@ -60,10 +76,10 @@ def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskR
         MatchmakingError: The request cannot be met.
     """
     path = check_request(request)
-    scenario = with_recording(request, load_scenario(path))
+    scenario = with_recording(request, scenario_asked(request, path)[0])
     check_files(request, scenario)
     for policy in policies:
-        check_policy_of(path, scenario, policy)
+        check_policy_of(Path(request.title), scenario, policy)
     say_skipped(request, scenario, policies)
     tasks = tasks_of(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
@@ -74,15 +90,15 @@ def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskR
     return [results[start : start + count] for start in range(0, len(results), count)]
 
 
-def check_request(request: RunOptions) -> Path:
-    """Refuse options that cannot be met, and return the scenario's file.
+def check_request(request: RunOptions) -> Path | None:
+    """Refuse options that cannot be met, and return the scenario's file, if there is one.
 
     Raises:
         MatchmakingError: The request cannot be met.
     """
     if request.optimum and find_spec("numba") is None:
         raise NotSupported("--optimum needs more packages: pip install 'evenmatch[solve]'")
-    if request.scenario is None:
+    if request.scenario is None and request.rules is None:
         raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
     if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
@@ -215,13 +231,15 @@ def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
         pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
         repeated = Repeated(partial(samples_of, groups), len(groups[0]))
-        write_text(request.report, render(str(request.scenario), names, pairs, repeated))
+        write_text(request.report, render(request.title, names, pairs, repeated))
 
 
 def _inputs(request: RunOptions, scenario: Scenario) -> Iterator[tuple[str, Path]]:
     """Yield what the run reads: what it is called, and where it is."""
     if request.scenario is not None:
         yield "the scenario", request.scenario
+    if request.rules is not None:
+        yield "--rules", request.rules
     if request.arrivals is not None:
         yield "--arrivals", request.arrivals
     for name in _files(msgspec.to_builtins(scenario)):

@@ -11,12 +11,80 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from cyclopts import Parameter
 
 from evenmatch.cli.options import Whole
-from evenmatch.errors import ConfigError, JournalError, NotSupported
+from evenmatch.errors import ConfigError, JournalError, JournalUnavailable, NotSupported
+from evenmatch.journals.opening import check_address, is_shared
 
 if TYPE_CHECKING:
     from evenmatch.server.runtime.games import Game
     from evenmatch.server.runtime.recovery import ConfigFrom
-    from evenmatch.server.runtime.serve import ListenOptions
+    from evenmatch.server.runtime.serve import ClusterOptions, ListenOptions
+
+
+LEASE_RANGE = (1.0, 600.0)
+"""Seconds that the lease of a node may last."""
+
+
+class ClusterArguments(NamedTuple):
+    """What makes a server a node of a cluster.
+
+    Args:
+        node: Name of this node of a cluster: several servers on one --journal, of which one
+            answers, the others hand requests on to it, and any takes over.
+        cluster_key: File with a secret that all nodes share: openssl rand -hex 32 > cluster.key
+        node_address: HOST:PORT at which the other nodes reach this one; else where it listens.
+        lease_seconds: Seconds after which another node takes over from one that died.
+    """
+
+    node: str = ""
+    cluster_key: Path | None = None
+    node_address: str = ""
+    lease_seconds: float = 5.0
+
+    def check(self, journal: str, *, with_tls: bool) -> None:
+        """Refuse what makes no node.
+
+        Raises:
+            ConfigError: One is missing, or the journal is of one machine.
+            NotSupported: Nodes hand requests on without TLS.
+        """
+        if not self.node and self.cluster_key is None:
+            if self.node_address:
+                raise ConfigError("--node-address belongs to --node NAME --cluster-key FILE")
+            return
+        if not self.node or self.cluster_key is None:
+            raise ConfigError("--node NAME and --cluster-key FILE go together: give both, or none")
+        if not is_shared(journal):
+            raise ConfigError(
+                "a node needs a journal that all nodes reach: --journal postgresql://... or "
+                "nats://..."
+            )
+        if with_tls:
+            raise NotSupported(
+                "nodes hand requests on without TLS: leave --tls-cert out, and put a proxy with "
+                "TLS before them, in a network of their own"
+            )
+        least, most = LEASE_RANGE
+        if not least <= self.lease_seconds <= most:
+            raise ConfigError(
+                f"--lease-seconds must be from {least:g} to {most:g}, got {self.lease_seconds:g}"
+            )
+
+    def options(self) -> ClusterOptions | None:
+        """Return what the node is told; None without one.
+
+        Raises:
+            ConfigError: A name, an address or the secret cannot be used.
+        """
+        from evenmatch.server.cluster.identity import node_identity
+        from evenmatch.server.runtime.serve import ClusterOptions
+
+        if self.cluster_key is None:
+            return None
+        node_identity(self.node, self.node_address or "127.0.0.1:1", self.cluster_key)
+        return ClusterOptions(self.node, self.cluster_key, self.node_address, self.lease_seconds)
+
+
+ALONE = ClusterArguments()
 
 
 def serve(
@@ -25,7 +93,8 @@ def serve(
     host: str = "127.0.0.1",
     port: Whole = 8080,
     data: str | None = None,
-    journal: Annotated[str | None, Parameter(show=False)] = None,
+    journal: str = "",
+    cluster: Annotated[ClusterArguments, Parameter(name="*")] = ALONE,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     health_port: Whole | None = None,
@@ -37,9 +106,8 @@ def serve(
     """Take tickets and make matches, over HTTP.
 
     Without --data the server keeps everything in memory and loses it when it stops. The page at /
-    shows the state of the queues, the one at /docs the HTTP interface. Without keys it listens on
-    this machine only; `evenmatch keys add` makes one. A CONFIG of [[tenant]] tables names the
-    configurations of several games.
+    shows the queues, the one at /docs the HTTP interface. Without keys it listens on this machine
+    only; `evenmatch keys add` makes one. A CONFIG of [[tenant]] tables names several games.
 
     For example:
 
@@ -50,43 +118,52 @@ def serve(
         host: The address to listen on; without keys a loopback address.
         port: 0 takes a free one.
         data: Directory of the journal; created if it is missing.
-        journal: Reserved for a later version; it is not in the help.
+        journal: Where the journal is, if not in --data: postgresql://..., nats://..., sqlite:PATH.
+        cluster: Several servers on one journal.
         tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
         tls_key: Private key of the certificate (PEM).
         health_port: Answer GET /healthz at this port too, by a thread of its own: at once, however
             busy the server is.
         drop_queues: Let tickets expire if CONFIG no longer has their queue; without this option the
             server does not start.
-        wait: Wait until the server that runs on --data stops, and take over at once.
+        wait: Wait until the server that runs on --data, or that writes to --journal, stops, and
+            take over then.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
             change (data); auto uses the change, and does not start if CONFIG was edited since.
         without_keys: Let in anybody who can reach the server, although the journal was written with
             keys; without this option the server does not start without its keys.
     """
-    if journal is not None:
-        raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
-    if not 0 <= port <= 65_535:
-        raise ConfigError(f"--port must be from 0 to 65535, got {port}")
-    if health_port is not None and not 1 <= health_port <= 65_535:
-        raise ConfigError(f"--health-port must be from 1 to 65535, got {health_port}")
+    _check_ports(port, health_port)
     if config is None:
         raise ConfigError("name a configuration: evenmatch serve CONFIG.toml (see --help)")
     folder = _folder(data)
-    if wait and folder is None:
+    if journal:
+        check_address(journal)
+    elif wait and folder is None:
         raise ConfigError(
             "--wait takes a data directory over from the server that runs on it: name the "
             "directory with --data, or leave --wait out"
         )
+    cluster.check(journal, with_tls=tls_cert is not None)
     # Imported here so that --help needs no server.
     needs_server()
     from evenmatch.server.runtime import serve as server_process
     from evenmatch.solvers.kernel import defer
 
-    place = server_process.ListenOptions(host, port, folder, wait, tls_cert, tls_key, health_port)
+    place = server_process.ListenOptions(
+        host, port, folder, wait, tls_cert, tls_key, health_port, journal, cluster.options()
+    )
     # What has to be compiled is compiled by other processes, while this one says so.
     with defer(load_kept=True):
-        options = _Options(drop_queues, config_from, without_keys)
+        options = _Options(drop_queues, config_from, without_keys, journal, wait, cluster)
         _run(_games(config, folder, options), place)
+
+
+def _check_ports(port: int, health_port: int | None) -> None:
+    if not 0 <= port <= 65_535:
+        raise ConfigError(f"--port must be from 0 to 65535, got {port}")
+    if health_port is not None and not 1 <= health_port <= 65_535:
+        raise ConfigError(f"--health-port must be from 1 to 65535, got {health_port}")
 
 
 class _Options(NamedTuple):
@@ -95,6 +172,9 @@ class _Options(NamedTuple):
     drop_queues: bool
     config_from: ConfigFrom
     without_keys: bool
+    journal: str
+    wait: bool
+    cluster: ClusterArguments
 
 
 def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
@@ -129,9 +209,15 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
             data=None if folder is None else folder / name,
             config_from=options.config_from,
             may_be_open=options.without_keys,
+            journal=options.journal,
+            waits=options.wait,
         )
         with naming(path):
             found.append(game(plan, name))
+    if options.cluster.node and len(found) > 1:
+        raise NotSupported(
+            "--node runs one game: give each game of [[tenant]] tables a cluster of its own"
+        )
     return found
 
 
@@ -142,11 +228,13 @@ def _run(games: list[Game], place: ListenOptions) -> None:
     """
     from evenmatch.server.runtime import serve as server_process
 
-    listens = _Announced(is_kept=place.data is not None)
+    listens = _Announced(is_kept=bool(place.keeps))
     try:
         server_process.serve(games, place, listens)
     except JournalError as error:
         if listens.done or _is_of_the_disk(error):
+            raise
+        if is_shared(place.journal) and isinstance(error, JournalUnavailable):
             raise
         # Nobody was served yet: what is wrong is what --data names.
         raise ConfigError(str(error)) from error

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
-from evenmatch.cli.runs import RunOptions, averaged, save, work
+from evenmatch.cli.runs import RunOptions, averaged, save, scenario_asked, work
 from evenmatch.cli.sweep import say_longer, show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figures_of, group_tables, with_width
@@ -33,7 +33,7 @@ def simulate(
     sweep: str | None = None,
     columns: str | None = None,
     skip_bad: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    rules: Annotated[Path | None, Parameter(show=False)] = None,
+    rules: Path | None = None,
 ) -> None:
     """Play a scenario in virtual time and print the results.
 
@@ -43,7 +43,6 @@ def simulate(
 
     Args:
         scenario: A TOML file.
-        rules: Reserved for a later version; it is not in the help.
         arrivals: A CSV or Parquet file whose rows replace the scenario's arrivals.
         policy: SPEC of the policy of every queue: name or name:key=value,key=value.
         seed: Seed of all random draws; the same seed gives the same output, byte for byte.
@@ -62,11 +61,13 @@ def simulate(
             at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
         skip_bad: Skip and list rows of the recording that cannot be read, instead of refusing the
             file.
+        rules: A FlexMatch rule set, in JSON, by which the scenario's queue plays; without a
+            scenario players come one a second, with attributes drawn as the rule set declares them.
     """
-    if rules is not None:
-        raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
+    if rules is not None and sweep is not None:
+        raise NotSupported("--sweep does not go with --rules; name the rule set by rules_file")
     at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
-    request = RunOptions(*at, columns, skip_bad)
+    request = RunOptions(*at, columns, skip_bad, rules)
     if sweep is not None:
         show_sweep(request, sweep, [policy], json=json)
         return
@@ -78,7 +79,8 @@ def simulate(
         print_json(summary)
     else:
         _print_table(summary, request)
-        say_longer(request, policy, summary)
+        if rules is None:
+            say_longer(request, policy, summary)
 
 
 def _print_table(summary: Summary, request: RunOptions) -> None:
@@ -86,6 +88,8 @@ def _print_table(summary: Summary, request: RunOptions) -> None:
 
     out = console()
     out.print(_title(request), soft_wrap=True)
+    for note in scenario_asked(request, request.scenario)[1]:
+        out.print(f"  {note}", soft_wrap=True, highlight=False, markup=False)
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(justify="right")
@@ -98,4 +102,4 @@ def _print_table(summary: Summary, request: RunOptions) -> None:
 def _title(request: RunOptions) -> str:
     """Return the scenario's name, and how many runs were made of it."""
     runs = request.runs
-    return f"{request.scenario}" + ("" if runs is None else f", {runs} run{'s'[: runs != 1]}")
+    return request.title + ("" if runs is None else f", {runs} run{'s'[: runs != 1]}")

@@ -89,6 +89,7 @@ def swept(
 ) -> list[SweepPoint]:
     """Return what comes of each value under each policy, several runs at a time."""
     path = check_request(request)
+    assert path is not None  # a sweep takes no --rules
     tasks: list[Task] = []
     whose: list[tuple[str, float]] = []
     for policy in policies:

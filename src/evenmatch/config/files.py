@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from evenmatch.config.arrivals import build_arrivals
-from evenmatch.config.constraints import ReadTable
-from evenmatch.config.queues import build_queues
+from evenmatch.config.gamelift import build_gamelift_queues, gamelift_of
+from evenmatch.config.queues import FileReaders, build_queues
 from evenmatch.config.server import ServerSettings, Tenant
 from evenmatch.config.tables import ScenarioTable
 from evenmatch.criteria.percentile import quantiles_of
@@ -27,8 +27,10 @@ from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.checks import Place, decode, is_noted
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import SHIPPED, Scenario
-from evenmatch.policies.hooks import rules_of
+from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
+from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
+from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.simulation.arrivals.tables import numbers_in
 
 Value = TypeVar("Value", bound=msgspec.Struct)
@@ -172,7 +174,7 @@ def scenario_of(document: Mapping[str, object], base_dir: str | Path | None = No
     table = _table(_without(document, "server"))
     folder = None if base_dir is None else Path(base_dir)
     _refuse_tenants(table)
-    queues = _queues(table, _table_reader(folder))
+    queues = _queues(table, _readers(folder))
     if table.arrivals is None and table.attributes:
         ROOT.at("attributes").refuse("are drawn only for arrivals; add [arrivals]")
     given = {key: getattr(table, key) for key in Scenario.__struct_fields__}
@@ -213,8 +215,22 @@ def server_of(
     table = _table(_without(document, "arrivals", "attributes"))
     folder = None if base_dir is None else Path(base_dir)
     _refuse_tenants(table)
-    queues = _queues(table, _table_reader(folder))
+    queues = _queues(table, _readers(folder))
+    queues = _with_configurations(queues, build_gamelift_queues(gamelift_of(document), ROOT))
     return queues, locate_files(table.server, folder), table.seed
+
+
+def _with_configurations(
+    queues: tuple[Queue, ...], configured: tuple[Queue, ...]
+) -> tuple[Queue, ...]:
+    """Return all queues of a file: those of its tables, and those of its configurations."""
+    names = {queue.name for queue in queues}
+    for queue in configured:
+        if queue.name in names:
+            at = ROOT.at("gamelift").at("configurations").at(queue.name)
+            at.refuse("has the name of a queue; names must be different")
+        check_queue(queue)
+    return (*queues, *configured)
 
 
 def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
@@ -248,7 +264,7 @@ def _read(path: str | Path) -> str:
 
 def _table(document: Mapping[str, object]) -> ScenarioTable:
     try:
-        return decode(document, ScenarioTable, ROOT)
+        return decode(_without(document, "gamelift"), ScenarioTable, ROOT)
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
 
@@ -262,20 +278,26 @@ def _refuse_tenants(table: ScenarioTable) -> None:
         ROOT.at("tenant").refuse("is for evenmatch serve; name the file of one game")
 
 
-def _table_reader(folder: Path | None) -> ReadTable:
-    """Return what reads a column of a file as a table of percentiles."""
+def _readers(folder: Path | None) -> FileReaders:
+    """Return what reads a column of a file as a table of percentiles, and a file as a rule set."""
 
-    def read(file: str, column: str, at: Place) -> tuple[float, ...]:
+    def table(file: str, column: str, at: Place) -> tuple[float, ...]:
         try:
             return quantiles_of(numbers_in(_located(file, folder), column))
         except ArrivalsError as error:
             at.refuse(f"cannot be used: {error}")
 
-    return read
+    def rules(file: str, at: Place) -> CompiledRuleSet:
+        try:
+            return compile_rule_set(load_rule_set(_read(_located(file, folder))))
+        except ConfigError as error:
+            at.refuse(f'= "{file}" cannot be used: {error}')
+
+    return FileReaders(table, rules)
 
 
-def _queues(table: ScenarioTable, read_table: ReadTable) -> tuple[Queue, ...]:
-    queues = build_queues(table.queue, ROOT, read_table)
+def _queues(table: ScenarioTable, read: FileReaders) -> tuple[Queue, ...]:
+    queues = build_queues(table.queue, ROOT, read)
     for queue in queues:
         check_queue(queue)
         at = queue_place(queue.name)
@@ -293,7 +315,9 @@ def _queues(table: ScenarioTable, read_table: ReadTable) -> tuple[Queue, ...]:
 def _check_policy(queue: Queue, at: Place) -> None:
     """Refuse a SPEC that no policy understands, or that contradicts the queue's own rules."""
     try:
-        rules_of(parse_policy(queue.policy), queue)
+        chosen = parse_policy(queue.policy)
+        rules_of(chosen, queue)
+        check_conditions(chosen, queue)
     except MatchmakingError as error:
         at.refuse(f'= "{queue.policy}": {error}')
 
@@ -336,5 +360,5 @@ def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Q
         ConfigError: They do not describe a queue.
     """
     table = decode({"queue": [dict(raw)]}, ScenarioTable, ROOT)
-    (queue,) = _queues(table, _table_reader(None if base_dir is None else Path(base_dir)))
+    (queue,) = _queues(table, _readers(None if base_dir is None else Path(base_dir)))
     return queue

@@ -6,6 +6,9 @@ Whether a queue can work is the question of `criteria.validation.queue`, which i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import msgspec
 
 from evenmatch.config.constraints import ReadTable, build_criterion, build_rule
@@ -14,17 +17,32 @@ from evenmatch.criteria.validation.queue import queue_place
 from evenmatch.model.checks import Place
 from evenmatch.model.queue import Format, Queue
 from evenmatch.policies.default_choice import default_policy
+from evenmatch.rules.flexmatch.compile import CompiledRuleSet
+
+ReadRules = Callable[[str, Place], CompiledRuleSet]
+"""From a file's name and the place of its key to what the rule set in it means."""
+REPLACED = (
+    "teams", "players", "players_min", "roles", "sides", "side_choice", "party_sizes", "rules",
+)  # fmt: skip
+"""Keys that a rule set says itself."""
+
+
+class FileReaders(NamedTuple):
+    """What reads the files that queues name."""
+
+    table: ReadTable
+    rules: ReadRules
 
 
 def build_queues(
-    tables: tuple[QueueTable, ...], root: Place, read_table: ReadTable
+    tables: tuple[QueueTable, ...], root: Place, read: FileReaders
 ) -> tuple[Queue, ...]:
     """Return the queues of a file.
 
     Args:
         tables: The `[[queue]]` tables.
         root: The place of the file.
-        read_table: Reads the tables of percentiles.
+        read: Reads the files that the queues name.
 
     Raises:
         ConfigError: A queue contradicts itself, or there are none.
@@ -36,10 +54,10 @@ def build_queues(
     for index, name in enumerate(names):
         if name in names[:index]:
             at.at(index).at("name").refuse(f'"{name}" is taken; names must be different')
-    return tuple(_build_queue(table, queue_place(table.name), read_table) for table in tables)
+    return tuple(_build_queue(table, queue_place(table.name), read) for table in tables)
 
 
-def _build_queue(table: QueueTable, at: Place, read_table: ReadTable) -> Queue:
+def _build_queue(table: QueueTable, at: Place, read: FileReaders) -> Queue:
     wait_end = None if table.on_deadline == "keep" else table.wait_max
     policy, switchback = table.policy, table.switchback
     if switchback is not None:
@@ -50,19 +68,32 @@ def _build_queue(table: QueueTable, at: Place, read_table: ReadTable) -> Queue:
     given |= {
         "format": build_format(table, at),
         "criteria": tuple(
-            build_criterion(each, at.at("criteria").at(i), read_table)
+            build_criterion(each, at.at("criteria").at(i), read.table)
             for i, each in enumerate(table.criteria)
         ),
         "rules": tuple(
-            build_rule(each, at.at("rules").at(i), read_table, wait_end)
+            build_rule(each, at.at("rules").at(i), read.table, wait_end)
             for i, each in enumerate(table.rules)
         ),
         "policy": policy or "greedy",
     }
     queue = Queue(**given)
+    if table.rules_file is not None:
+        queue = _ruled(queue, table, at, read.rules)
     if policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))
     return queue
+
+
+def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue:
+    """Return a queue with what its rule set says."""
+    empty = QueueTable()
+    for key in REPLACED:
+        if getattr(table, key) != getattr(empty, key):
+            at.at(key).refuse("contradicts rules_file, which says it: leave it out")
+    assert table.rules_file is not None
+    ruled = read(table.rules_file, at.at("rules_file")).queue(queue)
+    return msgspec.structs.replace(ruled, criteria=queue.criteria) if queue.criteria else ruled
 
 
 def build_format(table: QueueTable, at: Place) -> Format:

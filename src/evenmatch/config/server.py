@@ -136,6 +136,24 @@ class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     selectors: Annotated[tuple[dict[str, str], ...], Meta(max_length=16)] = ()
 
 
+class Notification(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """`[server.notifications.NAME]`: a webhook that is told of GameLift's matchmaking events.
+
+    Args:
+        url: Its address, http or https.
+        form: What it gets: an `eventbridge` envelope, or one inside a notification of `sns`.
+        secret_file: File with the key of its signatures; without it nothing is signed.
+        timeout: Seconds for one attempt.
+        retries: Further attempts after the first.
+    """
+
+    url: HookUrl
+    form: Literal["eventbridge", "sns"] = "eventbridge"
+    secret_file: FileName | None = None
+    timeout: Annotated[float, Meta(ge=0.05, le=300.0, extra=SECOND)] = 10.0
+    retries: Annotated[int, Meta(ge=0, le=100)] = 5
+
+
 class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The settings of a server beside its queues.
 
@@ -157,6 +175,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         player_attributes: Attributes that a player's own client may set.
         tokens: What player tokens must look like; without it the server accepts none.
         allocation: The hooks that find servers for matches.
+        notifications: The webhooks that are told of GameLift's matchmaking events.
         limits: How much the server takes before it refuses.
     """
 
@@ -174,6 +193,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     player_attributes: tuple[str, ...] = (LATENCY, "side", "code")
     tokens: Tokens | None = None
     allocation: dict[Slug, Allocation] = {}
+    notifications: dict[Slug, Notification] = {}
     limits: ServerLimits = ServerLimits()
 
     def fault(self) -> Fault:

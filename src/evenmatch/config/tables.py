@@ -233,15 +233,17 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
         commit_jitter: Longest time in seconds for which a new ticket is held back, each for
             a random time of its own, so that two players who queue in the same second do not
             reliably meet; its deadline does not change.
+        rules_file: A FlexMatch rule set, in JSON, in place of teams, rules and criteria; criteria
+            that the file names take the place of those that follow from the rule set.
         criteria: Soft preferences; none means that only waiting counts.
         rules: Hard constraints; a match that breaks one is never made.
     """
 
-    LATER_KEYS: ClassVar[tuple[str, ...]] = ("rules_file",)
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("format",)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("format", "defaults")
     FIRST: ClassVar[tuple[str, ...]] = (
         "name", "teams", "players", "players_min", "roles", "sides", "side_choice", "party_sizes",
-        "wait_max", "wait_price", "target_wait", "on_deadline", "policy", "criteria", "rules",
+        "rules_file", "wait_max", "wait_price", "target_wait", "on_deadline", "policy", "criteria",
+        "rules",
     )  # fmt: skip
 
     teams: queues.Seats | None = None
@@ -251,6 +253,7 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
     sides: tuple[str, ...] = ()
     side_choice: queues.SideChoice = "insist"
     party_sizes: tuple[int, ...] | None = None
+    rules_file: FileName | None = None
     policy: queues.Spec | None = None  # type: ignore[assignment]
     criteria: tuple[CriterionTable, ...] = ()  # type: ignore[assignment]
     rules: tuple[RuleTable, ...] = ()  # type: ignore[assignment]

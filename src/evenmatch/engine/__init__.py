@@ -10,6 +10,13 @@ Every answer waits in the shard until its record is durable, so a crash never ta
 caller was told. A crash after the commit and before the answer loses the answer alone: recovery
 folds the record, and a request that is repeated with its idempotency key gets the first answer.
 
+A new event is a struct in `model.events` and in its union `Event`, a fold in
+`state.reducers.REDUCERS`, and, where tickets or matches change their state, a line in
+`state.transitions`; what clients hear of it is up to `lifecycle` and the server's views. A new
+input is a struct in `model.inputs` and a step in `engine`. Where a journal of before would be read
+otherwise, `records.FORMAT` rises, `state.snapshot` gets a migration, and `tests/golden/journals`
+one more journal.
+
 May import `model`, `criteria`, and of the policies the contract alone (`policies.base` and
 `policies.hooks`). Never reads a clock, never does I/O, starts no threads, and has no chance of its
 own: time and seeds come in with the inputs.

@@ -19,7 +19,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.rosters import VoidableMatches
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import with_ratings
+from evenmatch.engine.state.stored_ratings import as_accepted
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -217,9 +217,7 @@ class TicketLifecycle:
         """
         given = record.input
         assert isinstance(given, Enqueue)
-        new = given.tickets[event.item]
-        if event.ratings:
-            new = with_ratings(new, event.ratings)
+        new = as_accepted(given.tickets[event.item], event)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         queues = new.queues or (self._first_queue,)
         return Ticket(

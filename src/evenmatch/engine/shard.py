@@ -1,4 +1,7 @@
-"""The shard: an engine behind an output gate, and the answers of idempotency keys.
+"""The shard: an engine behind an output gate.
+
+A request that is repeated with its idempotency key is answered from the engine's tables, where
+`engine.state.reducers` notes what the first one got.
 
 Nobody outside hears of a change before the journal has it. Answers and pushes wait in order until
 the record that they rest on is durable. Refusals wait behind the last record. Reads are taken at

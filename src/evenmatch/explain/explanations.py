@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.engine.engine import Engine
 from evenmatch.explain.changes import changes_of, in_time, of_party, of_pings
 from evenmatch.explain.nearest_groups import (
@@ -40,6 +41,7 @@ from evenmatch.model.explanation import (
     Reason,
     Seats,
 )
+from evenmatch.model.ticket import Ticket
 
 EFFORT = GroupSearchLimits()
 """Of every search: a line of the longest waiting says what an explanation in full says."""
@@ -151,8 +153,32 @@ def _part(
         changes=changes_of(snapshot, table, pairwise, seats) if in_full else (),
         summary="",
     )
+    conditions = snapshot.objective.rules.conditions
+    if conditions is not None and best is None and part.reason.code in BY_PAIRS:
+        return _by_conditions(part, conditions, own, now)
     summary = summary_of(part, snapshot, own.id, _instead(part, table, pairwise))
     return msgspec.structs.replace(part, summary=summary)
+
+
+BY_PAIRS = ("seats", "not_yet", "never", "rules")
+"""Reasons that look at two tickets at a time, of which conditions say nothing."""
+
+
+def _by_conditions(part: QueuePart, conditions: Conditions, own: Ticket, now: float) -> QueuePart:
+    """Return a part of a queue whose rules are about whole matches."""
+    text = "the rule set allows no match of those who wait now"
+    until = next((at for at in conditions.starts_of(own.enqueued_at) if at > now), None)
+    if until is not None:
+        text += f"; what it allows changes for this ticket in {seconds(until - now)}"
+    others = f"{part.others} other ticket{'s'[: part.others != 1]}"
+    waited = f"This ticket has waited {seconds(now - own.enqueued_at)} in {part.queue}"
+    return msgspec.structs.replace(
+        part,
+        later=None,
+        reason=Reason("rules", text, until),
+        changes=(),
+        summary=f"{waited} with {others}: {text}.",
+    )
 
 
 def _instead(part: QueuePart, table: PairColumnTable, pairwise: PairwiseView) -> str:

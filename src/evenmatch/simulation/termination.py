@@ -115,6 +115,8 @@ def _last_change(pool: Pool) -> float:
     wait_max = pool.queue.wait_max
     at = -math.inf if wait_max is None else latest + wait_max
     at = max([at, *pool.delayed.values()])
+    if (conditions := pool.objective.rules.conditions) is not None:
+        at = max(at, round_up(latest + conditions.waits[-1]))
     for rule in pool.queue.rules:
         if rule.expand is not None:
             at = max(at, latest + _growth_ends(rule, tickets, pool.queue))

@@ -13,13 +13,13 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import FunctionPolicy, Policy
-from evenmatch.policies.hooks import evaluations_allowed, has_jobs
+from evenmatch.policies.hooks import check_conditions, evaluations_allowed, has_jobs
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.memory_promises import MEMORY_PROMISES, check_pace
 from evenmatch.testing.play import Case
 from evenmatch.testing.policy_promises import BOUND, PROMISES, check_evaluations
-from evenmatch.testing.scripts import QUEUES
+from evenmatch.testing.scripts import QUEUES, RULED_QUEUES
 
 SEEDS = range(12)
 """Scripts for each queue."""
@@ -100,13 +100,15 @@ def name_of(policy: Policy) -> str:
 
 def _queues_for(policy: Policy) -> Iterable[Queue]:
     if not isinstance(policy, FunctionPolicy):
-        return QUEUES
+        return (*QUEUES, *RULED_QUEUES)
     return [each for each in QUEUES if each.format.is_duel and Rules(each).are_none]
 
 
 def _refusal(policy: Policy, queue: Queue, name: str) -> str | None:
     """Return why the policy cannot work on a queue, or None if it can."""
     try:
+        if not isinstance(policy, FunctionPolicy):
+            check_conditions(policy, queue)
         policy.matcher(queue, seed=0)
         Case(policy, name, queue, 0)
     except (ConfigError, NotSupported) as error:

@@ -17,6 +17,14 @@ from evenmatch.criteria.base import Form
 from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.criteria.registry import NUMERIC, form_of, kind_of
 from evenmatch.criteria.roles import Roles, role_problem
+from evenmatch.model.condition import (
+    Condition,
+    DistanceTest,
+    FoldOf,
+    Phases,
+    TeamProperty,
+    ValueTest,
+)
 from evenmatch.model.queue import (
     Criterion,
     Expansion,
@@ -119,6 +127,46 @@ QUEUES: tuple[Queue, ...] = (
     ),
 )
 """The queues on which a policy is checked; it may refuse some."""
+
+
+def _within(most: float) -> DistanceTest:
+    """Return the test that no two ratings of a match differ by more."""
+    ratings = TeamProperty(teams=(0, 1), is_grouped=False, what="attribute", attribute="rating")
+    ends = FoldOf("max", ratings), FoldOf("min", ratings)
+    return DistanceTest(measured=ends[:1], reference=ends[1], most=most)
+
+
+_PLAYERS = TeamProperty(teams=(0, 1), is_grouped=True, what="players")
+_EVEN = ValueTest(measured=(FoldOf("count", _PLAYERS),), operator="=")
+RULED_QUEUES: tuple[Queue, ...] = (
+    Queue(
+        "ruled",
+        rules=(
+            Rule(
+                "condition",
+                condition=Condition(
+                    "near",
+                    Phases((0.0, 2.0, 5.0, 8.0), tuple(map(_within, (50.0, 150.0, 25.0, 400.0)))),
+                ),
+            ),
+        ),
+        wait_max=24.0,
+    ),
+    Queue(
+        "ruled_teams",
+        Format((2, 2), players_min=(1, 1)),
+        rules=(
+            Rule("condition", condition=Condition("even", _EVEN, "oldest")),
+            Rule(
+                "condition",
+                condition=Condition(
+                    "near", Phases((0.0, 4.0), (_within(60.0), _within(250.0))), "oldest"
+                ),
+            ),
+        ),
+    ),
+)
+"""Queues by conditions, for policies that know these."""
 
 
 class Step(msgspec.Struct, frozen=True):

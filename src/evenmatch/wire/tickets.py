@@ -188,7 +188,7 @@ class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
     """How a cancelled ticket ended.
 
     Args:
-        state: Always `cancelled`.
+        state: `cancelled`; or `expired`, of a ticket whose time was over before.
     """
 
     state: str

@@ -203,7 +203,8 @@ def test_compare_marks_the_better_figures(
         (["simulate", "{}", "--runs", "0"], "--runs must be from 1 to 100,000, got 0"),
         (["simulate", "{}", "--seed", "-1"], "seed must be >= 0, got -1"),
         (["simulate", "{}", "--by", "colour"], "no ticket has an attribute colour"),
-        (["simulate", "{}", "--rules", "r.json"], "--rules comes with a later version"),
+        (["simulate", "{}", "--rules", "r.json"], "r.json: cannot be read"),
+        (["simulate", "--rules", "r.json", "--sweep", "wait_max=1..9"], "--sweep does not go with"),
         (["simulate", "{}", "--arrivals", "none.csv"], "none.csv"),
         (["simulate", "{}", "--matches", "/none/m.jsonl"], "its folder does not exist"),
         (["simulate", "{}", "--tickets", "/"], "is a folder; name a file"),
@@ -219,6 +220,71 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert (code, out) == (2, "")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+ALIENS = str(Path(__file__).parents[2] / "data" / "flexmatch" / "01_aliens_vs_cowboys.json")
+DRAWN = """
+[[queue]]
+[arrivals]
+rate = 2.0
+count = 60
+[attributes.skill]
+distribution = "uniform"
+min = 0.0
+max = 100.0
+"""
+
+
+def test_rule_set_alone_says_what_it_drew_and_how_long_players_wait(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = call(capsys, "simulate", "--rules", ALIENS)
+    assert code == 0
+    assert "criterion from distance rule FairTeamSkill: skill" in out
+    assert "skill is drawn normally around 60 with deviation 20, from 0 on" in out
+    assert "480 tickets of one player come at 1 a second" in out
+    assert "skill: team gap" in out
+    summary = summary_of(capsys, "simulate", "--rules", ALIENS)
+    assert summary["matches"] >= 50
+    assert summary["quality"]["mean"] > 0.9
+
+
+def test_rule_set_takes_the_place_of_the_rules_of_a_scenario(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "game.toml"
+    path.write_text(DRAWN)
+    summary = summary_of(capsys, "simulate", str(path), "--rules", ALIENS)
+    path.write_text(DRAWN.replace("[[queue]]", f'[[queue]]\nrules_file = "{ALIENS}"'))
+    same = summary_of(capsys, "simulate", str(path))
+    assert summary["matches"] == same["matches"] >= 5
+    assert summary["wait"] == same["wait"]
+
+
+def test_policies_that_know_no_conditions_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "game.toml"
+    path.write_text(f'[[queue]]\nrules_file = "{ALIENS}"\npolicy = "rolling"')
+    code, _, err = call(capsys, "check", str(path))
+    assert code == 2
+    assert "does not know the conditions of a rules_file, which by_rules plays by" in err
+    code, _, err = call(capsys, "simulate", "--rules", ALIENS, "--policy", "greedy")
+    assert code == 2
+    assert "by_rules" in err
+
+
+def test_check_says_what_was_taken_from_a_rule_set(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "game.toml"
+    path.write_text(f'[[queue]]\nrules_file = "{ALIENS}"')
+    code, out, _ = call(capsys, "check", str(path))
+    assert code == 0
+    assert "2 teams of 8 players, named cowboys, aliens" in out
+    assert "EqualTeamSizes must hold." in out
+    assert "it changes at 5 s, 15 s." in out
+    assert "by_rules" in out
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "check"])

@@ -37,7 +37,7 @@ from evenmatch.model.queue import ReadyCheck as ReadyCheck
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import new_ticket
-from evenmatch.testing.scripts import QUEUES
+from evenmatch.testing.scripts import QUEUES, RULED_QUEUES
 from tests.unit.lab.journals import Played, delete_before, rewrite
 
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
@@ -161,7 +161,7 @@ def test_all_that_an_engine_can_do_is_decided_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_decides_the_same_again(name: str, tmp_path: Path) -> None:
-    queue = next(each for each in QUEUES if accepts(name, each))
+    queue = next(each for each in (*QUEUES, *RULED_QUEUES) if accepts(name, each))
     rng = random.Random(name)
     world = Played().hand_in(Configure(0.0, (msgspec.structs.replace(queue, policy=name),), 3))
     now = 0.0
@@ -176,6 +176,8 @@ def test_every_policy_decides_the_same_again(name: str, tmp_path: Path) -> None:
 
 
 def accepts(name: str, queue: Queue) -> bool:
+    if any(rule.condition is not None for rule in queue.rules):
+        return name == "by_rules"
     if any(rule.kind not in {"spread"} or rule.attribute != "rating" for rule in queue.rules):
         return False
     try:

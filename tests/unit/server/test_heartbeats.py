@@ -13,7 +13,7 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
-from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.clock import Clock, Clocks
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views import heartbeats as presence_module
@@ -184,10 +184,11 @@ def test_restart_gives_everybody_the_whole_time_once_more() -> None:
 def test_herd_that_falls_silent_goes_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each look at the time is 1 ms later, so a slice of 5 ms takes five.
     ticks = count()
-    monkeypatch.setattr(presence_module, "perf_counter", lambda: next(ticks) / 1_000.0)
 
     async def scene() -> None:
         house = await House.open()
+        clocks = Clocks(stopwatch=lambda: next(ticks) / 1_000.0)
+        monkeypatch.setattr(house.parts.runtime, "clocks", clocks)
         await house.enter(*(f"p{number}" for number in range(20)))
         house.wait(30.0)
         assert 1 <= house.parts.presence.cancelled <= 5

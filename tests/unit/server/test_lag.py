@@ -59,7 +59,7 @@ class World:
 
     def prolongs(self) -> list[Prolong]:
         records = self.journal.records
-        return [each for each in records if isinstance(each, Prolong)]
+        return [each for each in records if isinstance(each, Prolong) and each.seconds > 0.0]
 
     journal: "Journal"
 
@@ -126,6 +126,17 @@ def test_player_who_says_nothing_has_what_was_left_of_their_time() -> None:
         world.runtime._fire()
         assert world.state(other) == ("cancelled", "silent")
         assert world.state(one)[0] != "cancelled"
+
+    play(scene)
+
+
+def test_journal_says_what_time_it_was_after_a_long_turn() -> None:
+    async def scene(world: World) -> None:
+        await world.enter("one", "other")
+        world.be_away(12.0)
+        world.runtime.note_lag()
+        await world.runtime.look(lambda engine: None)
+        assert world.journal.records[-1].now == pytest.approx(world.runtime.now())  # type: ignore[attr-defined]
 
     play(scene)
 

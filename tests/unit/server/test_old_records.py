@@ -10,6 +10,7 @@ from evenmatch.journals.backup import back_up
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
+from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.recovery import ShardPlan, recover
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.testing import new_ticket
@@ -28,7 +29,7 @@ class Wall:
 async def play(data: Path, wall: Wall, names: list[str]) -> str:
     """Serve some players, a snapshot every ten records; return the digest of the end."""
     journal = SqliteJournal.open(data, wall=wall)
-    runtime = Runtime(PLAN, journal, wall=wall, snapshot_every=10)
+    runtime = Runtime(PLAN, journal, clocks=Clocks(wall=wall), snapshot_every=10)
     await runtime.start()
     for name in names:
         await runtime.ask(Enqueue(runtime.now(), (new_ticket(name),)))

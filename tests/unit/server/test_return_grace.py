@@ -198,3 +198,17 @@ def test_who_misses_a_check_and_who_falls_silent_are_told_apart_by_the_match() -
             assert (status, told["reason"], told["match"]) == (200, "silent", match)
 
     play(scene)
+
+
+def test_server_that_fails_again_and_again_gives_the_same_time_back_once() -> None:
+    async def scene(house: House) -> None:
+        one, other = await house.enter("a", "b")
+        for _ in range(4):
+            await house.restart(away=12.0)
+        (proposal,) = house.parts.runtime.engine.tables.proposals.values()
+        whole = CHECK.seconds + RETURN_SECONDS
+        assert all(until <= house.parts.runtime.now() + whole for until in proposal.until.values())
+        await house.wait(whole + 1.0)
+        assert house.state(one) == house.state(other) == ("cancelled", "silent")
+
+    play(scene)

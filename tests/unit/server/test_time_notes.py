@@ -11,7 +11,7 @@ from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.clock import Clock, Clocks
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.time_notes import FILE_NAME, TimeNote, TimeNotes
@@ -30,7 +30,7 @@ class World:
     async def start(self) -> Runtime:
         journal = SqliteJournal.open(self.folder)
         plan = ShardPlan((QUEUE,), data=self.folder)
-        runtime = Runtime(plan, journal, wall=lambda: time.time() + self.seconds)
+        runtime = Runtime(plan, journal, clocks=Clocks(wall=lambda: time.time() + self.seconds))
         await runtime.start()
         runtime.clock = Clock(runtime.now(), monotonic=lambda: self.seconds)
         return runtime

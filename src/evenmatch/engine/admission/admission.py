@@ -21,7 +21,7 @@ from evenmatch.engine.admission.shard_limits import (
 from evenmatch.engine.admission.ticket_update import renewed
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import with_ratings
+from evenmatch.engine.state.stored_ratings import defaults_of, with_defaults, with_ratings
 from evenmatch.errors import (
     AlreadyWaiting,
     ConfigError,
@@ -74,6 +74,8 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
     ratings = {} if context.known is None else context.known(new)
     if ratings:
         new = with_ratings(new, ratings)
+    defaults = defaults_of(new, tables)
+    new = with_defaults(new, defaults)
     try:
         admit(new, tables, context.objectives, context.limits, strict=given.strict)
         if tables.penalties:
@@ -88,7 +90,9 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
     if new.id is None and tables.knows(ticket_id):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
-    return Accepted(item, ticket_id, number, places_of(new, tables, context.objectives), ratings)
+    return Accepted(
+        item, ticket_id, number, places_of(new, tables, context.objectives), ratings, defaults
+    )
 
 
 def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:

@@ -57,7 +57,10 @@ def check_grouping(
             raise _broken(pool, "bots play only at a ticket's deadline", ids)
         if _need_fewer_bots(pool, tickets, grouping.bots):
             raise _broken(pool, "bots fill a match only up to its minimum", ids)
-    seating = _seated(pool, tickets, grouping.bots, now)
+    if grouping.teams is None:
+        seating = _seated(pool, tickets, grouping.bots, now)
+    else:
+        seating = _as_divided(pool, tickets, grouping, now)
     if seating is None:
         raise _broken(pool, unseated(pool.queue.format), ids)
     if seating.ready_at > now:
@@ -87,6 +90,25 @@ def playable(pool: Pool, plan: Plan, now: float) -> Plan:
             used.update(ids)
             found.append(ids)
     return tuple(found)
+
+
+def _as_divided(
+    pool: Pool, tickets: list[Ticket], grouping: Grouping, now: float
+) -> Seating | None:
+    """Return the division that a policy has made of tickets; None if it is none of the format."""
+    form, by_id = pool.queue.format, {ticket.id: ticket for ticket in tickets}
+    named = [ticket_id for team in grouping.teams or () for ticket_id in team]
+    if sorted(named) != sorted(by_id) or grouping.bots or form.roles:
+        return None
+    teams = tuple([tuple([by_id[each] for each in team]) for team in grouping.teams or ()])
+    if len(teams) != len(form.players):
+        return None
+    for number, (least, team, most) in enumerate(zip(form.least, teams, form.players, strict=True)):
+        if not least <= sum([ticket.size for ticket in team]) <= most:
+            return None
+        if form.insisted and any(side_of(t) not in ("", form.sides[number]) for t in team):
+            return None
+    return pool.objective.judge(teams, now)
 
 
 def _seated(pool: Pool, tickets: list[Ticket], bots: int, now: float) -> Seating | None:

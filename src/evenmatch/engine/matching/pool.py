@@ -29,7 +29,7 @@ from evenmatch.policies.base import (
     Memory,
     Policy,
 )
-from evenmatch.policies.hooks import has_jobs, listens, rules_of, said
+from evenmatch.policies.hooks import check_conditions, has_jobs, listens, rules_of, said
 
 
 class Pool:
@@ -46,6 +46,8 @@ class Pool:
         self, queue: Queue, chosen: Policy, *, seed: int, memory: Memory | None = None
     ) -> None:
         self.name = queue.name
+        if not isinstance(chosen, FunctionPolicy):
+            check_conditions(chosen, queue)
         rules = queue.rules + rules_of(chosen, queue)
         self.queue = msgspec.structs.replace(queue, rules=rules)
         self.policy = chosen

@@ -48,7 +48,7 @@ from evenmatch.engine.state.rows import (
     Proposal,
 )
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, seed_ratings, with_ratings
+from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, as_accepted, seed_ratings
 from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
 from evenmatch.model.events import (
     Accepted,
@@ -104,9 +104,7 @@ def seal(tables: Tables, record: Record) -> None:
 
 def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
     assert isinstance(given, Enqueue)
-    new = given.tickets[event.item]
-    if event.ratings:
-        new = with_ratings(new, event.ratings)
+    new = as_accepted(given.tickets[event.item], event)
     names = new.queues or (next(iter(tables.queues)),)
     group = tables.queues[names[0]].group
     players = new.players

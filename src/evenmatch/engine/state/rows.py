@@ -1,4 +1,4 @@
-"""What the engine remembers of tickets, matches, proposals and players: the rows of its tables."""
+"""What the engine remembers of tickets, matches, proposals, players and keys: its tables' rows."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from evenmatch.engine.state.rows import Ladder, Period, StoredRating
 from evenmatch.engine.state.state import Tables
 from evenmatch.model.events import (
+    Accepted,
     Counted,
     Disputed,
     Event,
@@ -30,8 +31,9 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Input
 from evenmatch.model.match import Aged, Match, MatchOutcome
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import NewTicket, Rating
+from evenmatch.model.ticket import NewTicket, Rating, attribute_of
 
+Defaults = dict[str, float | str | tuple[str, ...]]
 RATED_MOST = 500_000
 """Players of a ladder whose ratings are kept; beyond, the longest inactive are forgotten."""
 SURPLUS = 1_000
@@ -65,6 +67,27 @@ def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:
         ]
     )
     return replace(new, players=players)
+
+
+def as_accepted(new: NewTicket, event: Accepted) -> NewTicket:
+    """Return a ticket with what the engine knew of it when it was accepted."""
+    return with_defaults(with_ratings(new, event.ratings), event.defaults)
+
+
+def with_defaults(new: NewTicket, defaults: Defaults) -> NewTicket:
+    """Return a ticket whose party has what its players do not say."""
+    return replace(new, attributes={**defaults, **new.attributes}) if defaults else new
+
+
+def defaults_of(new: NewTicket, tables: Tables) -> Defaults:
+    """Return what its queues take for attributes that some player of a ticket leaves out."""
+    found: Defaults = {}
+    for queue_name in new.queues or tuple(tables.queues)[:1]:
+        queue = tables.queues.get(queue_name)
+        for name, value in () if queue is None else queue.defaults:
+            if name not in found and any(attribute_of(new, p, name) is None for p in new.players):
+                found[name] = value
+    return found
 
 
 def seed_ratings(tables: Tables, match: Match, queue: Queue) -> None:

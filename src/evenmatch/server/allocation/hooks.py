@@ -93,7 +93,7 @@ class Hook:
         self.given = given
         self._wall = wall
         self._tls = tls_of(given.url)
-        self._secret = _secret_in(given.secret_file, f"server.allocation.{name}")
+        self._secret = secret_in(given.secret_file, f"server.allocation.{name}")
 
     async def ask(self, match: Match, roster: Roster) -> AllocatedPlace:
         """Ask for a server.
@@ -206,8 +206,16 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
     return text
 
 
-def _secret_in(file: str | None, what: str) -> bytes:
-    """Return the secret in a file, without the line's end; empty where none is named."""
+def secret_in(file: str | None, what: str) -> bytes:
+    """Return the secret in a file, without the line's end; empty where none is named.
+
+    Args:
+        file: As the configuration names it.
+        what: The table of the configuration, for the message.
+
+    Raises:
+        ConfigError: It cannot be read, or is empty or too long.
+    """
     if file is None:
         return b""
     try:

@@ -7,7 +7,6 @@ client gets a status, a code and a sentence, never a traceback.
 from __future__ import annotations
 
 import ipaddress
-from time import perf_counter
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -16,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route, WebSocketRoute
 
-from evenmatch.errors import MatchmakingError
+from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authorize import guarded
 from evenmatch.server.auth.ownership import principal_of
@@ -53,6 +52,12 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
+class OriginNotAllowed(Refusal):
+    """A web page, or whoever calls by another name, may not do that on a server without keys."""
+
+    code = "origin_not_allowed"
+
+
 class App:
     """The application of one game.
 
@@ -87,29 +92,47 @@ class App:
         is_socket = scope["type"] == "websocket"
         if scope["type"] != "http" and not is_socket:
             return
-        # Keys and tokens are not sent by a browser unasked; without any, the machine is protected
-        # from the web pages that its owner looks at.
-        is_open = principal_of(scope) is LOCAL
-        is_safe = not is_socket and scope["method"] in SAFE_METHODS
-        if is_open and not self._hosts.admit(header(scope, b"host")):
-            problem = Problem(
-                "origin_not_allowed",
-                "this server answers to addresses of its own machine only; to be called by "
-                "another name, list it in [server] origins",
-            )
-            await send_body(denying(send) if is_socket else send, 403, encode(problem))
-        elif is_open and not is_safe and not self._is_welcome(scope):
-            problem = Problem(
-                "origin_not_allowed",
-                "this web page may not change anything here; see [server] origins",
-            )
-            await send_body(denying(send) if is_socket else send, 403, encode(problem))
-        elif is_socket:
+        try:
+            self._check_origin(scope, is_safe=not is_socket and scope["method"] in SAFE_METHODS)
+        except OriginNotAllowed as refusal:
+            status, problem = problem_of(refusal)
+            await send_body(denying(send) if is_socket else send, status, encode(problem))
+            return
+        if is_socket:
             await self._socket(scope, receive, send)
         elif scope["path"] == CREATE_PATH and scope["method"] == "POST":
             await self._create(scope, receive, send)
         else:
             await self._quiet(scope, receive, send)
+
+    def creates(self, scope: Scope) -> CreateTickets:
+        """Return what creates tickets, for a request that comes past ASGI.
+
+        Raises:
+            OriginNotAllowed: It comes by a name, or from a web page, that is not allowed.
+        """
+        self._check_origin(scope, is_safe=False)
+        return self._create
+
+    def _check_origin(self, scope: Scope, *, is_safe: bool) -> None:
+        """Protect the machine of a server without keys from the web pages that its owner looks at.
+
+        Keys and tokens are not sent by a browser unasked.
+
+        Raises:
+            OriginNotAllowed: By which name or from which web page a request comes.
+        """
+        if principal_of(scope) is not LOCAL:
+            return
+        if not self._hosts.admit(header(scope, b"host")):
+            raise OriginNotAllowed(
+                "this server answers to addresses of its own machine only; to be called by "
+                "another name, list it in [server] origins"
+            )
+        if not is_safe and not self._is_welcome(scope):
+            raise OriginNotAllowed(
+                "this web page may not change anything here; see [server] origins"
+            )
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, past Starlette: of thousands, each layer would keep a frame."""
@@ -121,6 +144,7 @@ class App:
             await send_body(denying(send), 404, encode(problem))
             return
         scope["path_params"] = {}
+        self._services.backlog.catch_up()
         try:
             await route.app(scope, receive, send)
         except MatchmakingError as error:
@@ -133,7 +157,9 @@ class App:
 
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
-        began, status, waits = perf_counter(), 500, False
+        stopwatch = self._services.runtime.clocks.stopwatch
+        began, status, waits = stopwatch(), 500, False
+        self._services.backlog.catch_up()
 
         async def counted(message: Message) -> None:
             nonlocal status, waits
@@ -151,7 +177,7 @@ class App:
             self._services.metrics.unexpected(error, _route_name(scope))
         is_left_out = waits or scope.get(TURNED_AWAY, False)
         if not is_left_out and b"wait=" not in scope.get("query_string", b""):
-            seconds = perf_counter() - began
+            seconds = stopwatch() - began
             self._services.metrics.requested(_route_name(scope), status, seconds)
 
     async def _on_too_many(self, request: Request, error: Exception) -> Response:

@@ -1,16 +1,18 @@
-"""Creating tickets: the hot route, as raw ASGI.
+"""Creating tickets: the hot route, answered by the commit's callback.
 
-A durable create costs little more than the JSON it carries: no request object, no task, one future
-that the commit resolves, one encoded answer.
+A durable create costs little more than the JSON it carries: no task, no future, one encoded answer.
+`direct_creates` hands requests in past ASGI; where that cannot be, a request of ASGI waits for the
+same answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
-from time import perf_counter
 
+from evenmatch.engine.shard import Answer
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import MatchmakingError, Paused, Refusal
 from evenmatch.model.events import Refused
@@ -38,9 +40,8 @@ from evenmatch.server.http.responses import (
     read_body,
     send_body,
 )
-from evenmatch.server.runtime.pending_answers import Told, resolve, value_of
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.runtime.shedding import LoadShedding
+from evenmatch.server.runtime.shedding import LoadShedding, Turn
 from evenmatch.server.views.metrics import Metrics
 from evenmatch.wire.tickets import (
     CreateTicket,
@@ -53,11 +54,39 @@ from evenmatch.wire.tickets import (
 )
 
 Result = TicketView | Refused
-Answer = tuple[int, bytes, Headers | None]
-"""Status, body, and the headers where they are not the usual ones."""
+Results = tuple[Result, ...]
+Reply = Callable[[int, bytes, Headers | None], None]
+"""Takes status, body, and the headers where they are not the usual ones."""
+Told = tuple[int, bytes, Headers | None]
+ADVICE = "send fewer tickets at once"
+"""What to do about a body that is too large."""
 
 PAUSED_SECONDS = 5.0
 """After which a client may look whether a paused queue goes on; nobody knows when it does."""
+
+
+class CreateRequest:
+    """A request to create tickets, whole.
+
+    Args:
+        scope: Of the request; its caller is named in it.
+        body: Of the request.
+        reply: Called once.
+        is_gone: Says whether the client has left.
+        began: When it came, by the stopwatch of `CreateTickets`.
+    """
+
+    __slots__ = ("began", "body", "is_gone", "principal", "reply", "scope")
+
+    def __init__(
+        self, scope: Scope, body: bytes, reply: Reply, is_gone: Callable[[], bool], began: float
+    ) -> None:
+        self.began = began
+        self.scope = scope
+        self.principal = principal_of(scope)
+        self.body = body
+        self.reply = reply
+        self.is_gone = is_gone
 
 
 class CreateTickets:
@@ -66,43 +95,87 @@ class CreateTickets:
     def __init__(
         self, runtime: Runtime, metrics: Metrics, accounts: Accounts, quota: KeyQuota
     ) -> None:
+        self.stopwatch = runtime.clocks.stopwatch
         self._runtime = runtime
         self._quota = quota
         self._metrics = metrics
         self._accounts = accounts
         self._limits = runtime.plan.settings.limits
-        self._admission = LoadShedding(lambda: runtime.lag.standing, runtime.commit_age)
+        self._admission = LoadShedding(
+            lambda: runtime.lag.standing, runtime.commit_age, clock=self.stopwatch
+        )
+
+    @property
+    def body_bytes_max(self) -> int:
+        """Return how many bytes a body may have."""
+        return self._limits.body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        began = perf_counter()
+        """Answer one request of ASGI."""
+        answered: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+
+        def reply(status: int, body: bytes, headers: Headers | None) -> None:
+            if not answered.done():
+                answered.set_result((status, body, headers))
+
+        request = CreateRequest(scope, b"", reply, answered.done, self.stopwatch())
         try:
-            status, body, headers = await self._answer(scope, receive)
-        except MatchmakingError as error:
-            status, problem = problem_of(error)
-            body, headers = encode(problem), headers_of(error)
+            check_may_create(request.principal)
+            request.body = await read_body(scope, receive, self.body_bytes_max, ADVICE)
         except Disconnected:
             return
+        except MatchmakingError as error:
+            self.refuse(request, error)
+        else:
+            self.take(request)
+        await send_body(send, *await answered)
+
+    def take(self, request: CreateRequest) -> None:
+        """Take a request whose caller may create tickets; its answer comes with a commit."""
+        self._step(request, self._enter)
+
+    def refuse(self, request: CreateRequest, error: MatchmakingError) -> None:
+        """Answer a request with what is wrong."""
+        status, problem = problem_of(error)
+        self._reply(request, (status, encode(problem), headers_of(error)))
+
+    def _step(self, request: CreateRequest, step: Callable[[CreateRequest], None]) -> None:
+        """Do one step of a request; whatever goes wrong is its answer."""
+        try:
+            step(request)
+        except MatchmakingError as error:
+            self.refuse(request, error)
         except Exception as error:  # noqa: BLE001
             self._metrics.unexpected(error, "POST /v1/tickets")
-            status, body, headers = 500, internal_problem(), None
-        await send_body(send, status, body, headers)
-        self._metrics.created(status, perf_counter() - began)
+            self._reply(request, (500, internal_problem(), None))
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
-        principal = principal_of(scope)
-        check_may_create(principal)
-        most = self._limits.body_bytes_max
-        body = await read_body(scope, receive, most, "send fewer tickets at once")
-        key = self._key(scope)
-        began = await self._admission.enter()
+    def _reply(self, request: CreateRequest, told: Told) -> None:
+        request.reply(*told)
+        self._metrics.created(told[0], self.stopwatch() - request.began)
+
+    def _enter(self, request: CreateRequest) -> None:
+        """Let a request in, or have it stand in line."""
+        if self._admission.must_wait():
+            loop = asyncio.get_running_loop()
+
+            def begin() -> None:
+                loop.call_soon(self._step, request, self._create)
+
+            self._admission.join(Turn(request.is_gone, begin))
+        else:
+            self._create(request)
+
+    def _create(self, request: CreateRequest) -> None:
+        began = self._admission.begin()
         try:
-            return await self._create(principal, body, key)
+            self._decode(request)
         finally:
             # It has left when it was handed in, unless it came to nothing before.
             self._admission.leave(began)
 
-    async def _create(self, principal: Principal, body: bytes, key: str | None) -> Answer:
+    def _decode(self, request: CreateRequest) -> None:
+        principal, body = request.principal, request.body
+        key = self._key(request.scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:
             created = allowed(principal, created, self._runtime.engine, self._accounts)
@@ -111,17 +184,17 @@ class CreateTickets:
             self._quota.check(principal, self._runtime.engine, key, self._runtime.now())
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
         if isinstance(created, tuple):
-            return 200, await self._create_many(principal, created, key, digest), None
-        (result,), born = await self._enqueue((new_ticket(created),), key, digest)
-        return _one(told(principal, self._runtime.engine, result), born)
+            self._create_many(request, created, key, digest)
+        else:
+            self._enqueue(request, (new_ticket(created),), key, digest, self._one)
 
-    async def _create_many(
+    def _create_many(
         self,
-        principal: Principal,
+        request: CreateRequest,
         created: tuple[CreateTicket | Refusal, ...],
         key: str | None,
         digest: str,
-    ) -> bytes:
+    ) -> None:
         """Create what is well-formed; each item is answered as if it had come alone.
 
         Malformed items depend on the body alone, so a repeated request finds the same ones, and
@@ -137,32 +210,65 @@ class CreateTickets:
         if refused and key is not None:
             # A version that finds other items malformed must not mix up a key's results.
             digest = blake2b(f"{digest} {list(refused)}".encode(), digest_size=16).hexdigest()
-        results, born = await self._enqueue(tuple(tickets), key, digest) if tickets else ((), 0.0)
-        engine = self._runtime.engine
-        following = iter([told(principal, engine, result) for result in results])
-        seen: set[str] = set()
-        items: list[ItemCreated | ItemProblem] = []
-        for at in range(len(created)):
-            if at in refused:
-                status, problem = problem_of(refused[at])
-                items.append(_refused_item(at, status, problem))
-            else:
-                items.append(_item(at, next(following), born, seen))
-        return encode(items)
+        tell = partial(self._many, refused)
+        if tickets:
+            self._enqueue(request, tuple(tickets), key, digest, tell)
+        else:
+            self._reply(request, tell(request.principal, (), 0.0))
 
-    async def _enqueue(
-        self, tickets: tuple[NewTicket, ...], key: str | None, digest: str
-    ) -> tuple[tuple[Result, ...], float]:
-        """Return the results, and the instant that new tickets among them were born at."""
+    def _enqueue(
+        self,
+        request: CreateRequest,
+        tickets: tuple[NewTicket, ...],
+        key: str | None,
+        digest: str,
+        tell: Callable[[Principal, Results, float], Told],
+    ) -> None:
+        """Hand tickets in; `tell` makes the answer of the results and the instant of new ones."""
         runtime = self._runtime
         given = runtime.in_turn(Enqueue(runtime.now(), tickets, key, digest, strict=True))
         born = given.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-        runtime.handle(given, partial(resolve, future))
+
+        def answer(answer: Answer) -> None:
+            # The answer names this function: it is not kept, so that nothing holds itself.
+            value, error = answer.value, answer.error
+
+            def last(request: CreateRequest) -> None:
+                if error is not None:
+                    raise error
+                self._reply(request, tell(request.principal, value, born))
+
+            self._step(request, last)
+
+        runtime.handle(given, answer)
         self._admission.leave()
-        return value_of(await future), born
+
+    def _one(self, principal: Principal, results: Results, born: float) -> Told:
+        """Return the answer to a single ticket."""
+        (result,) = results
+        return _one(told(principal, self._runtime.engine, result), born)
+
+    def _many(
+        self,
+        refused: dict[int, Refusal],
+        principal: Principal,
+        results: Results,
+        born: float,
+    ) -> Told:
+        """Return the answer to an array."""
+        engine = self._runtime.engine
+        following = iter([told(principal, engine, result) for result in results])
+        seen: set[str] = set()
+        items: list[ItemCreated | ItemProblem] = []
+        for at in range(len(refused) + len(results)):
+            if at in refused:
+                status, problem = problem_of(refused[at])
+                items.append(_refused_item(at, status, problem))
+            else:
+                items.append(_item(at, next(following), born, seen))
+        return 200, encode(items), None
 
     def _key(self, scope: Scope) -> str | None:
         raw = header(scope, b"idempotency-key")
@@ -182,7 +288,7 @@ def _well_formed(created: CreateTicket | Refusal) -> NewTicket:
     return new_ticket(created)
 
 
-def _one(result: Result, born: float) -> Answer:
+def _one(result: Result, born: float) -> Told:
     if isinstance(result, Refused):
         status, problem = STATUS.get(result.code, 400), _problem(result)
         return status, encode(problem), headers_for(status, problem.seconds)

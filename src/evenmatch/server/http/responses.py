@@ -61,6 +61,7 @@ STATUS = {
     "draining": 503,
     "unauthenticated": 401,
     "forbidden": 403,
+    "origin_not_allowed": 403,
     "too_many_requests": 429,
 }
 """HTTP status by code of a refusal; 400 for codes that are not listed."""
@@ -178,20 +179,29 @@ async def read_body(scope: Scope, receive: Receive, limit: int, advice: str = ""
         BodyTooLarge: It is longer than the limit.
         Disconnected: The client went away, or took too long.
     """
-    declared = header(scope, b"content-length")
-    if declared is not None and declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit, advice)
+    check_length(scope, limit, advice)
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         body: bytes = message.get("body", b"")
         if len(body) > limit:
-            raise _too_large(limit, advice)
+            raise too_large(limit, advice)
         return body
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await _read_on(message, receive, limit, advice)
     except TimeoutError:
         raise Disconnected from None
+
+
+def check_length(scope: Scope, limit: int, advice: str = "") -> None:
+    """Refuse a body that says itself that it is too large.
+
+    Raises:
+        BodyTooLarge: It is longer than the limit.
+    """
+    declared = header(scope, b"content-length")
+    if declared is not None and declared.isdigit() and int(declared) > limit:
+        raise too_large(limit, advice)
 
 
 async def _read_on(message: Message, receive: Receive, limit: int, advice: str) -> bytes:
@@ -203,7 +213,7 @@ async def _read_on(message: Message, receive: Receive, limit: int, advice: str) 
         part = message.get("body", b"")
         size += len(part)
         if size > limit:
-            raise _too_large(limit, advice)
+            raise too_large(limit, advice)
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
@@ -219,7 +229,8 @@ def header(scope: Scope, name: bytes) -> bytes | None:
     return None
 
 
-def _too_large(limit: int, advice: str) -> BodyTooLarge:
+def too_large(limit: int, advice: str) -> BodyTooLarge:
+    """Return the refusal of a body with too many bytes."""
     more = f"; {advice}" if advice else ""
     return BodyTooLarge(f"the body of this request may have {limit:,} bytes{more}")
 

@@ -159,7 +159,8 @@ class _FollowedTickets:
         self._services = services
         self._follower = follower
         self._principal = principal
-        self._followed: set[str] = set()
+        # In the order in which they were asked for: strings in a set have another in each process.
+        self._followed: dict[str, None] = {}
 
     async def take(self, message: Message, budget: _Budget) -> None:
         """Do what a client's message says, or tell it what is wrong."""
@@ -185,7 +186,7 @@ class _FollowedTickets:
     def part(self, ticket_id: str) -> None:
         """Follow a ticket no longer."""
         if ticket_id in self._followed:
-            self._followed.discard(ticket_id)
+            del self._followed[ticket_id]
             self._services.tickets.part(ticket_id, self._follower)
 
     def clear(self) -> None:
@@ -216,7 +217,7 @@ class _FollowedTickets:
                     estimate = services.waits.estimate(services.runtime.engine, each.id, now)
                     self._follower.offer(event_of(each, now, estimate))
                 if each.state not in FINAL:
-                    self._followed.add(each.id)
+                    self._followed[each.id] = None
                     services.tickets.join(each, self._follower)
 
         await services.runtime.look(query, then=joined)

@@ -1,7 +1,8 @@
 """The HTTP interface: one row for each operation, and nothing that is not written down.
 
 A row says who may use it, what it takes, what it answers with and what answers it. Whoever adds an
-operation writes its handler in one module and its row here.
+operation writes its handler in one module and its row here; `python docs/http_examples.py` and
+`make client-ts` write the examples and the TypeScript client from both.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from evenmatch.server.auth.audit import PAGE_MAX, AuditPage
 from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.dashboard import routes as dashboard
 from evenmatch.server.dashboard.messages import MatchShown
+from evenmatch.server.gamelift.routes import GameLiftRoute
 from evenmatch.server.http.openapi.document import document_of
 from evenmatch.server.http.operation import (
     WEBSOCKET,
@@ -112,6 +114,14 @@ _CONFIG = {
         "text/plain": {"schema": _TEXT},
         "application/json": {"schema": {"type": "object"}},
     }
+}
+_AWS = content({"type": "object"}, "application/x-amz-json-1.1")
+_TARGET = {
+    "name": "X-Amz-Target",
+    "in": "header",
+    "required": True,
+    "schema": _TEXT,
+    "description": "`GameLift.` and the name of the operation: `GameLift.StartMatchmaking`.",
 }
 _DRAIN = {"200": operate.DrainState}
 _QUEUED = "tickets own"
@@ -441,9 +451,10 @@ PAGES = (
         rights="anyone", answers={"200": _PAGE, "304": None},
     ),
     Operation(
-        "POST", "/", "gameLift", "Comes with a later version: the GameLift protocol",
-        "Server", lambda _: later("the GameLift protocol"),
-        rights="tickets", answers={}, errors="501",
+        "POST", "/", "gameLift", "A call of Amazon GameLift, as its own clients make it",
+        "GameLift", lambda at: GameLiftRoute(at.services).answer,
+        rights="tickets operate read", parameters=(_TARGET,), request=_AWS,
+        answers={"200": _AWS, "400": _AWS, "413": None, "503": None},
     ),
     Operation(
         "GET", "/metrics", "getMetrics", "Prometheus metrics",

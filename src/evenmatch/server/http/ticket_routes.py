@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -269,9 +269,10 @@ async def _next_state(follower: Follower, wait: float, known: TicketView) -> Eve
     Another match in the same state is one: the ticket may lose a proposal and gain the next in one
     record, and its players must hear that they are asked anew.
     """
-    until = perf_counter() + wait
+    clock = asyncio.get_running_loop().time
+    until = clock() + wait
     while True:
-        event = await follower.next(max(0.0, until - perf_counter()))
+        event = await follower.next(max(0.0, until - clock()))
         if event is None or (event.name, event.match) != (known.state, known.match):
             return event
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
 from evenmatch.errors import ConfigError
+from evenmatch.server.auth.authenticate import Authenticator
 
 REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
@@ -22,9 +23,24 @@ HEAD_BYTES_MAX = 65_536
 """Bytes of a request's line, its headers, and the headers that may follow its body."""
 
 
-def http_protocol() -> type[asyncio.Protocol] | str:
-    """Return the protocol that serves HTTP; without httptools uvicorn's own."""
-    return _patient(request_seconds(os.environ)) if find_spec("httptools") else "h11"
+DirectGate = Callable[[], Authenticator | None]
+"""Returns who lets creates in past ASGI, None while nobody does."""
+
+
+def http_protocol(gate: DirectGate | None = None) -> type[asyncio.Protocol] | str:
+    """Return the protocol that serves HTTP; without httptools uvicorn's own.
+
+    Args:
+        gate: Says who lets creates in past ASGI; None: there is no short way.
+    """
+    if not find_spec("httptools"):
+        return "h11"
+    patient = _patient(request_seconds(os.environ))
+    if gate is None:
+        return patient
+    from evenmatch.server.http.direct_creates import direct_protocol
+
+    return direct_protocol(patient, gate)
 
 
 def websocket_protocol() -> type[asyncio.Protocol]:

@@ -6,7 +6,6 @@ What still waits when the time is over is in the journal, and waits on in the ne
 from __future__ import annotations
 
 import asyncio
-import time
 
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.runtime import Runtime
@@ -24,6 +23,7 @@ class Drain:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._clock = runtime.clocks.monotonic
         self._task: asyncio.Task[None] | None = None
         self._until = 0.0
         self.over = asyncio.Event()
@@ -36,7 +36,7 @@ class Drain:
     @property
     def seconds_left(self) -> float | None:
         """Return after how many seconds the server stops at the latest; None if it does not."""
-        return max(0.0, self._until - time.monotonic()) if self.is_on else None
+        return max(0.0, self._until - self._clock()) if self.is_on else None
 
     @property
     def waiting(self) -> int:
@@ -48,7 +48,7 @@ class Drain:
 
         A second call sets the limit anew.
         """
-        self._until = time.monotonic() + limit
+        self._until = self._clock() + limit
         log.warning("draining", waiting=self.waiting, seconds_max=limit)
         self._runtime.draining = True
         if self._task is None:
@@ -64,7 +64,7 @@ class Drain:
             self._task = None
 
     async def _watch(self) -> None:
-        while self.waiting and time.monotonic() < self._until:
-            await asyncio.sleep(min(LOOK_EVERY, max(0.0, self._until - time.monotonic())))
+        while self.waiting and self._clock() < self._until:
+            await asyncio.sleep(min(LOOK_EVERY, max(0.0, self._until - self._clock())))
         log.warning("drained", waiting=self.waiting, consequence="the server stops")
         self.over.set()

@@ -7,8 +7,7 @@ one after another; each is tried out on a copy first, so that one that cannot wo
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -24,7 +23,13 @@ from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.server.http.responses import unknown_queue
-from evenmatch.server.operations.versions import StoredConfiguration, changeable, digest, edited
+from evenmatch.server.operations.versions import (
+    GAMELIFT,
+    StoredConfiguration,
+    changeable,
+    digest,
+    edited,
+)
 from evenmatch.server.runtime.kernel_compilation import try_out
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
@@ -88,10 +93,38 @@ class OperatorControls:
                     version=tables.version,
                 )
             await asyncio.to_thread(self._check_sent, document)
+            document = self._with_configurations(document, tables.version)
             found = await asyncio.to_thread(self._parse, document)
             given = self._configure(tables, found.queues, found.seed)
             done = await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
             return msgspec.structs.replace(done, at_restart=found.at_restart)
+
+    def document(self) -> dict[str, Any] | None:
+        """Return the keys in force now, None where they are not known; not to be changed."""
+        return self._document(self._runtime.engine.tables.version)
+
+    async def edit(
+        self, change: Callable[[dict[str, Any]], dict[str, Any]], *, by: str
+    ) -> ConfigChanged:
+        """Bring changed rule sets and configurations into force.
+
+        Args:
+            change: Takes the keys under `gamelift` and returns what they shall be; it may refuse.
+            by: What brings them, for people.
+
+        Raises:
+            ConfigError: They cannot come into force, or the server was started without a CONFIG
+                file; nothing was changed.
+        """
+        async with self._lock:
+            tables = await self._tables()
+            document = self._document(tables.version)
+            if document is None:
+                raise ConfigError("the server was started without a CONFIG file, so it keeps none")
+            document = {**document, GAMELIFT: change(document.get(GAMELIFT, {}))}
+            found = await asyncio.to_thread(self._parse, document)
+            given = self._configure(tables, found.queues, found.seed)
+            return await self._bring(given, tables, document, by=by, is_news=True)
 
     async def pause(self, queue: str, paused: bool) -> QueuePaused:
         """Let a queue take no tickets and make no matches, or let it go on."""
@@ -186,8 +219,9 @@ class OperatorControls:
         if plan.file is None:
             raise ConfigError("the server was started without a CONFIG file")
         document = await asyncio.to_thread(load_document, plan.file)
-        found = await asyncio.to_thread(self._parse, {"server": {}, **document})
         tables = await self._tables()
+        whole = self._with_configurations(document, tables.version)
+        found = await asyncio.to_thread(self._parse, {"server": {}, **whole})
         plan = msgspec.structs.replace(
             plan, queues=found.queues, seed=found.seed, document=changeable(document)
         )
@@ -196,7 +230,12 @@ class OperatorControls:
         expired = overdue = 0
         if _changes(given, tables) or tables.configured_by:
             overdue = (await self._try_out(given, tables)).overdue
-            runtime.versions.set_aside(given.version)
+            if whole is document:
+                runtime.versions.set_aside(given.version)
+            else:
+                kept, base = changeable(whole), digest(plan.document)
+                stored = StoredConfiguration(given.version, runtime.wall(), "reload", base, kept)
+                await asyncio.to_thread(runtime.versions.write, stored)
             expired, _ = _counts(await self._hand_in(given))
         runtime.plan = plan
         later = list(found.at_restart)
@@ -217,6 +256,7 @@ class OperatorControls:
         *,
         by: str,
         dry_run: bool = False,
+        is_news: bool = False,
     ) -> ConfigChanged:
         names = tuple(queue.name for queue in given.queues)
         foreseen = await self._try_out(given, tables)
@@ -225,7 +265,7 @@ class OperatorControls:
             return same
         versions, plan = self._runtime.versions, await self._with_file(document)
         base = digest(plan.document)
-        if not _changes(given, tables):
+        if not _changes(given, tables) and not is_news:
             stored = versions.read(tables.version)
             if stored is not None and document is not None and document == plan.document:
                 stored = msgspec.structs.replace(stored, base=base, config=document)
@@ -233,7 +273,7 @@ class OperatorControls:
             self._runtime.plan = plan
             return same
         if document is not None:
-            stored = StoredConfiguration(given.version, time.time(), by, base, document)
+            stored = StoredConfiguration(given.version, self._runtime.wall(), by, base, document)
             await asyncio.to_thread(versions.write, stored)
         try:
             expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
@@ -254,9 +294,12 @@ class OperatorControls:
         It was edited before the change and came with it, so it is not edited since.
         """
         plan = self._runtime.plan
-        if document is None or document != await asyncio.to_thread(self._in_file):
+        in_file = await asyncio.to_thread(self._in_file)
+        if document is None or in_file is None:
             return plan
-        return msgspec.structs.replace(plan, document=document)
+        if document != ({GAMELIFT: document[GAMELIFT]} if GAMELIFT in document else {}) | in_file:
+            return plan
+        return msgspec.structs.replace(plan, document=in_file)
 
     async def _try_out(self, given: Configure, tables: Tables) -> ConfigurationEffect:
         """Return what a change would do.
@@ -288,6 +331,16 @@ class OperatorControls:
             return None if file is None else changeable(load_document(file))
         except ConfigError:
             return None
+
+    def _with_configurations(self, document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
+        """Return keys with the present rule sets and configurations, unless they bring their own.
+
+        Who brings a CONFIG file into force does not mean to drop what came by other calls.
+        """
+        present = (self._document(version) or {}).get(GAMELIFT)
+        if GAMELIFT in document or not present:
+            return document
+        return {**document, GAMELIFT: present}
 
     def _trusted(self) -> list[str]:
         """Return the SPECs of the CONFIG file, or of the queues that Python gave."""

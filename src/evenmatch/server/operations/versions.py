@@ -29,7 +29,9 @@ from evenmatch.server.runtime.recovery import ShardPlan
 FOLDER = "config"
 KEPT = 100
 """Versions kept; older ones are deleted."""
-KEYS = ("seed", "queue")
+GAMELIFT = "gamelift"
+"""The key of rule sets and configurations, which clients of GameLift write."""
+KEYS = ("seed", "queue", GAMELIFT)
 """What of a CONFIG file may change while a server runs."""
 
 

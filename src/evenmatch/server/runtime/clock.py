@@ -1,4 +1,4 @@
-"""The clock of a shard: engine time from the monotonic clock, on the engine's grid of instants."""
+"""The clocks of a server, and that of a shard: engine time, on the engine's grid of instants."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from evenmatch.criteria.expansion import TICKS, round_up
 
 PAUSE_MAX = 60.0
@@ -14,6 +16,22 @@ PAUSE_MAX = 60.0
 
 RETURN_SECONDS = 30.0
 """How long clients may take to come back to a server that was away."""
+
+
+class Clocks(msgspec.Struct, frozen=True):
+    """Where a server gets the time from; who runs it in virtual time hands in others.
+
+    The event loop has a clock of its own for its timers, which runs like `monotonic`.
+
+    Args:
+        monotonic: Seconds, never falls: engine time and what waits for others rest on it.
+        wall: Unix seconds; it may step at any time.
+        stopwatch: Seconds, only differences count: what something took.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    stopwatch: Callable[[], float] = time.perf_counter
 
 
 class Clock:

@@ -7,9 +7,8 @@ several, each has a folder of its own name there, and they share nothing but the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -18,10 +17,14 @@ from evenmatch.config.files import naming
 from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.journals.opening import open_journal
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import Asgi
+from evenmatch.server.runtime.clock import Clocks
+from evenmatch.server.runtime.lease_keeping import owner_of
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
@@ -38,10 +41,12 @@ class Game(msgspec.Struct, frozen=True):
     Args:
         plan: What it runs, and where its data are.
         accounts: Who may come in.
+        name: Its name, where it is one of several.
     """
 
     plan: ShardPlan
     accounts: Accounts
+    name: str = ""
 
 
 def game(plan: ShardPlan, tenant: str = "") -> Game:
@@ -55,7 +60,10 @@ def game(plan: ShardPlan, tenant: str = "") -> Game:
         ConfigError: A file of keys cannot be used.
     """
     accounts = Accounts(plan.settings, plan.data, tenant)
-    return Game(msgspec.structs.replace(plan, keyed=accounts.is_keyed), accounts)
+    plan = msgspec.structs.replace(plan, keyed=accounts.is_keyed)
+    if plan.journal:
+        plan = msgspec.structs.replace(plan, owner=owner_of(plan.data))
+    return Game(plan, accounts, tenant)
 
 
 class Games:
@@ -64,12 +72,26 @@ class Games:
     Args:
         games: At least one.
         snapshot_every: Records between two snapshots.
+        clocks: Where they get the time from.
+        open_with: Opens the journal of a plan; its name comes with it, where it is one of several.
     """
 
-    def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
-        self.services: tuple[Services, ...] = tuple(
-            _assembled(each, snapshot_every) for each in games
-        )
+    def __init__(
+        self,
+        games: Sequence[Game],
+        *,
+        snapshot_every: int,
+        clocks: Clocks | None = None,
+        open_with: Callable[[ShardPlan, str], Journal] | None = None,
+    ) -> None:
+        clocks = clocks or Clocks()
+
+        def assembled(each: Game) -> Services:
+            with _naming(each.plan):
+                journal = (open_with or _open_journal)(each.plan, each.name)
+                return assemble(each.plan, journal, snapshot_every=snapshot_every, clocks=clocks)
+
+        self.services: tuple[Services, ...] = tuple(assembled(each) for each in games)
         self._notes = [
             TimeNotes(each.runtime.plan.data, each.runtime.time_note) for each in self.services
         ]
@@ -79,8 +101,34 @@ class Games:
             [
                 self._entrance(g.accounts, services)
                 for g, services in zip(games, self.services, strict=True)
-            ]
+            ],
+            wall=clocks.wall,
+            clock=clocks.monotonic,
         )
+
+    @property
+    def app(self) -> Asgi:
+        """Return what answers requests."""
+        return self.gate
+
+    @property
+    def direct_gate(self) -> Authenticator | None:
+        """Return who lets creates in past ASGI."""
+        return self.gate
+
+    @property
+    def may_answer(self) -> bool:
+        """Return whether the lease of each game is held at this moment."""
+        return all(each.runtime.refusal is None for each in self.services)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Return whether a game has lost its journal to another server."""
+        return any(each.runtime.given_up.is_set() for each in self.services)
+
+    async def watch(self) -> None:
+        """Look at the files of keys from time to time, for ever."""
+        await self.gate.watch()
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -189,12 +237,6 @@ class Games:
                 raise JournalUnavailable(reason)
 
 
-def _assembled(game: Game, snapshot_every: int) -> Services:
-    with _naming(game.plan):
-        journal = _open_journal(game.plan.data)
-        return assemble(game.plan, journal, snapshot_every=snapshot_every)
-
-
 def _naming(plan: ShardPlan) -> AbstractContextManager[None]:
     """Name the CONFIG file in what is wrong, unless the queues come from elsewhere."""
     return nullcontext() if plan.file is None or plan.set_by else naming(plan.file)
@@ -217,5 +259,7 @@ async def _note_keys(runtime: Runtime) -> None:
             return
 
 
-def _open_journal(folder: Path | None) -> Journal:
-    return MemoryJournal() if folder is None else SqliteJournal.open(folder)
+def _open_journal(plan: ShardPlan, name: str) -> Journal:
+    if plan.journal:
+        return open_journal(plan.journal, game=name)
+    return MemoryJournal() if plan.data is None else SqliteJournal.open(plan.data)

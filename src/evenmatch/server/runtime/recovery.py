@@ -25,17 +25,17 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Journal, Segment, StoredSnapshot
-from evenmatch.model.inputs import Configure
+from evenmatch.model.inputs import Configure, Prolong
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period
+from evenmatch.server.runtime.lease_keeping import LEASE_SECONDS
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.time_notes import resumes_at
 
 ConfigFrom = Literal["auto", "file", "data"]
 
-LEASE_SECONDS = 30.0
 SNAPSHOT_EVERY = 50_000
 """Records between two snapshots."""
 LOOK_EVERY = 0.01
@@ -66,6 +66,9 @@ class ShardPlan(msgspec.Struct, frozen=True):
             than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
         keyed: Whether callers need keys or tokens.
         may_be_open: Start without keys also where the journal was written with some.
+        journal: Address of the journal, where it is not a file in the data directory.
+        waits: Wait at the start for as long as another server holds the shard.
+        lease_seconds: Length of the lease on the shard.
         set_by: What brought the configuration over HTTP, if it is in force already under the
             journal's number; empty for that of the file.
     """
@@ -83,6 +86,9 @@ class ShardPlan(msgspec.Struct, frozen=True):
     set_by: str = ""
     keyed: bool = False
     may_be_open: bool = False
+    journal: str = ""
+    waits: bool = False
+    lease_seconds: float = LEASE_SECONDS
 
     @property
     def folder(self) -> Path | None:
@@ -113,6 +119,7 @@ async def recover(
     watch: Watch | None = None,
     *,
     wall: Callable[[], float] = time.time,
+    granted: Callable[[int], None] = lambda _: None,
 ) -> Recovered:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
 
@@ -121,12 +128,15 @@ async def recover(
         plan: What to run.
         watch: Put around each matcher.
         wall: Unix time.
+        granted: Called with the epoch when the lease is granted, before anything is read: reading
+            may take longer than a lease.
 
     Raises:
         StaleOwner: Another owner holds the shard.
         JournalError: The journal cannot be read, or is damaged.
     """
-    epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
+    epoch = await journal.lease(plan.shard, plan.owner, plan.lease_seconds)
+    granted(epoch)
     engine, memories, snapshot_at = await rebuild(journal, plan, watch)
     await _check_keys(journal, plan)
     last_seq, last_wall = await journal.last(plan.shard)
@@ -165,6 +175,34 @@ async def rebuild(
         if count % APPLIED_AT_ONCE == 0:
             await asyncio.sleep(0)
     return engine, memories, snapshot_at
+
+
+def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
+    """Return what gives those who are asked for acceptance the time of an absence back.
+
+    The first input is at the instant at which the server went away: no deadline since has fired.
+    The others are at the present one, so that the journal says that this absence is made up for:
+    a server that fails again at once must not count it twice. Nor has anybody more time than they
+    were asked with and `grace`, however often it fails.
+
+    Args:
+        tables: As recovered.
+        now: Engine time.
+        grace: Seconds that clients take to come back, engine time.
+    """
+    if not tables.proposals:
+        return []
+    more: dict[float, list[str]] = {}
+    for proposal in tables.proposals.values():
+        check = proposal.queue.accept
+        whole = 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
+        for ticket_id in proposal.tickets:
+            left = proposal.until[ticket_id] - tables.now
+            seconds = max(0.0, min(grace, whole + grace - left))
+            more.setdefault(seconds, []).append(ticket_id)
+    # Named, so that a repair under way waits no longer than the server was away.
+    named = [Prolong(now, seconds, tuple(tickets)) for seconds, tickets in more.items()]
+    return [Prolong(tables.now, now - tables.now), *named]
 
 
 class Snapshots:

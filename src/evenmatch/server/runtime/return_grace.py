@@ -18,8 +18,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.events import Proposed, Repaired
 from evenmatch.model.inputs import Prolong
+from evenmatch.server.runtime.answer_futures import ignore
 from evenmatch.server.runtime.clock import RETURN_SECONDS
-from evenmatch.server.runtime.pending_answers import ignore
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.followers import TicketFeed
 

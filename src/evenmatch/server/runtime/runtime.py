@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,10 +35,11 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, chosen
-from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Timer
+from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_repeat
+from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
 from evenmatch.server.runtime.lag import Lag
+from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.pending_answers import CallbackPort, ignore, is_repeat
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
     Recovered,
@@ -49,6 +49,7 @@ from evenmatch.server.runtime.recovery import (
     configuration,
     expired_by_change,
     recover,
+    time_back,
 )
 from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.workers import Workers
@@ -59,6 +60,8 @@ from evenmatch.server.views.timings import Timings, queue_of
 
 COMMIT_MAX = 5.0
 """Seconds after which a commit that is not done makes the server not ready."""
+LEASE_OVER = "its lease is over, and the journal does not renew it"
+"""Why a server answers nobody that another one may have taken over from."""
 REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
 
@@ -74,7 +77,7 @@ class Runtime(CallbackPort):
         solved: Told of the seconds that a job took.
         lag: Measures how late the loop is.
         timings: Measures what inputs and decisions take of it.
-        wall: Unix time.
+        clocks: Where the time comes from.
         snapshot_every: Records between two snapshots.
     """
 
@@ -88,33 +91,36 @@ class Runtime(CallbackPort):
         solved: Callable[[float], None] | None = None,
         lag: Lag | None = None,
         timings: Timings | None = None,
-        wall: Callable[[], float] = time.time,
+        clocks: Clocks | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
     ) -> None:
         self.plan = plan
         self.journal = journal
         self.listeners = list(listeners)
         self.commits = commits
-        self.wall = wall
+        self.clocks = clocks = clocks or Clocks()
+        self.wall = clocks.wall
         self.failure: str | None = "starting"
         self.draining = False
         self.given_up = asyncio.Event()
         self.shard: Shard
-        self.clock = Clock(0.0)
+        self.clock = self._clock_at(0.0)
         self._epoch = 0
         self.durable = 0
         self._commit_began: float | None = None
         self.versions = Versions(plan.data)
-        self._snapshots = Snapshots(journal, plan, snapshot_every, wall)
+        self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer = Timer(self._fire)
         self._faults = FaultLog()
         self._crashed: JournalError | None = None
-        self.lag = lag or Lag()
-        self.timings = timings or Timings()
-        self._workers = Workers(self._settle, self._job_failed, solved)
+        self.lag = lag or Lag(monotonic=clocks.monotonic)
+        self.timings = timings or Timings(clock=clocks.stopwatch)
+        self._workers = Workers(self._settle, self._job_failed, solved, stopwatch=clocks.stopwatch)
+        self._claim = Claim(plan.shard, plan.owner, plan.lease_seconds)
+        self._lease = LeaseKeeper(journal, self._claim, self._lease_lost, clock=clocks.monotonic)
 
     @property
     def engine(self) -> Engine:
@@ -124,15 +130,26 @@ class Runtime(CallbackPort):
     @property
     def unready(self) -> str | None:
         """Return why no inputs are taken or a queue makes no matches, or None."""
-        if self.failure is not None:
-            return self.failure
+        if (reason := self.refusal) is not None:
+            return reason
         if self.commit_age() > COMMIT_MAX:
             return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
         return str(self.engine.faults[0]) if self.engine.faults else None
 
+    @property
+    def refusal(self) -> str | None:
+        """Return why nobody is answered, or None.
+
+        Another server may own the shard when the lease is over, and what is in memory may be old.
+        """
+        if self.failure is not None:
+            return self.failure
+        return LEASE_OVER if self._lease.is_over else None
+
     def commit_age(self) -> float:
         """Return the seconds since the commit began that is on its way; 0 if none is."""
-        return 0.0 if self._commit_began is None else time.perf_counter() - self._commit_began
+        began = self._commit_began
+        return 0.0 if began is None else self.clocks.stopwatch() - began
 
     @property
     def unsaved(self) -> int:
@@ -146,12 +163,15 @@ class Runtime(CallbackPort):
             MatchmakingError: The journal or the configuration cannot be used.
         """
         try:
-            found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
+            plan = self.plan
+            if plan.journal:
+                await wait_for_lease(self.journal, self._claim, forever=plan.waits)
+            found = await self._recover()
             tables = found.engine.tables
             self.plan = chosen(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
-            self.clock = Clock(at, speed=self.plan.settings.clock_speed)
+            self.clock = self._clock_at(at)
             self._take_over(found)
             self._writer = asyncio.create_task(self._write())
             self.lag.begin(self.note_lag)
@@ -186,12 +206,15 @@ class Runtime(CallbackPort):
             self.failure = self.failure or "stopped"
             self._timer.disarm()
             self.lag.end()
+            self._lease.stop()
             await self._workers.stop()
             if self._writer is not None:
                 self._writer.cancel()
                 await asyncio.gather(self._writer, return_exceptions=True)
                 self._execute(self.shard.fail())
             await self._snapshots.finish(with_last=is_sound)
+            if is_sound:
+                await self._lease.release()
         finally:
             await self.journal.close()
 
@@ -200,6 +223,11 @@ class Runtime(CallbackPort):
     def now(self) -> float:
         """Return engine time."""
         return self.clock.now()
+
+    def _clock_at(self, start: float) -> Clock:
+        """Return a clock that shows this engine time now."""
+        speed, monotonic = self.plan.settings.clock_speed, self.clocks.monotonic
+        return Clock(start, speed=speed, monotonic=monotonic)
 
     def time_note(self) -> TimeNote | None:
         """Return how late it is; None while nobody waits, and after a failure."""
@@ -225,12 +253,16 @@ class Runtime(CallbackPort):
         away, excused = self.lag.notice()
         if away and self.failure is None and self.engine.tables.proposals:
             speed = self.clock.speed
+            now = min(self.clock.now(), latest)
             left_at = max(min(self.clock.before(away), latest), self.engine.now)
             try:
                 effects = self.shard.handle(Prolong(left_at, excused * speed), ignore)
+                # The journal must not end in the past: whoever took over would let it pass again.
+                if left_at < now:
+                    effects += self.shard.handle(Prolong(now, 0.0), ignore)
                 self._see_to_records()
             except Exception as error:  # noqa: BLE001
-                self._crash(error)
+                self.give_up_shard(error)
             else:
                 self._execute(effects)
 
@@ -249,6 +281,16 @@ class Runtime(CallbackPort):
 
     def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
         """Hand an input in; `to` is called with the answer when it is durable."""
+        if (reason := self.refusal) is not None:
+            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))
+            return
+        self._hand_in(given, to)
+
+    def _hand_in(self, given: Input, to: Callable[[Answer], None]) -> None:
+        """Hand an input in, whether or not somebody else may own the shard by now.
+
+        The journal refuses what comes of it where somebody does.
+        """
         given = self.in_turn(given)
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
@@ -262,14 +304,14 @@ class Runtime(CallbackPort):
             self.timings.input(given, queue, began)
             self._see_to_records()
         except Exception as error:  # noqa: BLE001
-            to(Answer(to, error=self._crash(error)))
+            to(Answer(to, error=self.give_up_shard(error)))
         else:
             self._execute(effects)
 
     def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
-        if self.failure is not None:
-            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+        if (reason := self.refusal) is not None:
+            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))
             return
         self._execute(self.shard.read(query, to))
 
@@ -288,7 +330,7 @@ class Runtime(CallbackPort):
                         listener.hear(effect.record)  # type: ignore[union-attr]
             except Exception as error:  # noqa: BLE001
                 # What is durable stays true; rebuilding lets all listeners begin anew.
-                self._crash(error)
+                self.give_up_shard(error)
 
     def _see_to_records(self) -> None:
         """Wake the writer and set the timer after the engine has moved."""
@@ -298,14 +340,14 @@ class Runtime(CallbackPort):
         self._timer.arm(self.clock, self.shard.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobResult) -> None:
-        self.handle(running.settle(plan, self.now()), ignore)
+        self._hand_in(running.settle(plan, self.now()), ignore)
 
     def _job_failed(self, running: RunningJob, error: BaseException) -> None:
         self.shard.fail_job(running, error)
         self._faults.tell(self.engine)
 
     def _fire(self) -> None:
-        self.handle(Advance(self.now()), ignore)
+        self._hand_in(Advance(self.now()), ignore)
         # One that decided nothing leaves no record, and nobody would look until the next commit.
         self._faults.tell(self.engine)
 
@@ -321,7 +363,7 @@ class Runtime(CallbackPort):
             except JournalError as error:
                 await self._fall_back(error)
             except Exception as error:  # noqa: BLE001
-                await self._fall_back(self._crash(error))
+                await self._fall_back(self.give_up_shard(error))
             self._faults.tell(self.engine)
 
     async def _commit_next(self) -> None:
@@ -335,7 +377,7 @@ class Runtime(CallbackPort):
             self._idle.set()
 
     async def _commit(self, records: list[Record]) -> None:
-        began = time.perf_counter()
+        began = self.clocks.stopwatch()
         plan = self.plan
         self._commit_began = began
         try:
@@ -346,14 +388,14 @@ class Runtime(CallbackPort):
             self._commit_began = None
         self.durable = sequence
         if self.commits is not None:
-            self.commits.committed(time.perf_counter() - began, len(records))
+            self.commits.committed(self.clocks.stopwatch() - began, len(records))
         self._execute(self.shard.acknowledge(sequence))
         if self.failure is None:
             self._snapshots.committed(sequence)
 
     # Failure
 
-    def _crash(self, error: Exception) -> JournalError:
+    def give_up_shard(self, error: Exception) -> JournalError:
         """Give the shard up after an error that nobody foresaw; return what callers are told.
 
         The engine may have stopped half-way, so only the journal knows what is true.
@@ -365,14 +407,26 @@ class Runtime(CallbackPort):
         self._work.set()
         return self._crashed
 
+    async def _recover(self) -> Recovered:
+        """Take the lease, keep it from then on, and return what the journal holds."""
+        asked_at = self.clocks.monotonic()
+
+        def granted(epoch: int) -> None:
+            if self.plan.journal:
+                self._lease.keep(epoch, asked_at)
+
+        watch = self.timings.watch
+        return await recover(self.journal, self.plan, watch, wall=self.wall, granted=granted)
+
     async def _rebuild(self) -> None:
         """Take the place of the present shard by what the journal holds; time goes on."""
-        found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
+        found = await self._recover()
         if self.clock.now() < (now := found.engine.tables.now):
-            self.clock = Clock(now, speed=self.plan.settings.clock_speed)
+            self.clock = self._clock_at(now)
         self._take_over(found)
 
     def _take_over(self, found: Recovered) -> None:
+        """Begin to serve what was recovered."""
         # New matchers know of no job.
         self._workers.forget()
         self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
@@ -387,15 +441,17 @@ class Runtime(CallbackPort):
         self._idle.set()
         # Nobody who was asked for acceptance pays for the time that the server was away, nor for
         # that which their clients take to come back.
-        if asked := found.engine.tables.proposals:
-            left_at = found.engine.tables.now
-            everybody = tuple([key for each in asked.values() for key in each.tickets])
-            more = RETURN_SECONDS * self.clock.speed
-            self.shard.handle(Prolong(left_at, self.clock.now() - left_at), ignore)
-            # Named, so that a repair under way waits no longer than the server was away.
-            if everybody:
-                self.shard.handle(Prolong(left_at, more, everybody), ignore)
+        grace = RETURN_SECONDS * self.clock.speed
+        for given in time_back(found.engine.tables, self.clock.now(), grace):
+            self.shard.handle(given, ignore)
         self._see_to_records()
+
+    def _lease_lost(self, error: JournalError) -> None:
+        """Let the writer stop at once: another server may answer for the shard by now."""
+        self.failure = str(error)
+        self._crashed = error
+        self._idle.clear()
+        self._work.set()
 
     async def _fall_back(self, error: JournalError) -> None:
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
@@ -415,7 +471,7 @@ class Runtime(CallbackPort):
                 error = again
                 self.failure = str(again)
             except Exception as again:  # noqa: BLE001
-                error = self._crash(again)
+                error = self.give_up_shard(again)
             else:
                 log.warning("shard_back", tries=tries)
                 return

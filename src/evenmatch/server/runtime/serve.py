@@ -24,10 +24,14 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.journals.opening import open_journal, shown
 from evenmatch.server.auth.authenticate import check_apart
+from evenmatch.server.cluster.identity import LEASE_SECONDS as NODE_LEASE_SECONDS
+from evenmatch.server.cluster.identity import NodeIdentity, node_identity
+from evenmatch.server.cluster.node import Node
 from evenmatch.server.http.connections import Acceptor, connections_most
 from evenmatch.server.http.cors import with_cors
-from evenmatch.server.http.timeouts import http_protocol, websocket_protocol
+from evenmatch.server.http.timeouts import DirectGate, http_protocol, websocket_protocol
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
 from evenmatch.server.runtime.kernel_compilation import (
@@ -35,6 +39,7 @@ from evenmatch.server.runtime.kernel_compilation import (
     compile_first,
     must_compile,
 )
+from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.logs import log, relay_libraries
 from evenmatch.server.runtime.process_setup import (
     calm_collector,
@@ -64,10 +69,36 @@ UNHEARD_SECONDS = 30
 SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
+class ClusterOptions(msgspec.Struct, frozen=True):
+    """What a node of a cluster is told.
+
+    Args:
+        node: Its name.
+        key: The file with the secret that all nodes share.
+        address: HOST:PORT at which the others reach it; "" for where it listens.
+        lease_seconds: Length of the lease of a shard.
+    """
+
+    node: str
+    key: Path
+    address: str = ""
+    lease_seconds: float = NODE_LEASE_SECONDS
+
+    def identity(self, host: str, port: int) -> NodeIdentity:
+        """Return who the node is that listens there.
+
+        Raises:
+            ConfigError: Name, address or secret cannot be used.
+        """
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return node_identity(self.node, self.address or place, self.key)
+
+
 class ListenOptions(msgspec.Struct, frozen=True):
     """Where a server listens and where it keeps its journal; without `data`, in memory.
 
     With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
+    The journal may be elsewhere, at an address, instead of in `data`.
     With a certificate and its private key, both files in PEM, it speaks TLS. At the health port a
     thread of its own says whether the process lives, without TLS.
     """
@@ -79,6 +110,13 @@ class ListenOptions(msgspec.Struct, frozen=True):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     health_port: int | None = None
+    journal: str = ""
+    cluster: ClusterOptions | None = None
+
+    @property
+    def keeps(self) -> str:
+        """Return where what happened is kept, for people; "" if nowhere."""
+        return shown(self.journal) if self.journal else str(self.data or "")
 
 
 def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:
@@ -177,7 +215,8 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
         ConfigError: The port is taken or may not be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Who reads the socket's protocol must see that delays of small packets can be switched off.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
@@ -224,32 +263,64 @@ async def _serve(
 ) -> None:
     listening, health = sockets
     plans = [each.plan for each in games]
-    begun: list[Games] = []
+    begun: list[Games | Node] = []
     with health_at(health, lambda: begun[0].late if begun else 0.0):
         if is_cold and not await compile_first(plans, listening, lambda app: _config(app, place)):
             return
-        begun.append(Games(games, snapshot_every=snapshot_every(os.environ)))
-        await _run(begun[0], place, listening, announce)
+        begun.append(_served(games, place, listening))
+        is_keyed = any(each.accounts.is_keyed for each in games)
+        await _run(begun[0], place, listening, announce, is_keyed=is_keyed)
+
+
+def _served(games: Sequence[Game], place: ListenOptions, listening: socket.socket) -> Games | Node:
+    """Return the games; in a cluster, the node that runs them while it holds their lease."""
+    every = snapshot_every(os.environ)
+    if place.cluster is None:
+        return Games(games, snapshot_every=every)
+    (only,) = games
+    identity = place.cluster.identity(place.host, listening.getsockname()[1])
+    plan = only.plan
+    # A change over HTTP lies beside the node that took it; the journal has its queues for all.
+    counts = "data" if plan.config_from == "auto" else plan.config_from
+    plan = msgspec.structs.replace(
+        plan,
+        owner=identity.owner,
+        lease_seconds=place.cluster.lease_seconds,
+        config_from=counts,
+    )
+    only = msgspec.structs.replace(only, plan=plan)
+    return Node(
+        identity,
+        Claim(plan.shard, plan.owner, plan.lease_seconds),
+        open_journal(plan.journal, game=only.name),
+        lambda: Games([only], snapshot_every=every),
+        plan.settings,
+    )
 
 
 async def _run(
-    running: Games, place: ListenOptions, listening: socket.socket, announce: Callable[[str], None]
+    running: Games | Node,
+    place: ListenOptions,
+    listening: socket.socket,
+    announce: Callable[[str], None],
+    *,
+    is_keyed: bool,
 ) -> None:
     await running.start()
     load_late_modules()
     calm_collector()
     share_interpreter()
-    app = with_cors(running.gate, running.origins)
-    server = _Server(_config(app, place), running)
+    app = with_cors(running.app, running.origins)
+    server = _Server(_config(app, place, lambda: running.direct_gate), running)
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
     warn_of_clear_keys(place)
-    _log_start(place, address, is_keyed=running.gate.is_keyed)
+    _log_start(place, address, is_keyed=is_keyed)
     announce(address)
     watches = (
         asyncio.create_task(_stop_when_over(server)),
-        asyncio.create_task(running.gate.watch()),
+        asyncio.create_task(running.watch()),
     )
     try:
         await server.serve(sockets=[listening])
@@ -260,10 +331,12 @@ async def _run(
     running.check_given_up()
 
 
-def _config(app: Callable[..., Any], place: ListenOptions) -> uvicorn.Config:
+def _config(
+    app: Callable[..., Any], place: ListenOptions, gate: DirectGate | None = None
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=http_protocol(),
+        http=http_protocol(gate),
         ws=websocket_protocol(),
         ws_max_size=MESSAGE_BYTES_MAX,
         # Compression would keep a window of kilobytes for each follower.
@@ -285,7 +358,7 @@ def _config(app: Callable[..., Any], place: ListenOptions) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Ends streams and long polls first, so that shutting down waits for nobody."""
 
-    def __init__(self, config: uvicorn.Config, games: Games) -> None:
+    def __init__(self, config: uvicorn.Config, games: Games | Node) -> None:
         super().__init__(config)
         self.games = games
         self._tasks: set[asyncio.Task[None]] = set()
@@ -354,7 +427,7 @@ def _log_start(place: ListenOptions, address: str, *, is_keyed: bool) -> None:
         access="with keys and tokens"
         if is_keyed
         else "this machine only, because no keys are configured",
-        journal=str(place.data) if place.data else "in memory: all is lost when the server ends",
+        journal=place.keeps or "in memory: all is lost when the server ends",
     )
 
 

@@ -19,8 +19,12 @@ from evenmatch.server.allocation.hooks import Hook
 from evenmatch.server.auth.rate_limits import KeyQuota
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import LiveSnapshots
+from evenmatch.server.gamelift.delivery import Targets
+from evenmatch.server.gamelift.events import GameLiftEvents
+from evenmatch.server.gamelift.memory import GameLiftMemory
 from evenmatch.server.operations.drain import Drain
 from evenmatch.server.operations.operator import OperatorControls
+from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
@@ -28,6 +32,7 @@ from evenmatch.server.runtime.return_grace import ReturnGrace
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
 from evenmatch.server.views.alert_metrics import OnCall
+from evenmatch.server.views.backlog import Backlog
 from evenmatch.server.views.by_player import PlayerTickets
 from evenmatch.server.views.explanations import Explanations
 from evenmatch.server.views.feed import MatchFeed
@@ -64,6 +69,9 @@ class Services(msgspec.Struct, frozen=True):
     allocations: Allocations
     keys: KeyQuota
     players: PlayerTickets
+    backlog: Backlog
+    gamelift: GameLiftMemory
+    gamelift_events: GameLiftEvents
 
 
 class _Watch:
@@ -100,9 +108,14 @@ def _traces(plan: ShardPlan) -> list[LifecycleView]:
 
 
 def assemble(
-    plan: ShardPlan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY
+    plan: ShardPlan,
+    journal: Journal,
+    *,
+    snapshot_every: int = SNAPSHOT_EVERY,
+    clocks: Clocks | None = None,
 ) -> Services:
     """Return the services of a server that runs this plan; `runtime.start()` comes next."""
+    clocks = clocks or Clocks()
     metrics = Metrics()
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
@@ -111,16 +124,13 @@ def assemble(
     waits, presence, return_grace = WaitEstimates(), Presence(tickets), ReturnGrace(tickets)
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(*each) for each in plan.settings.allocation.items()])
-    keys, players = KeyQuota(), PlayerTickets()
-    views = [statistics, waits, presence, shown, switchbacks, players, *_traces(plan)]
-    heard: list[Listener] = [
-        tickets,
-        TicketLifecycle(views),
-        allocations,
-        return_grace,
-        shadows,
-        keys,
-    ]
+    keys, players, gamelift = KeyQuota(), PlayerTickets(), GameLiftMemory()
+    events = GameLiftEvents(Targets(plan.settings.notifications).send, clocks.wall)
+    views: list[LifecycleView] = [statistics, waits, presence, shown, switchbacks, players]
+    views += [gamelift, events]
+    views += _traces(plan)
+    backlog = Backlog(TicketLifecycle(views), clock=clocks.stopwatch)
+    heard: list[Listener] = [tickets, backlog, allocations, return_grace, shadows, keys]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
@@ -128,12 +138,14 @@ def assemble(
         listeners=(watch, matches, *heard, *_log(plan)),
         commits=metrics,
         solved=metrics.solved,
-        lag=Lag(metrics.lagged),
-        timings=Timings(metrics.handled, metrics.decided),
+        clocks=clocks,
+        lag=Lag(metrics.lagged, monotonic=clocks.monotonic),
+        timings=Timings(metrics.handled, metrics.decided, clock=clocks.stopwatch),
         snapshot_every=snapshot_every,
     )
     standstills = Standstills(runtime, statistics)
     metrics.registry.register(OnCall(runtime, standstills))
+    backlog.begin(runtime.give_up_shard)
     presence.begin(runtime)
     return_grace.begin(runtime)
     drain = Drain(runtime)
@@ -157,6 +169,9 @@ def assemble(
         allocations,
         keys,
         players,
+        backlog,
+        gamelift,
+        events,
     )
 
 

@@ -27,6 +27,8 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from evenmatch.errors import Overloaded
 
@@ -50,6 +52,18 @@ FADE = 0.1
 """Weight of the last create in what one of them takes."""
 PACE_FADE = 0.1
 """Weight of the last round in how fast the line moves."""
+
+
+class Turn(NamedTuple):
+    """A place in the line.
+
+    Args:
+        is_gone: Says whether its client has left, and needs no turn.
+        begin: Lets it in, at once or in the same round of the loop.
+    """
+
+    is_gone: Callable[[], bool]
+    begin: Callable[[], None]
 
 
 class LoadShedding:
@@ -76,7 +90,7 @@ class LoadShedding:
         self._spent = 0.0
         self._may_spend = TURN_LEAST
         self._began: float | None = None
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._line: deque[Turn] = deque()
         self._has_turn = False
         # When the last round began, how many it let in, what they took of it, and what one of the
         # line takes by the last rounds: what else the loop does counts too.
@@ -103,6 +117,18 @@ class LoadShedding:
         Raises:
             Overloaded: The answer would come too late; `seconds` says when there will be room.
         """
+        if self.must_wait():
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.join(Turn(turn.done, partial(turn.set_result, None)))
+            await turn
+        return self.begin()
+
+    def must_wait(self) -> bool:
+        """Return whether whoever comes now has to stand in line.
+
+        Raises:
+            Overloaded: The answer would come too late; `seconds` says when there will be room.
+        """
         ahead = self._look_at_line()
         if ahead > (STANDING_MOST if self._is_kept_short else WAIT_MOST):
             raise self._refusal("this server cannot take that many tickets at once", ahead)
@@ -110,11 +136,15 @@ class LoadShedding:
             raise self._refusal("this server is behind with its work", late)
         if (age := self._commit_age()) > COMMIT_MOST:
             raise self._refusal("the journal is behind", age)
-        if self._line or self._spent >= self._may_spend:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._line.append(turn)
-            self._ask_for_turn()
-            await turn
+        return bool(self._line) or self._spent >= self._may_spend
+
+    def join(self, turn: Turn) -> None:
+        """Stand in line."""
+        self._line.append(turn)
+        self._ask_for_turn()
+
+    def begin(self) -> float:
+        """Note that one who was let in begins, and return the instant, for `leave`."""
         # Nobody else runs until this one has been handed in.
         self._began = self._clock()
         return self._began
@@ -168,8 +198,8 @@ class LoadShedding:
         while self._line and count:
             turn = self._line.popleft()
             # Whose client has gone needs no turn.
-            if not turn.done():
-                turn.set_result(None)
+            if not turn.is_gone():
+                turn.begin()
                 count -= 1
                 self._let_in += 1
                 # Their time is taken already: nobody may come before them.

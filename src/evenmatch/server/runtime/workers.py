@@ -25,6 +25,7 @@ class Workers:
         settle: Takes the plan of a job.
         fail: Takes the error of a job that raised.
         solved: Told of the seconds that a job took.
+        stopwatch: Seconds, only differences count.
     """
 
     def __init__(
@@ -32,11 +33,15 @@ class Workers:
         settle: Callable[[RunningJob, JobResult], None],
         fail: Callable[[RunningJob, BaseException], None],
         solved: Callable[[float], None] | None = None,
+        *,
+        stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._settle = settle
         self._fail = fail
         self._solved = solved
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopwatch = stopwatch
+        # In the order in which they began, so that they are cancelled in it.
+        self._tasks: dict[asyncio.Task[None], None] = {}
         # Made for the first job: most servers have none.
         self._threads: ThreadPoolExecutor | None = None
 
@@ -45,8 +50,8 @@ class Workers:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(cores(), thread_name_prefix="job")
         task = asyncio.create_task(self._solve(running, self._threads))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
 
     def forget(self) -> None:
         """Hand in no plan of the jobs that run.
@@ -65,8 +70,11 @@ class Workers:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._threads = None
 
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+
     async def _solve(self, running: RunningJob, threads: ThreadPoolExecutor) -> None:
-        loop, job, began = asyncio.get_running_loop(), running.job, time.perf_counter()
+        loop, job, began = asyncio.get_running_loop(), running.job, self._stopwatch()
         tried = await asyncio.gather(
             *(loop.run_in_executor(threads, _try, job.solve, part) for part in range(job.parts))
         )
@@ -78,7 +86,7 @@ class Workers:
             self._fail(running, error)
             return
         if self._solved is not None:
-            self._solved(time.perf_counter() - began)
+            self._solved(self._stopwatch() - began)
         self._settle(running, plan)
 
 

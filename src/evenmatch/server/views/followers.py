@@ -132,7 +132,8 @@ class Followers:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._all: set[Follower] = set()
+        # In the order in which they came, so that they are told in it.
+        self._all: dict[Follower, None] = {}
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -153,16 +154,16 @@ class Followers:
         follower = Follower(inbox_max)
         if self._is_closed:
             follower.cut()
-        self._all.add(follower)
+        self._all[follower] = None
         return follower
 
     def dismiss(self, follower: Follower) -> None:
         """Forget a follower that has left."""
-        self._all.discard(follower)
+        self._all.pop(follower, None)
 
     def cut_all(self) -> None:
         """End all streams and long polls."""
-        for follower in self._all:
+        for follower in list(self._all):
             follower.cut()
 
     def close(self) -> None:

@@ -18,7 +18,6 @@ import heapq
 import math
 from collections.abc import Collection
 from functools import partial
-from time import perf_counter
 
 import msgspec
 
@@ -227,8 +226,9 @@ class Presence(LifecycleView):
         # Where the shard has failed, everybody is expected anew when it is back.
         if runtime is None or runtime.failure is not None:
             return
-        now, until, cancelled = self._now(), perf_counter() + SLICE_SECONDS, 0
-        while perf_counter() < until and self._due_at() <= now:
+        stopwatch = runtime.clocks.stopwatch
+        now, until, cancelled = self._now(), stopwatch() + SLICE_SECONDS, 0
+        while stopwatch() < until and self._due_at() <= now:
             ticket_id = self._take(now)
             if ticket_id is None:
                 continue

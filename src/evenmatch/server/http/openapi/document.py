@@ -17,6 +17,7 @@ TAGS = {
     "Ready-checks": "Players accept or decline a match that was proposed to them.",
     "Matches": "The game's backend hears of every match, says where it is played and how it ended.",
     "Running matches": "Backfill: a running match asks for players.",
+    "GameLift": "Amazon GameLift's matchmaking calls, for its own clients.",
     "Players": "Ratings, and guests of games without a login.",
     "Queues": "How queues do, and who waits longest.",
     "Operations": "Configuration, pauses, policies, drain, servers for matches, the audit log.",

@@ -50,7 +50,7 @@ def _words() -> dict[str, Iterable[str]]:
         "ItemCreated.state": TICKET_STATES,
         "TicketState.state": TICKET_STATES,
         "TicketState.reason": TICKET_REASONS,
-        "TicketCancelled.state": ("cancelled",),
+        "TicketCancelled.state": ("cancelled", "expired"),
         "TicketListed.state": TICKET_STATES,
         "StreamEvent.event": TICKET_STATES,
         "StreamProblem.event": ("problem",),

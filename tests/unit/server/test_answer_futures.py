@@ -9,7 +9,7 @@ import pytest
 
 from evenmatch.engine.shard import Answer
 from evenmatch.errors import UnknownTicket
-from evenmatch.server.runtime.pending_answers import Told, resolve, value_of
+from evenmatch.server.runtime.answer_futures import Told, resolve, value_of
 
 
 def answered(error: UnknownTicket | None = None) -> "weakref.ref[asyncio.Future[Told]]":

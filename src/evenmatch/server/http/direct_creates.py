@@ -1,0 +1,196 @@
+"""Creating tickets past ASGI: from the parser to the engine, and from the commit to the socket.
+
+No task, no future, no messages: a request to create tickets is decided upon as soon as its last
+byte is here, and its answer is one write when its record is durable. Who calls is asked at the same
+gate as for every other request. What is out of the ordinary goes the long way: requests of web
+pages, those that another node hands on, those behind another request on their connection, and those
+that ask first whether to send their body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from evenmatch.errors import MatchmakingError
+from evenmatch.server.auth.authenticate import Authenticator
+from evenmatch.server.auth.creation_rights import check_may_create
+from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.http.app import CREATE_PATH, App
+from evenmatch.server.http.create_tickets import ADVICE, CreateRequest, CreateTickets
+from evenmatch.server.http.responses import (
+    Headers,
+    Scope,
+    check_length,
+    encode,
+    headers_for,
+    headers_of,
+    problem_of,
+    too_large,
+)
+
+DIRECT_URL = CREATE_PATH.encode()
+UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
+"""Headers of web pages, and of other nodes that hand a request on."""
+
+
+class Connection(Protocol):
+    """What a direct create needs of the protocol that it came by."""
+
+    transport: Any
+    server_state: Any
+
+    def on_response_complete(self) -> None:
+        """Go on with what comes next on the connection."""
+        ...
+
+
+class _NobodyWaits:
+    """Stands in for the event that wakes the task of a request: there is none."""
+
+    def set(self) -> None:
+        """Wake nobody."""
+
+
+NOBODY_WAITS = _NobodyWaits()
+
+
+class DirectCreate:
+    """One request to create tickets, in the place of uvicorn's cycle of request and response.
+
+    Args:
+        connection: It came by.
+        scope: Of the request.
+        keep_alive: Whether the connection stays open.
+    """
+
+    message_event = NOBODY_WAITS
+    more_body = True
+
+    def __init__(self, connection: Connection, scope: Scope, *, keep_alive: bool) -> None:
+        self._connection = connection
+        self._scope = scope
+        self.keep_alive = keep_alive
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.disconnected = False
+        self.response_complete = False
+        self._creates: CreateTickets | None = None
+
+    def begin(self, gate: Authenticator) -> None:
+        """Ask who calls, and whether they may create tickets, before their body is here."""
+        scope = self._scope
+        try:
+            app = gate.let_in(scope)
+            assert isinstance(app, App)
+            creates = self._creates = app.creates(scope)
+        except MatchmakingError as error:
+            status, problem = problem_of(error)
+            self.reply(status, encode(problem), headers_of(error))
+            return
+        try:
+            check_may_create(principal_of(scope))
+            check_length(scope, creates.body_bytes_max, ADVICE)
+        except MatchmakingError as error:
+            creates.refuse(self._request(creates), error)
+
+    def add(self, data: bytes) -> None:
+        """Take a part of the body."""
+        creates = self._creates
+        assert creates is not None
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > creates.body_bytes_max:
+            self._parts.clear()
+            creates.refuse(self._request(creates), too_large(creates.body_bytes_max, ADVICE))
+
+    def complete(self) -> None:
+        """Hand the request in: its body is here."""
+        creates = self._creates
+        assert creates is not None
+        creates.take(self._request(creates))
+
+    def _request(self, creates: CreateTickets) -> CreateRequest:
+        body = b"".join(self._parts)
+        return CreateRequest(self._scope, body, self.reply, self.is_gone, creates.stopwatch())
+
+    def is_gone(self) -> bool:
+        """Return whether the client has left."""
+        return self.disconnected
+
+    def reply(self, status: int, body: bytes, headers: Headers | None) -> None:
+        """Send the answer, in one write."""
+        if self.response_complete:
+            return
+        self.response_complete = True
+        connection = self._connection
+        transport = connection.transport
+        if self.disconnected or transport.is_closing():
+            return
+        parts = [STATUS_LINE[status]]
+        for name, value in connection.server_state.default_headers:
+            parts += (name, b": ", value, b"\r\n")
+        for name, value in headers_for(status) if headers is None else headers:
+            parts += (name, b": ", value, b"\r\n")
+        if not self.keep_alive:
+            parts.append(b"connection: close\r\n")
+        parts += (b"content-length: ", str(len(body)).encode(), b"\r\n\r\n", body)
+        transport.write(b"".join(parts))
+        if not self.keep_alive:
+            transport.close()
+        connection.on_response_complete()
+
+
+def direct_protocol(patient: type[Any], gate: Callable[[], Authenticator | None]) -> type[Any]:
+    """Return a protocol that takes creates past ASGI.
+
+    Args:
+        patient: The protocol that all other requests take, on httptools.
+        gate: Returns who knows who calls; None while another node answers.
+    """
+
+    class DirectProtocol(patient):  # type: ignore[misc]
+        """Takes creates from the parser; everything else as before."""
+
+        def on_headers_complete(self) -> None:
+            present = gate() if self._is_direct() else None
+            if present is None:
+                super().on_headers_complete()
+                return
+            scope = self.scope
+            scope["method"], scope["path"] = "POST", CREATE_PATH
+            scope["raw_path"], scope["query_string"] = DIRECT_URL, b""
+            create = DirectCreate(self, scope, keep_alive=self.parser.should_keep_alive())
+            self.cycle = self._answered = create
+            create.begin(present)
+
+        def _is_direct(self) -> bool:
+            if self.url != DIRECT_URL or self.parser.get_method() != b"POST":
+                return False
+            before: Any = self.cycle
+            return (
+                (before is None or before.response_complete)
+                and not self.expect_100_continue
+                and self.parser.get_http_version() == "1.1"
+                and not self.parser.should_upgrade()
+                and not any(name in UNUSUAL for name, _ in self.headers)
+            )
+
+        def on_body(self, body: bytes) -> None:
+            cycle = self.cycle
+            if type(cycle) is DirectCreate:
+                self._has_body = True
+                if not cycle.response_complete:
+                    cycle.add(body)
+            else:
+                super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            super().on_message_complete()
+            cycle = self.cycle
+            if type(cycle) is DirectCreate and not cycle.response_complete:
+                cycle.complete()
+
+    return DirectProtocol

@@ -1,0 +1,232 @@
+"""Creates that go past ASGI: the same answers, whatever way the bytes come."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from evenmatch.config.files import load_scenario
+from evenmatch.config.server import ServerLimits, ServerSettings
+from evenmatch.server.http.timeouts import http_protocol
+from evenmatch.server.runtime.games import Games, game
+from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
+
+CONFIG = """
+[[queue]]
+name = "duel"
+teams = 2
+players = 1
+policy = "greedy"
+"""
+GIVE_UP = 20.0
+TICKET = b'{"queues":["duel"],"players":[{"id":"%s"}]}'
+
+
+class Wire:
+    """One connection to a server that speaks HTTP."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def answer(self) -> tuple[int, dict[str, str], Any]:
+        async with asyncio.timeout(GIVE_UP):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+            status = int(head[0].split(" ")[1])
+            headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+            body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return status, headers, json.loads(body) if body else None
+
+    async def is_closed(self) -> bool:
+        async with asyncio.timeout(GIVE_UP):
+            return await self.reader.read(1) == b""
+
+
+def post(player: str, *headers: str, body: bytes | None = None, version: str = "1.1") -> bytes:
+    content = TICKET % player.encode() if body is None else body
+    lines = [f"POST /v1/tickets HTTP/{version}", "host: 127.0.0.1", *headers]
+    if not any(line.startswith("transfer-encoding") for line in lines):
+        lines.append(f"content-length: {len(content)}")
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+def played(tmp_path: Path, scene: Callable[[Any, Games], Awaitable[None]], **limits: Any) -> None:
+    """Run a scene against a server; the scene gets what opens connections."""
+    config = tmp_path / "duel.toml"
+    config.write_text(CONFIG)
+    settings = ServerSettings(limits=ServerLimits(**limits))
+    plan = ShardPlan(load_scenario(config).queues, settings=settings)
+
+    async def run() -> None:
+        games = Games([game(plan)], snapshot_every=SNAPSHOT_EVERY)
+        await games.start()
+        uv = uvicorn.Config(games.gate, lifespan="off", log_config=None, server_header=False)
+        uv.load()
+        protocol: Any = http_protocol(lambda: games.gate)
+        state = ServerState()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: protocol(uv, state, {}), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+
+        @asynccontextmanager
+        async def wire() -> Any:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                yield Wire(reader, writer)
+            finally:
+                writer.close()
+
+        try:
+            await scene(wire, games)
+        finally:
+            server.close()
+            await games.stop()
+
+    asyncio.run(run())
+
+
+def test_requests_one_after_the_other_keep_their_connection(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            for number in range(3):
+                one.send(post(f"p{number}"))
+                status, headers, body = await one.answer()
+                assert (status, headers["content-type"]) == (201, "application/json")
+                assert body["id"].startswith("s0-")
+
+    played(tmp_path, scene)
+
+
+def test_requests_that_come_at_once_are_answered_in_order(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            read = b"GET /v1/queues HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+            one.send(post("a") + read + post("b") + post("a"))
+            answers = [await one.answer() for _ in range(4)]
+        assert [status for status, _, _ in answers] == [201, 200, 201, 201]
+        assert answers[1][2][0]["name"] == "duel"
+
+    played(tmp_path, scene)
+
+
+def test_body_may_come_byte_by_byte_or_in_chunks(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            for byte in post("slow"):
+                one.send(bytes([byte]))
+                await asyncio.sleep(0)
+            assert (await one.answer())[0] == 201
+            body = TICKET % b"chunked"
+            chunks = (
+                b"5\r\n" + body[:5] + b"\r\n%x\r\n" % len(body[5:]) + body[5:] + b"\r\n0\r\n\r\n"
+            )
+            one.send(post("", "transfer-encoding: chunked", body=chunks))
+            assert (await one.answer())[0] == 201
+
+    played(tmp_path, scene)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_body_that_is_too_large_is_refused_and_the_rest_of_it_read(
+    tmp_path: Path, chunked: bool
+) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            if chunked:
+                body = b"800\r\n" + b"x" * 2048 + b"\r\n0\r\n\r\n"
+                one.send(post("", "transfer-encoding: chunked", body=body))
+            else:
+                one.send(post("", body=b"x" * 2048))
+            status, _, problem = await one.answer()
+            assert (status, problem["error"]) == (413, "body_too_large")
+            one.send(post("next"))
+            assert (await one.answer())[0] == 201
+
+    played(tmp_path, scene, body_bytes_max=1024)
+
+
+def test_expecting_clients_old_ones_and_web_pages_take_the_long_way(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            head, _, body = post("expects", "expect: 100-continue").partition(b"\r\n\r\n")
+            one.send(head + b"\r\n\r\n")
+            assert (await one.answer())[0] == 100
+            one.send(body)
+            assert (await one.answer())[0] == 201
+            one.send(post("page", "origin: https://evil.example"))
+            status, _, problem = await one.answer()
+            assert (status, problem["error"]) == (403, "origin_not_allowed")
+        async with wire() as old:
+            old.send(post("old", version="1.0"))
+            assert (await old.answer())[0] == 201
+            assert await old.is_closed()
+
+    played(tmp_path, scene)
+
+
+def test_other_name_of_the_machine_is_refused(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            one.send(post("a").replace(b"host: 127.0.0.1", b"host: evil.example"))
+            status, _, problem = await one.answer()
+            assert (status, problem["error"]) == (403, "origin_not_allowed")
+
+    played(tmp_path, scene)
+
+
+def test_connection_that_shall_be_closed_is_closed_after_the_answer(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            one.send(post("last", "connection: close"))
+            status, headers, _ = await one.answer()
+            assert (status, headers["connection"]) == (201, "close")
+            assert await one.is_closed()
+
+    played(tmp_path, scene)
+
+
+def test_bad_input_is_answered_and_the_connection_goes_on(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            for body, code in (
+                (b"", "invalid_request"),
+                (b"[]", "invalid_ticket"),
+                (b'{"queues":["nope"],"players":[{"id":"a"}]}', "unknown_queue"),
+                (b'{"queues":["duel"],"players":[]}', "invalid_ticket"),
+            ):
+                one.send(post("", body=body))
+                status, _, problem = await one.answer()
+                assert status in (400, 404)
+                assert problem["error"] == code
+            one.send(post("key", "idempotency-key: " + "k" * 5000))
+            assert (await one.answer())[0] == 400
+            one.send(post("good"))
+            assert (await one.answer())[0] == 201
+
+    played(tmp_path, scene)
+
+
+def test_client_that_leaves_before_the_answer_leaves_its_ticket(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            one.send(post("gone"))
+            await one.writer.drain()
+            one.writer.transport.abort()
+        async with asyncio.timeout(GIVE_UP):
+            while not games.services[0].runtime.engine.tables.waiting:
+                await asyncio.sleep(0)
+        async with wire() as two:
+            two.send(post("gone"))
+            # The ticket was made; a client that comes back gets it.
+            assert (await two.answer())[0] == 200
+
+    played(tmp_path, scene)
