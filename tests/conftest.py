@@ -64,7 +64,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("more")
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if getattr(session.config.option, "loadgroup", False) and any(
+        item.get_closest_marker("xdist_group") and "@" not in item.nodeid for item in session.items
+    ):
+        raise pytest.UsageError(
+            "pytest-xdist does not keep groups of tests together with this pytest: "
+            "install the versions of constraints.txt"
+        )
     gc.collect()
     gc.freeze()
     # Few tests make cycles: looking for them after every 700 objects takes a thirtieth of the time.

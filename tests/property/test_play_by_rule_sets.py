@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from evenmatch.rules.flexmatch.checker.judgement import legal_instants
+from tests.extent import extent, more
 from tests.flexmatch_draws import drawn_pool, drawn_rule_set
 from tests.flexmatch_play import admitted, divisions, faults_of_play, played
 
@@ -41,9 +42,10 @@ def test_matches_are_legal_at_once_and_none_is_left(first: int) -> None:
 
 
 @pytest.mark.long
+@more
 @pytest.mark.parametrize("first", range(10_000, 12_000, 100))
-def test_two_thousand_more_with_larger_pools(first: int) -> None:
-    for seed in range(first, first + 100):
+def test_many_more_with_larger_pools(first: int) -> None:
+    for seed in range(first, first + extent(10, 100)):
         faults, _ = play_of(seed, 10, 70_000)
         assert faults == []
 
