@@ -110,10 +110,12 @@ def may(test: Test, teams: list[list[Ticket]], others: list[Ticket]) -> bool:
     """Return whether a half-built match of up to two against two may still pass a test."""
     conditions = Conditions([Condition("c", test), Condition("s", SizeTest((0, 0), (2, 2)))])
     outlook = Outlook(conditions.verdicts)
-    partial = PartialMatch((0, 0), (2, 2), outlook.facts.count)
+    facts = outlook.facts
+    partial = PartialMatch((0, 0), (2, 2), facts.count, facts.map_count)
     for number, team in enumerate(teams):
         for each in team:
-            partial.join(number, each, outlook.facts.of(each, is_exact=False))
+            maps = [facts.places(each, m, is_exact=False) for m in range(facts.map_count)]
+            partial.join(number, each, facts.of(each, is_exact=False), maps)
     values = [outlook.facts.of(each, is_exact=False) for each in others]
     from evenmatch.criteria.condition.foreseen import ANYTHING, Span
 

@@ -106,6 +106,11 @@ class TicketFacts:
         """Return how many facts there are."""
         return len(self._facts)
 
+    @property
+    def map_count(self) -> int:
+        """Return how many maps of latencies there are."""
+        return len(self._places)
+
     def of(self, ticket: Ticket, *, is_exact: bool) -> list[Told | None]:
         """Return the values of all facts; None for what some player has not told."""
         kept = self._kept.get(ticket.sequence)

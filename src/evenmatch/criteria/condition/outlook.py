@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.criteria.condition.facts import TicketFacts, Told, Undefined
+from evenmatch.criteria.condition.facts import Places, TicketFacts, Told, Undefined
 from evenmatch.criteria.condition.foreseen import (
     ANYTHING,
     EITHER,
@@ -55,26 +55,32 @@ from evenmatch.model.condition import (
 )
 from evenmatch.model.ticket import Ticket
 
+Reach = dict[str, tuple[float, float]]
+"""By place, the least and the highest latency of players who share it."""
+
 
 class PartialMatch:
     """A match that is being built.
 
     Args:
-        team_count: Teams.
         least: Fewest players of each team.
         most: Most players of each.
+        facts: Facts that are read of each ticket.
+        maps: Maps of latencies that are.
     """
 
     __slots__ = (
-        "all_values", "few", "known", "lacking", "least", "many", "most", "ranges", "rest",
-        "sizes", "teams", "values",
+        "all_values", "few", "known", "lacking", "least", "many", "most", "ranges", "reach",
+        "rest", "sizes", "teams", "values",
     )  # fmt: skip
 
-    def __init__(self, least: Sequence[int], most: Sequence[int], facts: int) -> None:
+    def __init__(self, least: Sequence[int], most: Sequence[int], facts: int, maps: int) -> None:
         self.teams: list[list[Ticket]] = [[] for _ in least]
         self.values: list[list[list[Any]]] = [[[] for _ in least] for _ in range(facts)]
         """By fact, by team, the values that are there."""
         self.all_values: list[list[Any]] = [[] for _ in range(facts)]
+        self.reach: list[list[Reach]] = [[] for _ in range(maps)]
+        """By map, after each ticket that joined, the places that all share."""
         self.lacking = 0
         """Values that somebody has not told."""
         self.known: dict[int, Outcome] = {}
@@ -88,14 +94,25 @@ class PartialMatch:
         self.few: list[int] = []
         self.many: list[int] = []
 
-    def join(self, team: int, ticket: Ticket, told: Sequence[Told | None]) -> None:
-        """Put a ticket into a team."""
+    def join(
+        self, team: int, ticket: Ticket, told: Sequence[Told | None], maps: Sequence[Places]
+    ) -> None:
+        """Put a ticket into a team.
+
+        Args:
+            team: The team.
+            ticket: The ticket.
+            told: Its facts.
+            maps: Its latencies.
+        """
         self.teams[team].append(ticket)
         self.sizes[team] += ticket.size
         for fact, values in enumerate(told):
             self.lacking += values is None
             self.values[fact][team] += values or ()
             self.all_values[fact] += values or ()
+        for stack, own in zip(self.reach, maps, strict=True):
+            stack.append(_shared(stack[-1] if stack else None, own))
 
     def leave(self, team: int, told: Sequence[Told | None]) -> None:
         """Take the ticket out that has joined last, which was in this team."""
@@ -105,6 +122,8 @@ class PartialMatch:
             if values:
                 del self.values[fact][team][-len(values) :]
                 del self.all_values[fact][-len(values) :]
+        for stack in self.reach:
+            stack.pop()
 
     def look_ahead(self, rest: int, ranges: Sequence[Span]) -> bool:
         """Note who is left to join; return whether these can fill the teams to their least."""
@@ -122,6 +141,17 @@ class PartialMatch:
             return self.few[teams[0]], self.many[teams[0]]
         few, many = sum([self.few[team] for team in teams]), sum([self.many[t] for t in teams])
         return few, min(many, self.rest)
+
+
+def _shared(before: Reach | None, own: Places) -> Reach:
+    """Return the places that all share when one more joins, with the least and highest latency."""
+    if before is None:
+        return {place: (float(ms), float(ms)) for place, ms in own.items() if ms < math.inf}
+    return {
+        place: (min(low, ms), max(high, ms))
+        for place, (low, high) in before.items()
+        if (ms := float(own.get(place, math.inf))) < math.inf
+    }
 
 
 Foresee = Callable[[PartialMatch], Outcome]
@@ -259,24 +289,15 @@ class Outlook:
         most = math.inf if leaf.ms_max is None else leaf.ms_max
         apart = leaf.distance_max if leaf.reference == "min" else None
 
+        slack = SLACK * max(1.0, most if most < math.inf else 0.0)
+
         def judge(partial: PartialMatch) -> May:
-            told = [
-                self._facts.places(t, number, is_exact=False)
-                for team in partial.teams
-                for t in team
-            ]
-            if not told:
+            stack = partial.reach[number]
+            if not stack:
                 return EITHER
-            for place in min(told, key=len):
-                latencies = [each.get(place, math.inf) for each in told]
-                highest = max(latencies)
-                slack = SLACK * max(1.0, most if most < math.inf else 0.0)
-                # Who joins can only lower the least latency, and so widen distances from it.
-                if (
-                    highest <= most + slack
-                    and highest < math.inf
-                    and (apart is None or highest - min(latencies) <= apart + slack)
-                ):
+            # Who joins can only lower the least latency, and so widen distances from it.
+            for low, high in stack[-1].values():
+                if high <= most + slack and (apart is None or high - low <= apart + slack):
                     return EITHER
             return May(False, True)
 

@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -30,6 +30,7 @@ from evenmatch.model.condition import (
     ValueTest,
 )
 from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.condition_ways import Way
 
 ROWS_FIRST = 64
 PLACES_MAX = 64
@@ -53,17 +54,23 @@ class ConditionColumns:
 
     Args:
         conditions: Those of the queue.
+        ways: In which a match can meet them.
         team_count: Teams of a match.
     """
 
-    def __init__(self, conditions: Conditions, team_count: int) -> None:
-        self._conditions = conditions
+    def __init__(self, conditions: Conditions, ways: Sequence[Way], team_count: int) -> None:
         self._facts = conditions.verdicts.facts
         leaves = conditions.verdicts.leaves
         self._tests = sorted({conditions.verdicts.place_of(e) for e in leaves if _is_place(e)})
         pairs = _PairTests(conditions, team_count)
-        self._pieces = [[*map(pairs.of, statements)] for statements in conditions.statements]
-        self._near = pairs.near
+        self._ways = ways
+        self._pairs = [
+            [each for one in way.statements if (each := pairs.of(one)) is not None] for way in ways
+        ]
+        self._places = [
+            [p for each in way.statements for p in pairs.places_of(each)] for way in ways
+        ]
+        self._alike = pairs.near
         count = max(self._facts.count, 1)
         self._lows: Floats = np.zeros((count, ROWS_FIRST))
         self._highs: Floats = np.zeros((count, ROWS_FIRST))
@@ -72,6 +79,7 @@ class ConditionColumns:
         self._ms: list[Floats] = [np.full((1, ROWS_FIRST), math.inf) for _ in self._tests]
         self._columns: dict[str, int] = {}
         self._ages: Floats = np.full((2, ROWS_FIRST), math.inf)
+        self._sizes: NDArray[np.int64] = np.zeros(ROWS_FIRST, dtype=np.int64)
         self._tickets: list[Ticket | None] = [None] * ROWS_FIRST
         self._rows: dict[str, int] = {}
         self._free = list(range(ROWS_FIRST))[::-1]
@@ -83,6 +91,7 @@ class ConditionColumns:
         row = self._rows[ticket.id] = self._free.pop()
         self._tickets[row] = ticket
         self._ages[:, row] = ticket.enqueued_at, ticket.sequence
+        self._sizes[row] = ticket.size
         for fact, told in enumerate(self._facts.of(ticket, is_exact=False)):
             if not told:
                 continue
@@ -99,34 +108,47 @@ class ConditionColumns:
         row = self._rows.pop(ticket.id)
         self._tickets[row] = None
         self._ages[:, row] = math.inf
+        self._lows[:, row] = self._highs[:, row] = self._words[:, row] = 0
+        for table in self._ms:
+            table[:, row] = math.inf
         self._free.append(row)
 
-    def chosen(
-        self, anchor: Ticket, among: Flags, piece: int, first: Flags | None, most: int
-    ) -> Circle:
+    def chosen(self, anchor: Ticket, asked: Asked) -> Circle:
         """Return who may be in a match with a ticket, the nearest first.
 
-        Args:
-            anchor: The ticket.
-            among: By row, who is asked about.
-            piece: The piece of the match's age.
-            first: By row, of whom one has to be in the match: they come first; None: nobody.
-            most: How many at most.
-
         Returns:
-            The ticket, the one who waits longest, if longer, then the nearest; ties by age.
+            The ticket, the one who waits longest, if longer, then the nearest; ties by age. Nobody
+            but the ticket if too few share a location.
         """
         own = self._rows[anchor.id]
-        flags = among & (self._ages[0] < math.inf)
-        for each in self._pieces[piece]:
-            if each is not None:
-                flags &= each(self, own, slice(None))
+        flags = asked.among & (self._ages[0] < math.inf)
+        for each in self._pairs[asked.way]:
+            flags &= each(self, own, slice(None))
         rows = np.flatnonzero(flags)
+        for number, limit in self._places[asked.way]:
+            rows = self._gathered(own, rows, self._near(number, limit), asked)
         if len(rows):
-            rows = self._ordered(own, rows, first, most)
+            rows = self._ordered(own, rows, asked.first, asked.most)
         rows = np.concatenate(([own], rows)).astype(np.intp)
         tickets = [ticket for row in rows.tolist() if (ticket := self._tickets[row]) is not None]
-        return Circle(tickets, self._mates(rows, piece))
+        return Circle(tickets, self._mates(rows, asked.way))
+
+    def _gathered(
+        self, own: int, rows: NDArray[np.intp], near: Flags, asked: Asked
+    ) -> NDArray[np.intp]:
+        """Return rows from which a match at one location can be made, none if there is none.
+
+        Args:
+            own: The row of who has to be in the match.
+            rows: Who may be.
+            near: By location, by row, for whom it is near enough.
+            asked: In which way, and whether who plays elsewhere is left out.
+        """
+        places = near[near[:, own]]
+        players = places[:, rows] @ self._sizes[rows]
+        if not len(players) or players.max() + self._sizes[own] < self._ways[asked.way].fewest:
+            return rows[:0]
+        return rows[places[int(players.argmax()), rows]] if asked.at_one_place else rows
 
     def _ordered(
         self, own: int, rows: NDArray[np.intp], first: Flags | None, most: int
@@ -145,19 +167,18 @@ class ConditionColumns:
             rows = np.concatenate(([oldest], rows[rows != oldest]))
         return rows[:most]
 
-    def _mates(self, rows: NDArray[np.intp], piece: int) -> list[int]:
+    def _mates(self, rows: NDArray[np.intp], way: int) -> list[int]:
         """Return of each of some tickets, as bits by place, with whom it may be in a match."""
         flags: Flags = np.ones((len(rows), len(rows)), dtype=bool)
-        for each in self._pieces[piece]:
-            if each is not None:
-                flags &= each(self, rows[:, None], rows[None, :])
+        for each in self._pairs[way]:
+            flags &= each(self, rows[:, None], rows[None, :])
         packed = np.packbits(flags, axis=1, bitorder="little")
         return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
-    def fits(self, ticket: Ticket, piece: int) -> bool:
-        """Return whether a ticket may be in any match of a piece at all, as far as is known."""
+    def fits(self, ticket: Ticket, way: int) -> bool:
+        """Return whether a ticket may be in any match of a way at all, as far as is known."""
         own = np.array([self._rows[ticket.id]])
-        return all(bool(e(self, own, own).all()) for e in self._pieces[piece] if e is not None)
+        return all(bool(each(self, own, own).all()) for each in self._pairs[way])
 
     def younger(self, ticket: Ticket) -> Flags:
         """Return by row who has waited shorter than a ticket."""
@@ -204,15 +225,20 @@ class ConditionColumns:
 
     def are_near(self, number: int, limit: float, some: Rows, others: Rows) -> Flags:
         """Return which two have a location that suits both."""
-        near = self._ms[self._tests.index(number)] <= limit
+        near = self._near(number, limit)
         flags: Flags = near[0][some] & near[0][others]
         for place in near[1:]:
             flags = flags | (place[some] & place[others])
         return flags
 
+    def _near(self, number: int, limit: float) -> Flags:
+        """Return by location, by row, for whom it is near enough."""
+        near: Flags = self._ms[self._tests.index(number)] <= limit
+        return near
+
     def _nearness(self, own: int, rows: NDArray[np.intp]) -> Floats:
         gaps: Floats = np.zeros(len(rows))
-        for fact, scale in self._near.items():
+        for fact, scale in self._alike.items():
             middle = self._lows[fact, rows] + self._highs[fact, rows]
             gaps += np.abs(middle - self._lows[fact, own] - self._highs[fact, own]) / scale
             gaps += OTHER_WORD * (self._words[fact, rows] != self._words[fact, own])
@@ -240,8 +266,27 @@ class ConditionColumns:
         self._words = np.tile(self._words, 2)
         self._ms = [np.hstack([each, np.full_like(each, math.inf)]) for each in self._ms]
         self._ages = np.hstack([self._ages, np.full_like(self._ages, math.inf)])
+        self._sizes = np.tile(self._sizes, 2)
         self._tickets += [None] * size
         self._free = list(range(size, 2 * size))[::-1]
+
+
+class Asked(NamedTuple):
+    """Who is asked for around a ticket.
+
+    Args:
+        way: In which way a match is to meet the conditions.
+        among: By row, who is asked about.
+        first: By row, of whom one has to be in the match: they come first; None: nobody.
+        most: How many tickets to return at most.
+        at_one_place: Whether to return only who can play where most can.
+    """
+
+    way: int
+    among: Flags
+    first: Flags | None
+    most: int
+    at_one_place: bool
 
 
 class Circle(NamedTuple):
@@ -288,11 +333,22 @@ class _PairTests:
             return None
         return _each(tests) if tests else None
 
+    def places_of(self, statement: Statement) -> list[tuple[int, float]]:
+        """Return the tests of locations that hold if a statement does: number and limit."""
+        if statement.join == "and":
+            return [place for part in statement.parts for place in self.places_of(part)]
+        if statement.join != "leaf":
+            return []
+        leaf = self._verdicts.leaves[statement.number]
+        return [self._place_of(leaf)] if isinstance(leaf, PlaceTest) else []
+
+    def _place_of(self, leaf: PlaceTest) -> tuple[int, float]:
+        limit = math.inf if leaf.ms_max is None else leaf.ms_max
+        return self._verdicts.place_of(leaf), min(limit * (1 + SLACK), 1e300)
+
     def _of_leaf(self, leaf: Leaf) -> list[Pairs]:
         if isinstance(leaf, PlaceTest):
-            limit = math.inf if leaf.ms_max is None else leaf.ms_max
-            limit = min(limit * (1 + SLACK), 1e300)
-            number = self._verdicts.place_of(leaf)
+            number, limit = self._place_of(leaf)
             return [lambda columns, some, others: columns.are_near(number, limit, some, others)]
         if isinstance(leaf, SpreadTest):
             return self._alike(leaf.of, leaf.party, leaf.most)

@@ -24,7 +24,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
-from evenmatch.policies.shared.condition_columns import ConditionColumns, Flags
+from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns, Flags
 from evenmatch.policies.shared.condition_search import ConditionSearch, Divided, Question
 from evenmatch.policies.shared.group_search import Effort, Search
 from evenmatch.policies.shared.work_slices import WorkSlices
@@ -53,6 +53,7 @@ class Task(NamedTuple):
         is_newest: Whether all others are older; otherwise all are younger.
         one_of: Tickets of whom one at least is in it; None: anybody.
         until: Nobody younger than this is in it.
+        nth: In the how-manieth way of its age, from 0 on.
         number: Tells it from all others.
     """
 
@@ -60,6 +61,7 @@ class Task(NamedTuple):
     is_newest: bool
     one_of: frozenset[str] | None
     until: Key
+    nth: int
     number: int
 
 
@@ -84,10 +86,13 @@ class ConditionMatcher(NoJobs):
         self._conditions: Conditions = rules.conditions
         self._is_by_newest = self._conditions.clock == "newest"
         self._search = ConditionSearch(self._conditions, queue.format)
-        self._columns = ConditionColumns(self._conditions, len(queue.format.players))
+        ways = self._search.ways
+        self._columns = ConditionColumns(self._conditions, ways, len(queue.format.players))
+        self._way_count = max(map(len, self._search.numbers))
         k = queue.format.k
-        self._considered = CONSIDERED_MAX + (k if k > LARGE else 0)
-        steps = max(evaluations_max * SEARCH_CALLS, STEPS_A_PLAYER * k if k > LARGE else 0)
+        self._is_large = k > LARGE
+        self._considered = CONSIDERED_MAX + (k if self._is_large else 0)
+        steps = max(evaluations_max * SEARCH_CALLS, STEPS_A_PLAYER * k if self._is_large else 0)
         self._turns = WorkSlices(evaluations_max, steps, 1)
         self._pool: dict[str, Ticket] = {}
         self._order: list[Ticket] = []
@@ -209,8 +214,9 @@ class ConditionMatcher(NoJobs):
     def _add(
         self, needed: Ticket, is_newest: bool, one_of: frozenset[str] | None, until: Key
     ) -> None:
-        self._count += 1
-        self._tasks.append(Task(needed, is_newest, one_of, until, self._count))
+        for nth in range(self._way_count):
+            self._count += 1
+            self._tasks.append(Task(needed, is_newest, one_of, until, nth, self._count))
 
     # Searches
 
@@ -258,12 +264,12 @@ class ConditionMatcher(NoJobs):
             return None
         if self._is_by_newest and not task.is_newest:
             return self._around(task, now)
-        piece = self._conditions.piece_of(needed.enqueued_at, now)
-        if piece is None or not columns.fits(needed, piece):
+        way = self._way(self._conditions.piece_of(needed.enqueued_at, now), task)
+        if way is None:
             return None
         among = columns.older(needed) if task.is_newest else columns.younger(needed)
         first = None if task.one_of is None else columns.flags(task.one_of)
-        return self._asked(task, Question(piece, (), (), task.one_of), among, first)
+        return self._asked(task, Question(way, (), (), task.one_of), among, first)
 
     def _around(self, task: Task, now: float) -> Question | None:
         """Return the question of a match around an old ticket whose newest one is among some."""
@@ -274,7 +280,8 @@ class ConditionMatcher(NoJobs):
             return None
         newest, piece_of = among[-1], self._conditions.piece_of
         piece = piece_of(newest.enqueued_at, now)
-        if piece is None or not self._columns.fits(task.needed, piece):
+        way = self._way(piece, task)
+        if way is None:
             return None
         # The newest of the match is of this age, so nobody younger than that is in it.
         of_age: list[Ticket] = []
@@ -286,14 +293,23 @@ class ConditionMatcher(NoJobs):
         one_of = frozenset([each.id for each in of_age])
         flags = self._columns.younger(task.needed) & ~self._columns.younger(newest)
         first = None if task.needed.id in one_of else self._columns.flags(one_of)
-        return self._asked(task, Question(piece, (), (), one_of), flags, first)
+        return self._asked(task, Question(way, (), (), one_of), flags, first)
+
+    def _way(self, piece: int | None, task: Task) -> int | None:
+        """Return the way in which a task looks for a match; None if its ticket is in none."""
+        ways = [] if piece is None else self._search.numbers[piece]
+        if task.nth >= len(ways) or not self._columns.fits(task.needed, ways[task.nth]):
+            return None
+        return ways[task.nth]
 
     def _asked(
         self, task: Task, question: Question, among: Flags, first: Flags | None
     ) -> Question | None:
         """Return a question with those who may join; None if these are too few."""
-        circle = self._columns.chosen(task.needed, among, question.piece, first, self._considered)
-        if sum([each.size for each in circle.tickets]) < self._search.fewest(question.piece):
+        asked = Asked(question.way, among, first, self._considered, self._is_large)
+        circle = self._columns.chosen(task.needed, asked)
+        fewest = self._search.ways[question.way].fewest
+        if sum([each.size for each in circle.tickets]) < fewest:
             return None
         return question._replace(tickets=circle.tickets, mates=circle.mates)
 

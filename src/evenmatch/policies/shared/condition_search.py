@@ -17,11 +17,11 @@ from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.condition.facts import TicketFacts
 from evenmatch.criteria.condition.foreseen import ANYTHING, Span
 from evenmatch.criteria.condition.outlook import Outlook, PartialMatch
-from evenmatch.criteria.condition.verdicts import Statement
 from evenmatch.criteria.rules import side_of
 from evenmatch.model.condition import FoldOf, Measured, TeamProperty, Test
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.condition_ways import ways_of
 from evenmatch.policies.shared.group_search import Effort
 
 BETTER_MAX = 400
@@ -38,13 +38,13 @@ class Question(NamedTuple):
     """What a search looks for.
 
     Args:
-        piece: The piece of the age at which the match would be.
+        way: The number of the way in which it would meet the conditions.
         tickets: The first is in the match; others may be, as they are preferred.
         mates: Of each, as bits by place, with whom it may be in a match.
         one_of: The ids of those of whom one at least is in it; None: anybody.
     """
 
-    piece: int
+    way: int
     tickets: Sequence[Ticket]
     mates: Sequence[int]
     one_of: Container[str] | None = None
@@ -61,21 +61,19 @@ class ConditionSearch:
     def __init__(self, conditions: Conditions, form: Format) -> None:
         self._conditions = conditions
         self._outlook = Outlook(conditions.verdicts)
-        self._form = form
         self._sides = form.insisted
-        pieces = range(len(conditions.waits))
-        sizes = [conditions.sizes_in(piece) or (form.least, form.players) for piece in pieces]
-        self._sizes = sizes
-        self._alike = [_alike_teams(conditions, sizes[piece]) for piece in pieces]
+        pieces = ways_of(conditions, form, self._outlook)
+        self.ways = tuple([way for piece in pieces for way in piece])
+        """By number."""
+        numbers = iter(range(len(self.ways)))
+        self.numbers = [[next(numbers) for _ in piece] for piece in pieces]
+        """By piece of the age, the ways to meet the conditions."""
+        self._alike = [_alike_teams(conditions, (way.least, way.most)) for way in self.ways]
 
     @property
     def facts(self) -> TicketFacts:
         """What is read of tickets."""
         return self._outlook.facts
-
-    def fewest(self, piece: int) -> int:
-        """Return how many players a match has at least in a piece of its age."""
-        return max(1, sum(self._sizes[piece][0]))
 
     def find(self, question: Question, effort: Effort) -> TeamSearch:
         """Return the teams of a match; None if there is none, or none was there in time.
@@ -101,28 +99,25 @@ class ConditionSearch:
 
     # What a walk asks.
 
-    def begin(self, piece: int) -> PartialMatch:
+    def begin(self, way: int) -> PartialMatch:
         """Return a match without anybody."""
-        return PartialMatch(*self._sizes[piece], self.facts.count)
+        one, facts = self.ways[way], self.facts
+        return PartialMatch(one.least, one.most, facts.count, facts.map_count)
 
-    def statements(self, piece: int) -> Sequence[Statement]:
-        """Return what a match must be like in a piece of its age."""
-        return self._conditions.statements[piece]
-
-    def can_pass(self, piece: int, partial: PartialMatch) -> bool:
+    def can_pass(self, way: int, partial: PartialMatch) -> bool:
         """Return whether a half-built match may still become legal."""
-        return self._outlook.can_pass(self._conditions.statements[piece], partial)
+        return self._outlook.can_pass(self.ways[way].statements, partial)
 
-    def is_legal(self, piece: int, partial: PartialMatch) -> bool:
+    def is_legal(self, way: int, partial: PartialMatch) -> bool:
         """Return whether a match is legal as it is."""
-        return self._conditions.holds_in(piece, partial.teams)
+        return self._conditions.holds_in(self.ways[way].piece, partial.teams)
 
     def insists(self, ticket: Ticket) -> bool:
         """Return whether a ticket may be in one team only."""
         return bool(self._sides) and side_of(ticket) != ""
 
     def options(
-        self, piece: int, ticket: Ticket, partial: PartialMatch, *, by_name: bool
+        self, way: int, ticket: Ticket, partial: PartialMatch, *, by_name: bool
     ) -> list[int]:
         """Return the teams that a ticket may join, the one with most need of players first.
 
@@ -130,7 +125,7 @@ class ConditionSearch:
         are told apart `by_name`.
         """
         teams, most = [], partial.most
-        alike, begun = self._alike[piece], set[int]()
+        alike, begun = self._alike[way], set[int]()
         side = side_of(ticket) if by_name else ""
         for team, size in enumerate(partial.sizes):
             if size + ticket.size > most[team] or (side and self._sides[team] != side):
@@ -166,12 +161,17 @@ class _Walk:
 
     def __init__(self, search: ConditionSearch, question: Question) -> None:
         self._search = search
-        self._piece = question.piece
+        self._way = question.way
         self._order = question.tickets
         self._mates = question.mates
-        self._partial = search.begin(question.piece)
+        self._partial = search.begin(question.way)
         self._ranges = _ranges_of(self._order, search.facts)
-        self._told = [search.facts.of(each, is_exact=False) for each in self._order]
+        facts = search.facts
+        self._told = [facts.of(each, is_exact=False) for each in self._order]
+        maps = range(facts.map_count)
+        self._maps = [
+            [facts.places(each, number, is_exact=False) for number in maps] for each in self._order
+        ]
         self._by_size: dict[int, int] = {}
         self._wanted_bits = 0
         for place, ticket in enumerate(self._order):
@@ -221,7 +221,7 @@ class _Walk:
 
     def _open(self, place: int, allowed: int) -> None:
         ticket = self._order[place]
-        options = self._search.options(self._piece, ticket, self._partial, by_name=self._by_name)
+        options = self._search.options(self._way, ticket, self._partial, by_name=self._by_name)
         if place:
             options.append(-1)
         self._levels.append(_Level(place, options, [], allowed))
@@ -229,7 +229,7 @@ class _Walk:
     def _join(self, level: _Level, team: int) -> None:
         ticket = self._order[level.place]
         level.joined.append(team)
-        self._partial.join(team, ticket, self._told[level.place])
+        self._partial.join(team, ticket, self._told[level.place], self._maps[level.place])
         self._players += ticket.size
         self._wanted += self._wanted_bits >> level.place & 1
 
@@ -248,7 +248,7 @@ class _Walk:
             return False
         if not self._partial.look_ahead(rest, self._ranges[place]):
             return False
-        return self._search.can_pass(self._piece, self._partial)
+        return self._search.can_pass(self._way, self._partial)
 
     def _is_match(self) -> bool:
         if not self._wanted or self._players <= self._best_size:
@@ -256,7 +256,7 @@ class _Walk:
         bounds = zip(self._partial.least, self._partial.sizes, strict=True)
         if any(size < least for least, size in bounds):
             return False
-        return self._search.is_legal(self._piece, self._partial)
+        return self._search.is_legal(self._way, self._partial)
 
 
 def _ranges_of(order: Sequence[Ticket], facts: TicketFacts) -> list[Sequence[Span]]:
