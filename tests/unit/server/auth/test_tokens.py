@@ -98,6 +98,16 @@ def test_old_and_new_secret_count_while_they_are_rotated(tmp_path: Path) -> None
         ("ES256", b"what", "is no public key for ES256"),
         ("EdDSA", b"", "is no public key for EdDSA"),
     ],
+    # Keys are made anew in every process: names of tests must not hold them.
+    ids=[
+        "short secret",
+        "public key as secret",
+        "private key",
+        "other curve",
+        "short key",
+        "text",
+        "empty",
+    ],
 )
 def test_file_of_another_kind_is_refused(
     tmp_path: Path, algorithm: Algorithm, content: bytes, words: str
