@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 
 from evenmatch.engine.admission.admission import (
     AdmissionContext,
+    admission_context,
     check_request,
     judge,
     judge_update,
@@ -101,6 +102,7 @@ class Engine:
         self.ladders = Ladders(self._scheduler, rate)
         self._outcomes = OutcomeReports(self._scheduler, rate)
         self._wakeup: float | None = None
+        self._admission: AdmissionContext | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
         self._recounts = MeetingCounts(self._scheduler)
@@ -261,27 +263,42 @@ class Engine:
         scheduler = self._scheduler
         check_request(given, scheduler.tables)
         entered: list[Ticket] = []
-        known = self.ladders.known_of
-        context = AdmissionContext(
-            self.shard, scheduler.tables, scheduler.objectives, self.limits, known
-        )
+        context = self._context()
         for item in range(len(given.tickets)):
             event = judge(given, item, context)
             scheduler.emit(event)
             if type(event) is Accepted:
                 entered.append(scheduler.tables.waiting[event.ticket].ticket)
+        if len(entered) == 1 and len(entered[0].queues) == 1:
+            scheduler.enter(entered[0], entered[0].queues)
+            scheduler.decide(entered[0].queues, fired=False)
+            return
         for turn in in_turn(entered):
             for ticket in turn:
                 scheduler.enter(ticket, ticket.queues)
             scheduler.decide(order_of_queues(turn, scheduler.pools, given.now), fired=False)
+
+    def _context(self) -> AdmissionContext:
+        """Return what it takes to judge newcomers; it is kept until something of it changes."""
+        scheduler, known = self._scheduler, self._admission
+        if (
+            known is None
+            or known.objectives is not scheduler.objectives
+            or known.tables is not scheduler.tables
+            or known.limits is not self.limits
+        ):
+            ratings_of = self.ladders.known_of if self.ladders.are_rated else None
+            known = self._admission = admission_context(
+                self.shard, scheduler.tables, scheduler.objectives, self.limits, ratings_of
+            )
+        return known
 
     def _update(self, given: Update) -> None:
         scheduler = self._scheduler
         row = scheduler.tables.waiting.get(given.ticket)
         if row is None or row.match is not None:
             raise too_late(self.view(given.ticket))
-        context = AdmissionContext(self.shard, scheduler.tables, scheduler.objectives, self.limits)
-        scheduler.emit(judge_update(given, row.ticket, context))
+        scheduler.emit(judge_update(given, row.ticket, self._context()))
         for name in row.queues:
             scheduler.pools[name].leave(given.ticket, given.now)
         scheduler.enter(scheduler.tables.waiting[given.ticket].ticket, row.queues)

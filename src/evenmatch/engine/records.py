@@ -59,7 +59,7 @@ def changes_state(given: Input, events: tuple[Event, ...]) -> bool:
 
     Finding a ticket that exists already is a change where the answer has a key to be kept under.
     """
-    if isinstance(given, Enqueue) and given.key is not None:
+    if type(given) is Enqueue and given.key is not None:
         return any(type(event) is not Refused for event in events)
     for event in events:
         kind = type(event)

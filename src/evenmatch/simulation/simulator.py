@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from evenmatch.criteria.expansion import round_up
-from evenmatch.engine.admission.admission import AdmissionContext, judge
+from evenmatch.engine.admission.admission import admission_context, judge
 from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
@@ -183,7 +183,7 @@ class Simulator:
         engine = self.engine
         objectives = {name: pool.objective for name, pool in engine.pools.items()}
         known = engine.ladders.known_of
-        context = AdmissionContext(engine.shard, engine.tables, objectives, LIMITS, known)
+        context = admission_context(engine.shard, engine.tables, objectives, LIMITS, known)
         event = judge(Enqueue(arrival.at, (arrival.ticket,)), 0, context)
         if isinstance(event, Refused):
             raise self._error(arrival, event.message, _subject(event))

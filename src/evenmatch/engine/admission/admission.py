@@ -21,7 +21,7 @@ from evenmatch.engine.admission.shard_limits import (
 from evenmatch.engine.admission.ticket_update import renewed
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import defaults_of, with_defaults, with_ratings
+from evenmatch.engine.state.stored_ratings import Defaults, defaults_of, with_defaults, with_ratings
 from evenmatch.errors import (
     AlreadyWaiting,
     ConfigError,
@@ -42,14 +42,38 @@ from evenmatch.model.ticket import LATENCY, NewTicket, Rating, Ticket
 class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
     """What it takes to judge who may enter: the engine as it is now.
 
-    `known` tells the ratings of a ticket's players who come without one.
+    Args:
+        shard: Prefix of the ids that are given.
+        tables: What is remembered.
+        objectives: The queues, by name.
+        limits: How much is taken.
+        known: Tells the ratings of a ticket's players who come without one; None where no queue
+            has ratings.
+        has_defaults: Whether some queue has values for attributes that are left out.
+        has_samples: Whether some queue compares places among the last values.
     """
 
     shard: str
     tables: Tables
     objectives: dict[str, Objective]
     limits: ShardLimits
-    known: Callable[[NewTicket], dict[str, Rating]] | None = None
+    known: Callable[[NewTicket], dict[str, Rating]] | None
+    has_defaults: bool
+    has_samples: bool
+
+
+def admission_context(
+    shard: str,
+    tables: Tables,
+    objectives: dict[str, Objective],
+    limits: ShardLimits,
+    known: Callable[[NewTicket], dict[str, Rating]] | None = None,
+) -> AdmissionContext:
+    """Return the context of queues that do not change while it is used."""
+    asked = objectives.values()
+    has_defaults = any(objective.queue.defaults for objective in asked)
+    has_samples = any(objective.samples for objective in asked)
+    return AdmissionContext(shard, tables, objectives, limits, known, has_defaults, has_samples)
 
 
 def check_request(given: Enqueue, tables: Tables) -> None:
@@ -74,8 +98,9 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
     ratings = {} if context.known is None else context.known(new)
     if ratings:
         new = with_ratings(new, ratings)
-    defaults = defaults_of(new, tables)
-    new = with_defaults(new, defaults)
+    defaults: Defaults = {}
+    if context.has_defaults and (defaults := defaults_of(new, tables)):
+        new = with_defaults(new, defaults)
     try:
         admit(new, tables, context.objectives, context.limits, strict=given.strict)
         if tables.penalties:
@@ -90,9 +115,8 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
     if new.id is None and tables.knows(ticket_id):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
-    return Accepted(
-        item, ticket_id, number, places_of(new, tables, context.objectives), ratings, defaults
-    )
+    places = places_of(new, context) if context.has_samples else {}
+    return Accepted(item, ticket_id, number, places, ratings, defaults)
 
 
 def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
@@ -113,7 +137,7 @@ def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Up
     _check_wanted(new, queues, context.objectives)
     if given.strict:
         _check_known(new, queues, tables, context.objectives)
-    return Updated(ticket.id, places_of(new, tables, context.objectives))
+    return Updated(ticket.id, places_of(new, context))
 
 
 def admit(
@@ -295,17 +319,16 @@ def _check_cooldown(new: NewTicket, tables: Tables, now: float) -> None:
             )
 
 
-def places_of(
-    new: NewTicket, tables: Tables, objectives: dict[str, Objective]
-) -> dict[str, Placed]:
+def places_of(new: NewTicket, context: AdmissionContext) -> dict[str, Placed]:
     """Return an admitted ticket's places among the last values of its queues.
 
     They are computed this once; the ticket's record holds them.
     """
+    tables = context.tables
     names = new.queues or tuple(tables.queues)[:1]
     places: dict[str, Placed] = {}
     for name in names:
-        if samples := objectives[name].samples:
+        if samples := context.objectives[name].samples:
             places |= placed_among(new, samples, tables.recent)
     return places
 

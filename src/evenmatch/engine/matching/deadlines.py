@@ -62,8 +62,8 @@ class Deadlines:
 
     def take_due(self, now: float) -> list[Entry]:
         """Take out and return the entries up to `now` that count, in order."""
-        found = []
-        while self.next() <= now:
+        found: list[Entry] = []
+        while self.pending and self.next() <= now:
             found.append(heapq.heappop(self.pending))
         return found
 

@@ -122,14 +122,17 @@ class Scheduler:
     def begin(self, given: Input) -> None:
         """Begin with an input; its events start empty."""
         self._input, self.now, self.events = given, given.now, []
-        self._fresh.clear()
-        self.evaluated.clear()
+        if self._fresh:
+            self._fresh.clear()
+        if self.evaluated:
+            self.evaluated.clear()
 
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
-        self.tables.check_event(event)
+        tables = self.tables
+        tables.check_event(event)
         self.events.append(event)
-        fold(self.tables, self._input, event)
+        fold(tables, self._input, event)
         if type(event) is Finished:
             self.fills.over(event.match)
 
@@ -137,17 +140,18 @@ class Scheduler:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
         at = self.next_wake()
         for timer in self.timers:
-            if timer.pending:
-                at = min(at, timer.next())
+            if timer.pending and (due := timer.next()) < at:
+                at = due
         # After a restart some deadlines lie in the past: they are due now.
-        return max(at, self.now)
+        return at if at > self.now else self.now
 
     def next_wake(self) -> float:
         """Return the instant at which a pool is woken next; inf if none is ever."""
         at = math.inf
         for pool in self.pools.values():
-            at = min(at, pool.wake_at)
-        return max(at, self._skips_to)
+            if pool.wake_at < at:
+                at = pool.wake_at
+        return at if at > self._skips_to else self._skips_to
 
     def woken(self, now: float) -> list[str]:
         """Return the pools that are woken at an instant."""
@@ -201,14 +205,16 @@ class Scheduler:
             pool = self.pools[name]
             if name not in same:
                 pool.enter(ticket, self.now)
-                if (until := pool.delayed.get(ticket.id)) is not None:
+                if pool.delayed and (until := pool.delayed.get(ticket.id)) is not None:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
-                    self._fresh.setdefault(name, []).append(ticket.id)
+                    # Only proposals that there are already may have free seats for newcomers.
+                    if self.tables.proposals:
+                        self._fresh.setdefault(name, []).append(ticket.id)
                     if pool.held:
                         self._release(pool)
-            if pool.queue.wait_max is not None:
-                deadline = ticket.enqueued_at + pool.queue.wait_max
+            if (wait_max := pool.queue.wait_max) is not None:
+                deadline = ticket.enqueued_at + wait_max
                 place = self._places[name]
                 self.deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
 
@@ -248,13 +254,15 @@ class Scheduler:
         while names:
             for name in names:
                 pool = self.pools[name]
-                self.dirty.pop(name, None)
+                if self.dirty:
+                    self.dirty.pop(name, None)
                 if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
-                fresh = self._fresh.pop(name, None)
-                if fresh is not None and self.tables.proposals:
-                    self.offer(name, fresh)
+                if self._fresh:
+                    fresh = self._fresh.pop(name, None)
+                    if fresh is not None and self.tables.proposals:
+                        self.offer(name, fresh)
                 if name in self.fills.pending:
                     self.fills.before(pool)
                 self.carry_out(pool, pool.decide(self.now, fired), fired=fired)

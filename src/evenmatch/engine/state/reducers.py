@@ -97,14 +97,17 @@ def seal(tables: Tables, record: Record) -> None:
     """End a record: note its number, instant and key, and forget what is too old."""
     given = record.input
     tables.sequence, tables.now = record.sequence, given.now
-    if isinstance(given, Enqueue) and given.key is not None:
+    if type(given) is Enqueue and given.key is not None:
         tables.keys[given.key] = IdempotencyKey(given.digest, given.now, tables.results(record))
-    forget(tables)
+    if given.now >= tables.forget_at or _is_too_much(tables):
+        forget(tables)
 
 
 def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
-    assert isinstance(given, Enqueue)
-    new = as_accepted(given.tickets[event.item], event)
+    assert type(given) is Enqueue
+    new = given.tickets[event.item]
+    if event.ratings or event.defaults:
+        new = as_accepted(new, event)
     names = new.queues or (next(iter(tables.queues)),)
     group = tables.queues[names[0]].group
     players = new.players
@@ -120,7 +123,9 @@ def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
         ticket = replace(ticket, percentiles=places)
         remember(new, names, event.percentiles, tables.recent)
     tables.waiting[event.ticket] = LiveTicket(ticket, names, tables.sequence + 1)
-    live = tables.players.setdefault(group, {})
+    live = tables.players.get(group)
+    if live is None:
+        live = tables.players[group] = {}
     for player in new.players:
         live[player.id] = event.ticket
     tables.counters.accepted += 1
@@ -380,17 +385,19 @@ FORGET_EVERY = 10.0
 Row = TypeVar("Row")
 
 
+def _is_too_much(tables: Tables) -> bool:
+    """Return whether more has ended than is kept, so that nothing waits for the next look."""
+    return (
+        len(tables.ended) >= 2 * KEEP_ENDED_MOST or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
+    )
+
+
 def forget(tables: Tables) -> None:
     """Drop what is kept long enough.
 
     In batches: walking past the deleted front of a dict at every record would be quadratic.
     """
-    is_over = (
-        len(tables.ended) >= 2 * KEEP_ENDED_MOST or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
-    )
     now = tables.now
-    if now < tables.forget_at and not is_over:
-        return
     tables.forget_at = now + FORGET_EVERY
     before = now - KEEP_ENDED
     _drop(tables.ended, lambda end: end.ended_at < before, KEEP_ENDED_MOST)

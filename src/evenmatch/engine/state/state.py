@@ -36,7 +36,7 @@ from evenmatch.engine.state.rows import (
     TicketView,
     live_view,
 )
-from evenmatch.engine.state.transitions import CONCERNED, NEW, POSSIBLE
+from evenmatch.engine.state.transitions import BEFORE, CONCERNED, NEW, PROPOSED, WAITING
 from evenmatch.errors import Forgotten, NotMade, ProposalOver, TooLate, UnknownMatch, UnknownTicket
 from evenmatch.model.events import Accepted, Event, Existing, Refused
 from evenmatch.model.queue import Queue
@@ -278,7 +278,7 @@ class Tables(msgspec.Struct):
     def state_of(self, ticket_id: str) -> str:
         """Return the state of a ticket; that of one which is not kept is `NEW`."""
         if (row := self.waiting.get(ticket_id)) is not None:
-            return row.state
+            return WAITING if row.match is None else PROPOSED
         ended = self.ended.get(ticket_id)
         return NEW if ended is None else ended.state
 
@@ -293,7 +293,7 @@ class Tables(msgspec.Struct):
             return
         for ticket_id in tickets_in(event):
             state = self.state_of(ticket_id)
-            assert (state, kind) in POSSIBLE, (
+            assert state in BEFORE[kind], (
                 f"I2: {kind.__name__} cannot happen to ticket {ticket_id}, which is {state}"
             )
 

@@ -69,6 +69,11 @@ proposal that came to nothing lets it wait again."""
 POSSIBLE = frozenset({(NEW, Voided), *((each.before, each.event) for each in TRANSITIONS)})
 """Which event may happen to a ticket in which state. A match may be called off when its tickets are
 long forgotten, so that they are `NEW` again."""
+BEFORE: dict[type[Event], frozenset[str]] = {
+    event: frozenset({before for before, possible in POSSIBLE if possible is event})
+    for _, event in POSSIBLE
+}
+"""The same by event: the states in which a ticket may be when it happens."""
 CONCERNED: dict[type[Event], Callable[[Any], Iterable[str]]] = {
     Accepted: lambda event: (event.ticket,),
     Cancelled: lambda event: (event.ticket,),
