@@ -112,7 +112,7 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
         return refused(item, refusal)
     number = tables.counters.accepted + 1
     ticket_id = new.id if new.id is not None else f"{context.shard}-{number}"
-    if new.id is None and tables.knows(ticket_id):
+    if new.id is None and (ticket_id in tables.waiting or ticket_id in tables.ended):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
     places = places_of(new, context) if context.has_samples else {}
@@ -162,7 +162,8 @@ def admit(
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
-    _check_queues(queues, tables, limits)
+    if len(queues) != 1 or queues[0] not in tables.queues:
+        _check_queues(queues, tables, limits)
     if new.attributes:
         check_values(new.attributes, limits, "/attributes")
     if tables.paused and any(name in tables.paused for name in queues):
@@ -176,7 +177,8 @@ def admit(
                 f"got {len(new.players)} players",
                 where="/players",
             )
-    _check_wanted(new, queues, objectives)
+        if problem := objectives[name].missing(new):
+            raise _missing(name, problem)
     if strict and _has_facts(new):
         _check_known(new, queues, tables, objectives)
     _check_free(new, tables, queues)
@@ -202,7 +204,11 @@ def _check_wanted(
     """Refuse a ticket that lacks what its queues compare."""
     for name in queues:
         if problem := objectives[name].missing(new):
-            raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+            raise _missing(name, problem)
+
+
+def _missing(queue: str, problem: str) -> InvalidTicket:
+    return InvalidTicket(f"queue {queue}: {problem}", where="/players")
 
 
 def _has_facts(new: NewTicket) -> bool:
@@ -252,8 +258,6 @@ def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
 
 
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) -> None:
-    if len(queues) == 1 and queues[0] in tables.queues:
-        return
     if len(queues) > limits.queues_max:
         raise InvalidTicket(
             f"queues must name 1 to {limits.queues_max} queues, got {len(queues)}", where="/queues"
@@ -289,7 +293,7 @@ def _check_players(new: NewTicket, limits: ShardLimits) -> None:
 def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None:
     group = tables.queues[queues[0]].group
     live = tables.players.get(group, {})
-    busy = tables.busy.get(group, {})
+    busy = tables.busy.get(group) if tables.busy else None
     for player in new.players:
         if (ticket := live.get(player.id)) is not None:
             raise AlreadyWaiting(

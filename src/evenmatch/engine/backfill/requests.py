@@ -56,7 +56,7 @@ class BackfillRequests:
         self._scheduler = scheduler
         self._fills = BackfillSearch(scheduler)
         self._leases = Deadlines(self._is_lease)
-        scheduler.timers.append(self._leases)
+        scheduler.add_timer(self._leases)
         scheduler.fills = self._fills
         scheduler.on_made = self._made
 

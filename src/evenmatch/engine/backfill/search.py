@@ -69,7 +69,7 @@ class BackfillSearch:
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
         # Whether somebody is being let in: an error then leaves the tables half-way.
         self._is_joining = False
-        scheduler.timers.append(self)
+        scheduler.add_timer(self)
 
     # Who is open
 

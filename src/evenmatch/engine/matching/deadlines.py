@@ -20,7 +20,7 @@ class TimerSource(Protocol):
 
     @property
     def pending(self) -> Sized:
-        """Return what it waits for; where that is empty, nobody asks it."""
+        """Return what it waits for, always the same object; where it is empty, nobody asks."""
         ...
 
     def next(self) -> float:

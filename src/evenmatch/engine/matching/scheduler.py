@@ -8,7 +8,8 @@ After any change to a pool, its queue decides before the input is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sized
+from itertools import compress
 from typing import Protocol
 
 from evenmatch.criteria.objective import Objective, Seating
@@ -98,13 +99,10 @@ class Scheduler:
         self.answers = Deadlines(self._is_proposed)
         self.releases = Deadlines(self._is_held)
         self.commits = Deadlines(self._is_delayed)
-        self.timers: list[TimerSource] = [
-            self.deadlines,
-            self.match_ends,
-            self.answers,
-            self.releases,
-            self.commits,
-        ]
+        self._timers: list[TimerSource] = []
+        self._pending: list[Sized] = []
+        for timer in (self.deadlines, self.match_ends, self.answers, self.releases, self.commits):
+            self.add_timer(timer)
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
         self.fills: OpenMatches
@@ -136,11 +134,16 @@ class Scheduler:
         if type(event) is Finished:
             self.fills.over(event.match)
 
+    def add_timer(self, timer: TimerSource) -> None:
+        """Let the engine wake up at the instants of a timer, too."""
+        self._timers.append(timer)
+        self._pending.append(timer.pending)
+
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
         at = self.next_wake()
-        for timer in self.timers:
-            if timer.pending and (due := timer.next()) < at:
+        for timer in compress(self._timers, self._pending):
+            if (due := timer.next()) < at:
                 at = due
         # After a restart some deadlines lie in the past: they are due now.
         return at if at > self.now else self.now

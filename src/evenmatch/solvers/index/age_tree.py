@@ -60,7 +60,9 @@ class AgeTree(Generic[Item]):
             O(log n) and a move of memory for the newest item; O(n) for one that is older than
             others, which is rare.
         """
-        node = self._new_node(value, age, item)
+        node = self._free.pop() if self._free else self._new_node()
+        self._value[node], self._age[node], self._items[node] = value, age, item
+        self._left[node] = self._right[node] = NONE
         nodes, values = self._nodes, self._values
         at = bisect_right(values, value)
         low = nodes[at - 1] if at else NONE
@@ -74,14 +76,12 @@ class AgeTree(Generic[Item]):
         self._low[node], self._high[node] = low, high
         # Of two neighbours one is above the other; the lower one has room between them.
         if low != NONE and self._right[low] == NONE:
-            self._right[low] = node
-            self._parent[node] = low
+            self._right[low], parent = node, low
         elif high != NONE:
-            self._left[high] = node
-            self._parent[node] = high
+            self._left[high], parent = node, high
         else:
-            self._root = node
-            self._parent[node] = NONE
+            self._root, parent = node, NONE
+        self._parent[node] = parent
         return node
 
     def remove(self, node: int) -> None:
@@ -167,15 +167,10 @@ class AgeTree(Generic[Item]):
                 yield at
                 at = far[at]
 
-    def _new_node(self, value: float, age: Age, item: Item) -> int:
-        if self._free:
-            node = self._free.pop()
-            self._value[node], self._age[node], self._items[node] = value, age, item
-            self._left[node] = self._right[node] = NONE
-            return node
-        self._value.append(value)
-        self._age.append(age)
-        self._items.append(item)
+    def _new_node(self) -> int:
+        self._value.append(0.0)
+        self._age.append(0)
+        self._items.append(None)
         for links in (self._left, self._right, self._parent, self._low, self._high):
             links.append(NONE)
         return len(self._items) - 1
