@@ -261,7 +261,8 @@ class Engine:
 
     def _enqueue(self, given: Enqueue) -> None:
         scheduler = self._scheduler
-        check_request(given, scheduler.tables)
+        if given.key is not None or not scheduler.tables.queues:
+            check_request(given, scheduler.tables)
         entered: list[Ticket] = []
         context = self._context()
         for item in range(len(given.tickets)):

@@ -99,7 +99,12 @@ def seal(tables: Tables, record: Record) -> None:
     tables.sequence, tables.now = record.sequence, given.now
     if type(given) is Enqueue and given.key is not None:
         tables.keys[given.key] = IdempotencyKey(given.digest, given.now, tables.results(record))
-    if given.now >= tables.forget_at or _is_too_much(tables):
+    # At once where twice as much has ended as is kept.
+    if (
+        given.now >= tables.forget_at
+        or len(tables.ended) >= 2 * KEEP_ENDED_MOST
+        or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
+    ):
         forget(tables)
 
 
@@ -383,13 +388,6 @@ FORGET_EVERY = 10.0
 """Seconds between two looks at what is too old."""
 
 Row = TypeVar("Row")
-
-
-def _is_too_much(tables: Tables) -> bool:
-    """Return whether more has ended than is kept, so that nothing waits for the next look."""
-    return (
-        len(tables.ended) >= 2 * KEEP_ENDED_MOST or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
-    )
 
 
 def forget(tables: Tables) -> None:

@@ -291,9 +291,11 @@ class Tables(msgspec.Struct):
         kind = type(event)
         if (tickets_in := CONCERNED.get(kind)) is None:
             return
-        for ticket_id in tickets_in(event):
-            state = self.state_of(ticket_id)
-            assert state in BEFORE[kind], (
+        concerned, possible, waiting = tickets_in(event), BEFORE[kind], self.waiting
+        for ticket_id in (concerned,) if type(concerned) is str else concerned:
+            row = waiting.get(ticket_id)
+            state = WAITING if row is not None and row.match is None else self.state_of(ticket_id)
+            assert state in possible, (
                 f"I2: {kind.__name__} cannot happen to ticket {ticket_id}, which is {state}"
             )
 

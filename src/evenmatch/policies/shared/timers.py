@@ -102,15 +102,17 @@ class Timers:
 
     def next(self) -> float:
         """Return the earliest instant of all timers; inf if there is none."""
-        if not self._born:
-            first = self._first_of(self._heap)
-            return INF if first is None else first[0]
-        item = self.first()
-        return INF if item is None else item[0]
+        if not self._born and not self._heap:
+            return INF
+        first = self.first()
+        return INF if first is None else first[0]
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest instant of all timers and whose it is; None if there is none."""
-        one, other = self._first_of(self._heap), self._first_of(self._born)
+        one = self._first_of(self._heap)
+        if not self._born:
+            return one
+        other = self._first_of(self._born)
         if one is None or other is None:
             return one if other is None else other
         return min(one, other)
