@@ -200,9 +200,9 @@ class Tables(msgspec.Struct):
         """Return what became of each ticket of an `Enqueue`, right after its record."""
         found: list[TicketView | Refused] = []
         for event in record.events:
-            if isinstance(event, Accepted | Existing):
+            if type(event) is Accepted or type(event) is Existing:
                 found.append(self.view(event.ticket))
-            elif isinstance(event, Refused):
+            elif type(event) is Refused:
                 found.append(event)
         return tuple(found)
 

@@ -279,19 +279,26 @@ class Runtime(CallbackPort):
         due = self.shard.next_wakeup
         return replace(given, now=due) if given.now - LATE_LEAST <= due < given.now else given
 
-    def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
-        """Hand an input in; `to` is called with the answer when it is durable."""
+    def handle(
+        self, given: Input, to: Callable[[Answer], None], *, is_in_turn: bool = False
+    ) -> None:
+        """Hand an input in; `to` is called with the answer when it is durable.
+
+        Args:
+            given: The input.
+            to: Who asks.
+            is_in_turn: Whether `in_turn` has just returned it.
+        """
         if (reason := self.refusal) is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))
             return
-        self._hand_in(given, to)
+        self._hand_in(given if is_in_turn else self.in_turn(given), to)
 
     def _hand_in(self, given: Input, to: Callable[[Answer], None]) -> None:
-        """Hand an input in, whether or not somebody else may own the shard by now.
+        """Hand in an input that is in turn, whether or not somebody else may own the shard.
 
         The journal refuses what comes of it where somebody does.
         """
-        given = self.in_turn(given)
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
@@ -340,14 +347,14 @@ class Runtime(CallbackPort):
         self._timer.arm(self.clock, self.shard.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobResult) -> None:
-        self._hand_in(running.settle(plan, self.now()), ignore)
+        self._hand_in(self.in_turn(running.settle(plan, self.now())), ignore)
 
     def _job_failed(self, running: RunningJob, error: BaseException) -> None:
         self.shard.fail_job(running, error)
         self._faults.tell(self.engine)
 
     def _fire(self) -> None:
-        self._hand_in(Advance(self.now()), ignore)
+        self._hand_in(self.in_turn(Advance(self.now())), ignore)
         # One that decided nothing leaves no record, and nobody would look until the next commit.
         self._faults.tell(self.engine)
 
