@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from itertools import islice
@@ -10,10 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.cli.check_rules import check_rules, is_rule_set
 from evenmatch.cli.queue_description import describe, warnings_of
-from evenmatch.cli.serve import needs_server
-from evenmatch.cli.sweep import say_longer_of
 from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
@@ -33,6 +29,7 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import plain_if_few, with_policy
 from evenmatch.model.scenario import Scenario
+from evenmatch.policies.hooks import target_of
 from evenmatch.policies.registry import check_kernels
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.history import History
@@ -72,7 +69,11 @@ def check(
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
-    if is_rule_set(config):
+    if config.suffix.lower() == ".json":
+        # Configurations are TOML: this is meant as a rule set. What only some checks need is loaded
+        # by them, so that the others begin sooner.
+        from evenmatch.cli.check_rules import check_rules
+
         if against is not None:
             raise ConfigError(f"{config}: --against takes a server's configuration, in TOML")
         return check_rules(config, matches)
@@ -116,7 +117,10 @@ def _check_game(config: Path, matches: Path | None, against: Path | None) -> int
         print()
     for warning in warnings:
         print(f"warning: {warning}")
-    say_longer_of(scenario, PLAYED)
+    if any(target_of(pool.queue, pool.policy) is not None for pool in pools):
+        from evenmatch.cli.sweep import say_longer_of
+
+        say_longer_of(scenario, PLAYED)
     if against is not None:
         print("\n" + _foreseen(config, against))
     return 0
@@ -149,6 +153,8 @@ def _read_keys(settings: ServerSettings) -> None:
     secrets = [hook.secret_file for hook in settings.allocation.values()]
     if settings.tokens is None and settings.keys_file is None and not any(secrets):
         return
+    from evenmatch.cli.serve import needs_server
+
     needs_server()
     from evenmatch.server.allocation.hooks import Hook
     from evenmatch.server.auth.accounts import Accounts
@@ -165,8 +171,12 @@ def _foreseen(config: Path, data: Path) -> str:
         ConfigError: There is no journal, or it cannot be opened.
         JournalCorrupt: It is damaged.
     """
+    from evenmatch.cli.serve import needs_server
+
     needs_server()
     # Imported here because all else needs no server.
+    import asyncio
+
     from evenmatch.journals.sqlite import SqliteJournal
     from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
 
