@@ -279,6 +279,8 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
 
 def _check_players(new: NewTicket, limits: ShardLimits) -> None:
     players = new.players
+    if len(players) == 1 and is_plain(players[0], limits):
+        return
     if not 1 <= len(players) <= limits.players_max:
         raise InvalidTicket(
             f"a party has 1 to {limits.players_max} players, got {len(players)}", where="/players"

@@ -289,7 +289,8 @@ class Scheduler:
             except Exception as error:  # noqa: BLE001 - one queue's error is no other's
                 pool.fail("the check of a match", error)
                 return
-            if self.tables.dissolved_until(tickets) > self.now:
+            tables = self.tables
+            if tables.dissolved and tables.dissolved_until(tickets) > self.now:
                 self._keep_apart(pool, tickets)
             elif pool.name not in self.fills.pending or not self.fills.rival(
                 pool, tickets, seating

@@ -246,11 +246,13 @@ class Tables(msgspec.Struct):
     ) -> None:
         """Move a live ticket to those that have ended."""
         ticket = self.waiting.pop(ticket_id).ticket
+        party = ticket.players
+        names = (party[0].id,) if len(party) == 1 else tuple([player.id for player in party])
         # The ticket's queues may be gone from the configuration by now, its group is not.
         for players in self.players.values():
-            for player in ticket.players:
-                if players.get(player.id) == ticket_id:
-                    del players[player.id]
+            for name in names:
+                if players.get(name) == ticket_id:
+                    del players[name]
         self.ended[ticket_id] = Ended(
             state,
             ticket.sequence,
@@ -260,7 +262,7 @@ class Tables(msgspec.Struct):
             self.sequence + 1,
             reason,
             match,
-            tuple([player.id for player in ticket.players]),
+            names,
         )
 
     def wait_again(self, ticket: Ticket) -> None:
