@@ -274,9 +274,9 @@ def test_warm_of_several_configurations_says_once_what_it_did(
     pytest.importorskip("numba")
     asked: list[list[str]] = []
 
-    def nothing(queues: Sequence[Queue] | None) -> warming.Missing:
+    def nothing(queues: Sequence[Queue] | None) -> warming.MissingKernels:
         asked.append([queue.policy or "" for queue in queues or ()])
-        return warming.Missing({})
+        return warming.MissingKernels({})
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(evenmatch.cli.warm, "missing", nothing)
