@@ -346,13 +346,14 @@ class Engine:
 
     def _advance(self, given: Advance) -> None:
         scheduler, now = self._scheduler, given.now
-        scheduler.release_due()
-        recounted = self._recounts.fire(now)
-        self._acceptance.fire(now)
-        self._backfill.fire(now)
+        names: set[str] = set()
+        if scheduler.has_rare_timers:
+            scheduler.release_due()
+            names |= self._recounts.fire(now)
+            self._acceptance.fire(now)
+            self._backfill.fire(now)
         overdue = scheduler.deadlines.take_due(now)
-        names = {entry[4] for entry in overdue} | scheduler.dirty.keys() | recounted
-        names.update(scheduler.woken(now))
+        names.update([entry[4] for entry in overdue], scheduler.dirty, scheduler.woken(now))
         scheduler.decide([name for name in scheduler.pools if name in names], fired=True)
         if self._put_off_at < now and any(type(event) is JobAsked for event in scheduler.events):
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
@@ -362,11 +363,13 @@ class Engine:
         for entry in overdue:
             if scheduler.waits(entry):
                 self._meet_deadline(entry, now)
-        scheduler.decide(list(scheduler.dirty), fired=True)
+        if scheduler.dirty:
+            scheduler.decide(list(scheduler.dirty), fired=True)
         for entry in scheduler.match_ends.take_due(now):
             if scheduler.tables.matches[entry[3]].live:
                 scheduler.emit(Finished(entry[3], "match_max"))
-        self._outcomes.advance()
+        if scheduler.has_rare_timers or scheduler.tables.periods or scheduler.tables.closing:
+            self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:
         scheduler = self._scheduler

@@ -101,6 +101,7 @@ class Scheduler:
         self.commits = Deadlines(self._is_delayed)
         self._timers: list[TimerSource] = []
         self._pending: list[Sized] = []
+        # The deadlines come first: see `has_rare_timers`.
         for timer in (self.deadlines, self.match_ends, self.answers, self.releases, self.commits):
             self.add_timer(timer)
         self.resolve = resolve
@@ -138,6 +139,14 @@ class Scheduler:
         """Let the engine wake up at the instants of a timer, too."""
         self._timers.append(timer)
         self._pending.append(timer.pending)
+
+    @property
+    def has_rare_timers(self) -> bool:
+        """Return whether more is waited for than deadlines of tickets.
+
+        Queues without ready-checks, running matches, repairs and the like have none of that.
+        """
+        return any(self._pending[1:])
 
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
