@@ -129,6 +129,10 @@ class Timers:
         Returns:
             Their sequences, ascending.
         """
+        born, heap = self._born, self._heap
+        # The first entries may count no more, but then nothing else is earlier.
+        if (not born or born[0][0] > now) and (not heap or heap[0][0] > now):
+            return []
         due: dict[int, None] = {}
         for heap, is_now_due in ((self._born, True), (self._heap, fired)):
             while heap and len(due) < most and (item := self._first_of(heap)) is not None:
