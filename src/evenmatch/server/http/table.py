@@ -19,6 +19,7 @@ from evenmatch.server.auth.audit import PAGE_MAX, AuditPage
 from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.dashboard import routes as dashboard
 from evenmatch.server.dashboard.messages import MatchShown
+from evenmatch.server.gamelift.event_stream import GameLiftEventStream
 from evenmatch.server.gamelift.routes import GameLiftRoute
 from evenmatch.server.http.openapi.document import document_of
 from evenmatch.server.http.operation import (
@@ -455,6 +456,17 @@ PAGES = (
         "GameLift", lambda at: GameLiftRoute(at.services).answer,
         rights="tickets operate read", parameters=(_TARGET,), request=_AWS,
         answers={"200": _AWS, "400": _AWS, "413": None, "503": None},
+    ),
+    Operation(
+        "GET", "/v1/gamelift/events", "followGameLift",
+        "The events of FlexMatch as server-sent events, each an envelope of EventBridge; "
+        "`Last-Event-ID` takes up where a client left off",
+        "GameLift", lambda at: GameLiftEventStream(at.services),
+        rights="matches operate",
+        parameters=(
+            in_query("configuration", _TEXT, "Only events of this one, by its name or ARN."),
+        ),
+        answers={"200": _STREAM}, errors="400 503",
     ),
     Operation(
         "GET", "/metrics", "getMetrics", "Prometheus metrics",
