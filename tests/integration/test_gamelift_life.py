@@ -204,3 +204,9 @@ def test_whole_life_of_a_match_with_boto3(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_whole_life_of_a_match_with_the_sdk_for_javascript(tmp_path: Path) -> None:
     assert live_through(tmp_path, JavaScript, "json") == {"application/x-amz-json-1.1"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("make", [Boto, JavaScript], ids=["boto3", "javascript"])
+def test_whole_life_of_a_match_in_cbor(tmp_path: Path, make: type[Boto] | type[JavaScript]) -> None:
+    assert live_through(tmp_path, make, "cbor") == {"application/cbor"}

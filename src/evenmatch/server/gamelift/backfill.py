@@ -11,7 +11,6 @@ Both are inputs with the caller's ticket id, so what became of a request is jour
 from __future__ import annotations
 
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from evenmatch.model.match import Priority
 from evenmatch.model.ticket import Player
 from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet
 from evenmatch.server.gamelift import arns, shapes
-from evenmatch.server.gamelift.memory import PREFIX
+from evenmatch.server.gamelift.memory import PREFIX, GameLiftMemory
 from evenmatch.server.gamelift.players import players_of, shape_of
 from evenmatch.server.gamelift.resources import Resources
 from evenmatch.server.gamelift.service_errors import invalid
@@ -35,8 +34,6 @@ from evenmatch.server.gamelift.shapes import Status
 from evenmatch.server.gamelift.ticket_view import WHY, played_in, side_name
 from evenmatch.server.runtime.runtime import Runtime
 
-PLAYERS_KEPT = 50_000
-"""Players of whom more than the id is shown once their request has ended; beyond, the oldest go."""
 PRIORITIES: Mapping[str, Priority] = {"high": "high", "normal": "normal", "low": "low"}
 STATUS: Mapping[str, Status] = {
     "waiting": "SEARCHING",
@@ -54,6 +51,7 @@ class Backfills:
         resources: Its configurations.
         rule_set: Gives a rule set by its name.
         wall: Unix time of an engine instant.
+        memory: Keeps what the players of a request came with.
     """
 
     def __init__(
@@ -62,13 +60,13 @@ class Backfills:
         resources: Resources,
         rule_set: Callable[[str], RuleSet],
         wall: Callable[[float], float],
+        memory: GameLiftMemory,
     ) -> None:
         self._runtime = runtime
         self._resources = resources
         self._rule_set = rule_set
         self._wall = wall
-        self._players: OrderedDict[str, tuple[shapes.PlayerShape, ...]] = OrderedDict()
-        self._kept = 0
+        self._memory = memory
 
     def __contains__(self, ticket: str) -> bool:
         """Return whether a ticket is one of a backfill."""
@@ -123,7 +121,7 @@ class Backfills:
             await self._runtime.ask(opening)
         except (InvalidOpening, NoBackfill) as error:
             raise invalid(f"Players: {error.message}") from None
-        self._keep(ticket, given.players)
+        self._memory.keep_roster(ticket, given.players)
         return self.describe(self._runtime.engine, ticket, is_new=True)
 
     async def stop(self, ticket: str) -> None:
@@ -190,17 +188,11 @@ class Backfills:
             raise invalid(f"ConfigurationName: match {match} is one of {roster.queue!r}")
         return roster
 
-    def _keep(self, ticket: str, players: tuple[shapes.PlayerShape, ...]) -> None:
-        self._players[ticket] = players
-        self._kept += len(players)
-        while self._kept > PLAYERS_KEPT and len(self._players) > 1:
-            self._kept -= len(self._players.popitem(last=False)[1])
-
     def _shown(
         self, tables: Tables, ticket: str, row: BackfillTicket
     ) -> tuple[shapes.PlayerShape, ...]:
         """Return who plays in the match now; of those who came since, the ids and the team."""
-        asked = self._players.get(ticket, ())
+        asked = self._memory.roster_of(ticket)
         if row.state not in ("waiting", "matched") and asked:
             return asked
         roster = tables.rosters.get(row.match)

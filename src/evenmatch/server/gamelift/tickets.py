@@ -42,7 +42,9 @@ class Tickets:
         self._shedding = LoadShedding(
             lambda: services.runtime.lag.standing, services.runtime.commit_age
         )
-        self._backfills = Backfills(services.runtime, resources, self._rule_set, self._wall)
+        self._backfills = Backfills(
+            services.runtime, resources, self._rule_set, self._wall, services.gamelift
+        )
         services.gamelift_events.begin(
             Sources(resources.of_queue, self._wall, self._rule_set, self._estimate)
         )

@@ -124,6 +124,14 @@ _TARGET = {
     "schema": _TEXT,
     "description": "`GameLift.` and the name of the operation: `GameLift.StartMatchmaking`.",
 }
+_CBOR = content({"type": "string", "format": "binary"}, "application/cbor")
+_FORM = {
+    "name": "Smithy-Protocol",
+    "in": "header",
+    "required": True,
+    "schema": {"const": "rpc-v2-cbor"},
+    "description": "Says that the body is CBOR.",
+}
 _DRAIN = {"200": operate.DrainState}
 _QUEUED = "tickets own"
 _SEEN = "read operate"
@@ -456,6 +464,13 @@ PAGES = (
         "GameLift", lambda at: GameLiftRoute(at.services).answer,
         rights="tickets operate read", parameters=(_TARGET,), request=_AWS,
         answers={"200": _AWS, "400": _AWS, "413": None, "503": None},
+    ),
+    Operation(
+        "POST", "/service/GameLift/operation/{operation}", "gameLiftCbor",
+        "The same calls as RPC v2 CBOR, which AWS's clients may send instead",
+        "GameLift", lambda at: GameLiftRoute(at.services).answer_cbor,
+        rights="tickets operate read", parameters=(_FORM,), request=_CBOR,
+        answers={"200": _CBOR, "400": _CBOR, "413": None, "503": None},
     ),
     Operation(
         "GET", "/v1/gamelift/events", "followGameLift",
