@@ -444,6 +444,8 @@ RIGHT = {
     "Name": ["game-rules", "c1", "c2", "r1", "r2"],
     "Names": [["game"], ["game-rules"]],
     "TicketId": ["t1", "t2", "t3", "t4"],
+    "Team": ["red", "blue"],
+    "GameSessionArn": ["arn:aws:gamelift:eu::gamesession/fleet/1"],
 }
 """Values with which calls may work."""
 
