@@ -22,6 +22,7 @@ from evenmatch.rules.flexmatch.checker.match import (
     CandidateMatch,
     CandidatePlayer,
     CandidateTicket,
+    fault_of_match,
 )
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 
@@ -68,6 +69,8 @@ def _counted(rule_set: RuleSet, matches: Iterator[Teams], now: float) -> Metrics
         candidate = CandidateMatch(
             teams={name: tuple(map(_candidate, team)) for name, team in teams.items()}
         )
+        if fault_of_match(rule_set, candidate) is not None:
+            continue  # The rule set was changed since, and needs what these players do not have.
         for name, holds in rules_passed(rule_set, candidate, now).items():
             counts[name][not holds] += 1
     return [
@@ -79,11 +82,10 @@ def _counted(rule_set: RuleSet, matches: Iterator[Teams], now: float) -> Metrics
 def _around(teams: Teams, waiting: Iterable[Ticket]) -> Iterator[Teams]:
     """Yield a match, and those with one other ticket in it."""
     yield teams
-    places = sorted(
-        ((t.age_key, name, t) for name, team in teams.items() for t in team), reverse=True
-    )
+    places = [(name, ticket) for name, team in teams.items() for ticket in team]
+    places.sort(key=lambda place: place[1].age_key, reverse=True)
     for other in waiting:
-        out = next(((name, t) for _, name, t in places if t.size == other.size), None)
+        out = next((place for place in places if place[1].size == other.size), None)
         if out is not None:
             name, left = out
             team = [other if each is left else each for each in teams[name]]
