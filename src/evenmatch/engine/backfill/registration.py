@@ -14,23 +14,28 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.engine.admission.shard_limits import ShardLimits, check_player
 from evenmatch.engine.backfill.candidates import can_compare
 from evenmatch.engine.state.rows import Roster
+from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.stored_ratings import defaults_of, with_defaults
 from evenmatch.errors import InvalidOpening
 from evenmatch.model.events import Registered
 from evenmatch.model.inputs import Register
 from evenmatch.model.match import Match
-from evenmatch.model.ticket import LATENCY, Player, Ticket, attribute_of
+from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket, attribute_of
 
 LIMITS = ShardLimits()
 PLAYERS_MOST = 1_000
 """Players of one roster."""
 
 
-def registered_of(given: Register, objective: Objective, match_id: str) -> Registered:
+def registered_of(
+    given: Register, objective: Objective, tables: Tables, match_id: str
+) -> Registered:
     """Return what comes of a request with a roster.
 
     Args:
         given: The request.
         objective: Of its queue.
+        tables: Of the engine.
         match_id: What the match is to be called.
 
     Raises:
@@ -41,7 +46,7 @@ def registered_of(given: Register, objective: Objective, match_id: str) -> Regis
     _check_teams(given, objective)
     teams = tuple(
         tuple(
-            _ticket(given, f"{match_id}.{at + 1}.{place + 1}", player)
+            _ticket(given, f"{match_id}.{at + 1}.{place + 1}", player, tables)
             for place, player in enumerate(team)
         )
         for at, team in enumerate(given.teams)
@@ -98,8 +103,11 @@ def _check_teams(given: Register, objective: Objective) -> None:
         raise InvalidOpening(f"steps must begin later and later, got {waits}", where="/steps")
 
 
-def _ticket(given: Register, name: str, player: Player) -> Ticket:
-    return Ticket(name, 0, given.now, (player,), (given.queue,))
+def _ticket(given: Register, name: str, player: Player, tables: Tables) -> Ticket:
+    """Return a player as a ticket, with what the queue takes for attributes that are left out."""
+    new = NewTicket((player,), (given.queue,))
+    new = with_defaults(new, defaults_of(new, tables))
+    return Ticket(name, 0, given.now, new.players, new.queues, new.attributes)
 
 
 def _knows(ticket: Ticket, region: str) -> bool:

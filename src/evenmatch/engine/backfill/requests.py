@@ -118,9 +118,8 @@ class BackfillRequests:
         if given.ticket:
             self._check_ticket(given.ticket)
         made = scheduler.tables.sequence + 1
-        registered = registered_of(
-            given, scheduler.objectives[queue.name], f"{scheduler.shard}-r{made}"
-        )
+        objective, match_id = scheduler.objectives[queue.name], f"{scheduler.shard}-r{made}"
+        registered = registered_of(given, objective, scheduler.tables, match_id)
         older = [
             (name, roster)
             for name in self._fills.open_matches()
