@@ -32,7 +32,7 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Advance, Close, Configure, Enqueue, Input, Open, Register
 from evenmatch.model.match import Priority
 from evenmatch.model.queue import Criterion, Queue
-from evenmatch.model.ticket import LATENCY, Player
+from evenmatch.model.ticket import LATENCY, NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 
@@ -265,6 +265,21 @@ def test_attributes_of_a_roster_are_checked_like_those_of_tickets() -> None:
     )
     with pytest.raises(InvalidOpening, match="not all that queue main compares"):
         Shard(comparing).hand(Register(1.0, "main", ((Player("a"),), ())))
+
+
+def test_defaults_count_for_a_roster_too() -> None:
+    comparing = replace(
+        queue("main", 1, 1, criteria=(Criterion("spread", "mmr"),)),
+        backfill="manual",
+        wait_max=1e6,
+        defaults=(("mmr", 1200.0),),
+    )
+    shard = Shard(comparing)
+    shard.hand(Register(1.0, "main", ((Player("a"),), ()), ticket="t1"))
+    (row,) = shard.engine.tables.rosters.values()
+    assert row.teams[0][0].attributes == {"mmr": 1200.0}
+    shard.hand(Enqueue(2.0, (NewTicket((Player("b"),)),)))
+    assert shard.backfill().state == "matched"
 
 
 def test_queue_has_to_be_there_and_to_allow_it() -> None:
