@@ -165,9 +165,12 @@ def listening() -> Iterator[tuple[str, dict[str, tuple[dict[str, Any], str]]]]:
 
 
 @contextmanager
-def following(server: Server, query: str = "", last: str = "") -> Iterator[list[dict[str, Any]]]:
+def following(
+    server: Server, query: str = "", last: str = "", key: str = ""
+) -> Iterator[list[dict[str, Any]]]:
     """Follow the events of a server; each line has its id, its type and its envelope."""
     headers = {"Last-Event-ID": last} if last else {}
+    headers |= {"Authorization": f"Bearer {key}"} if key else {}
     request = urllib.request.Request(f"{server.url}/v1/gamelift/events{query}", headers=headers)
     answer = urllib.request.urlopen(request, timeout=GIVE_UP)
     assert answer.headers["content-type"] == "text/event-stream"

@@ -1,5 +1,6 @@
 """AWS's own clients behind one small interface, so that one test may drive a server with each."""
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from tests.integration.serving import Server
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "gamelift"
 PACKAGE = "@aws-sdk/client-gamelift@3"
+PACKAGE_FOLDER = FOLDER / "node_modules/@aws-sdk/client-gamelift"
 BRIDGE = Path(__file__).with_name("gamelift_calls.mjs")
 NODE_MIN = 20
 FETCH_SECONDS = 120
@@ -46,14 +48,16 @@ class Caller(ABC):
 class Boto(Caller):
     """boto3, in the protocol that it prefers, or in another that its model lists."""
 
-    def __init__(self, server: Server, protocol: str = "json") -> None:
+    def __init__(
+        self, server: Server, protocol: str = "json", key: str = "any", secret: str = "any"
+    ) -> None:
         if protocol == "cbor":
             with pytest.MonkeyPatch.context() as patch:
                 wanted = ("smithy-rpc-v2-cbor",)
                 patch.setattr(model, "PRIORITY_ORDERED_SUPPORTED_PROTOCOLS", wanted)
-                self._client = client_of(server)
+                self._client = client_of(server, key, secret)
         else:
-            self._client = client_of(server)
+            self._client = client_of(server, key, secret)
         self.sent: set[str] = set()
         self._client.meta.events.register("before-send.gamelift", self._note)
 
@@ -108,11 +112,20 @@ class JavaScript(Caller):
 
 def fetched() -> Path:
     """Return the folder with the SDK, which npm fetches once; skip the test where it cannot."""
-    if (FOLDER / "node_modules/@aws-sdk/client-gamelift").is_dir():
+    if PACKAGE_FOLDER.is_dir():
         return FOLDER
     if shutil.which("npm") is None or node_version() < NODE_MIN:
         pytest.skip(f"NOT TESTED WITH AWS'S SDK FOR JAVASCRIPT: needs Node {NODE_MIN} and npm")
     FOLDER.mkdir(parents=True, exist_ok=True)
+    with FOLDER.with_suffix(".lock").open("w") as lock:
+        # Tests that run beside each other fetch it once.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _fetch()
+
+
+def _fetch() -> Path:
+    if PACKAGE_FOLDER.is_dir():
+        return FOLDER
     quiet = ["--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", str(FOLDER)]
     try:
         done = subprocess.run(
@@ -126,7 +139,7 @@ def fetched() -> Path:
     except subprocess.TimeoutExpired:
         failed = True
     if failed:
-        shutil.rmtree(FOLDER, ignore_errors=True)
+        shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
         pytest.skip(f"NOT TESTED WITH AWS'S SDK FOR JAVASCRIPT: npm could not fetch {PACKAGE}")
     return FOLDER
 

@@ -2,9 +2,13 @@
 
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.integration.gamelift_clients import (
     DUEL,
@@ -18,6 +22,7 @@ from tests.integration.gamelift_clients import (
     refused,
     states,
 )
+from tests.integration.gamelift_sdks import Boto, CallFailed
 from tests.integration.serving import CONFIG, running
 from tests.waiting import wait_until
 
@@ -209,3 +214,46 @@ def test_target_that_hangs_blocks_nobody(tmp_path: Path) -> None:
             connection.close()
             with refused("InvalidRequestException"):
                 client.stop_matchmaking(TicketId="bad0")
+
+
+def test_keys_sign_calls_of_cbor_and_hear_of_their_own_queues(tmp_path: Path) -> None:
+    def add(name: str, *more: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "evenmatch.cli.main", "keys", "add", name]
+        command += ["--data", str(tmp_path / "data"), "--json", *more]
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+        found: dict[str, str] = json.loads(done.stdout)
+        return found
+
+    (tmp_path / "data").mkdir()
+    boss = add("boss", "--rights", "operate,tickets", "--signing")
+    one = add("one", "--rights", "matches", "--queues", "mine")
+    blind = add("blind", "--rights", "tickets")
+    with running(tmp_path) as server:
+        client = Boto(server, "cbor", boss["id"], boss["key"])
+        with pytest.raises(CallFailed) as wrong:
+            Boto(server, "cbor", boss["id"], "wrong").call("DescribeMatchmakingRuleSets")
+        assert wrong.value.code == "UnrecognizedClientException"
+        client.call("CreateMatchmakingRuleSet", Name="duel", RuleSetBody=DUEL)
+        for name in ("mine", "other"):
+            client.call(
+                "CreateMatchmakingConfiguration", Name=name, RuleSetName="duel",
+                RequestTimeoutSeconds=60, AcceptanceRequired=False, FlexMatchMode="STANDALONE",
+            )  # fmt: skip
+        path = "/v1/gamelift/events"
+        for key, query, status in (
+            (blind["key"], "", 403), (one["key"], "?configuration=other", 400), ("", "", 401),
+        ):  # fmt: skip
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            assert server.call("GET", path + query, headers=headers).status == status
+        with (
+            following(server, key=one["key"]) as heard,
+            following(server, key=boss["key"]) as everything,
+        ):
+            for name in ("other", "mine"):
+                client.call(
+                    "StartMatchmaking", TicketId=name, ConfigurationName=name,
+                    Players=[{"PlayerId": name}],
+                )  # fmt: skip
+            wait_until(lambda: len(everything) == 2)
+            wait_until(lambda: len(heard) == 1)
+            assert heard[0]["data"]["detail"]["tickets"][0]["ticketId"] == "mine"
