@@ -29,7 +29,7 @@ from evenmatch.model.queue import (  # noqa: E402
     Scale,
 )
 from evenmatch.server.gamelift import cbor  # noqa: E402
-from evenmatch.server.http.openapi.fields import Recorded  # noqa: E402
+from evenmatch.server.http.openapi.fields import RecordedExchange  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
 TARGET = ROOT / "src" / "evenmatch" / "server" / "http" / "openapi" / "examples.json"
@@ -64,7 +64,7 @@ class Recorder:
 
     def __init__(self, site: Site, key: str) -> None:
         self.site, self.key = site, key
-        self.kept: list[Recorded] = []
+        self.kept: list[RecordedExchange] = []
 
     async def __call__(
         self, operation: str, name: str, target: str, sent: Any = None, **more: Any
@@ -85,7 +85,7 @@ class Recorder:
         media = more.get("headers", {}).get("content-type", media)
         sent = msgspec.json.encode(sent).decode() if media == CBOR else sent
         self.kept.append(
-            Recorded(
+            RecordedExchange(
                 operation,
                 name,
                 status,
@@ -274,7 +274,7 @@ async def refusals(ask: Recorder) -> None:
 
 def main() -> None:
     """Record everything and write the file."""
-    kept: list[Recorded] = []
+    kept: list[RecordedExchange] = []
 
     async def scene(site: Site) -> None:
         ask = Recorder(site, key)

@@ -57,7 +57,7 @@ Seated = tuple[tuple[Ticket, ...], ...]
 Lookup = Callable[[str], tuple[str, ConfigurationTable] | None]
 
 
-class Sources(NamedTuple):
+class EventSources(NamedTuple):
     """Where the events take from what records do not say.
 
     Args:
@@ -92,7 +92,7 @@ class GameLiftEvents(LifecycleView):
         self.log = EventLog()
         self._send = send
         self._wall = wall
-        self._sources: Sources | None = None
+        self._sources: EventSources | None = None
         self._engine: Engine | None = None
         self._rows: dict[str, LiveTicket] = {}
         self._waiting: dict[str, dict[str, None]] = {}
@@ -105,7 +105,7 @@ class GameLiftEvents(LifecycleView):
         self._registered: dict[str, Seated] = {}
         self._asking: dict[str, Asking] = {}
 
-    def begin(self, sources: Sources) -> None:
+    def begin(self, sources: EventSources) -> None:
         """Tell of the configurations of these sources."""
         self._sources = sources
 

@@ -17,7 +17,7 @@ from evenmatch.rules.flexmatch.rule_set import RuleSet
 from evenmatch.server.auth.principal import Forbidden, Principal
 from evenmatch.server.gamelift import arns, shapes
 from evenmatch.server.gamelift.backfill import Backfills
-from evenmatch.server.gamelift.events import Sources
+from evenmatch.server.gamelift.events import EventSources
 from evenmatch.server.gamelift.memory import PREFIX
 from evenmatch.server.gamelift.players import players_of, shape_of
 from evenmatch.server.gamelift.resources import Resources
@@ -46,7 +46,7 @@ class Tickets:
             services.runtime, resources, self._rule_set, self._wall, services.gamelift
         )
         services.gamelift_events.begin(
-            Sources(resources.of_queue, self._wall, self._rule_set, self._estimate)
+            EventSources(resources.of_queue, self._wall, self._rule_set, self._estimate)
         )
         self.around = Surroundings(
             services.gamelift, self._configuration, self._is_dead, self._wall, self._estimate
