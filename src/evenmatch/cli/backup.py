@@ -15,7 +15,7 @@ STEPS = 100
 
 
 def backup(
-    data: Path | None = None,
+    data: str | None = None,
     out: Path | None = None,
     /,
     *,
@@ -30,10 +30,11 @@ def backup(
     For example:
 
         evenmatch backup data backups/monday
+        evenmatch backup postgresql://evenmatch@db/games backups/monday
         evenmatch backup --check backups/monday
 
     Args:
-        data: The server's data directory.
+        data: The server's data directory, or the address of its journal.
         out: A directory that does not exist yet.
         check: A backup to compare with what was written, bit for bit.
     """

@@ -13,13 +13,16 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.copying import copy_to_file, is_address
 from evenmatch.journals.head import is_intact, missing, sealer
+from evenmatch.journals.opening import check_address, is_shared, shown
 from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import advised, make_directory
@@ -60,11 +63,11 @@ class BackupContents(msgspec.Struct, frozen=True):
     keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
 
 
-def back_up(data: Path, out: Path, say: Say) -> BackupContents:
+def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
     """Copy the journal of a data directory into a new directory.
 
     Args:
-        data: The data directory; its server may run.
+        data: The data directory, or the address of a journal; its server may run.
         out: Where the copy goes; it may not hold anything yet.
         say: Told of the progress.
 
@@ -73,7 +76,7 @@ def back_up(data: Path, out: Path, say: Say) -> BackupContents:
         JournalUnavailable: The copy cannot be written.
         JournalCorrupt: The journal is damaged; nothing is left at `out` then.
     """
-    source = journal_of(data)
+    source, folder = _source_of(str(data))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"{out} is not empty: name a directory that is not there yet")
     was_there = out.exists()
@@ -81,15 +84,18 @@ def back_up(data: Path, out: Path, say: Say) -> BackupContents:
     part = out / PART
     try:
         try:
-            _copy(source, part, say)
+            if folder is None:
+                copy_to_file(str(data), part, partial(say, "copying"))
+            else:
+                _copy(Path(source), part, say)
             shards = _judge(part, say)
         except JournalCorrupt as error:
             # It is seen in the copy, which is not kept: what is damaged is the original.
-            raise JournalCorrupt(str(error).replace(str(part), str(source))) from error
+            raise JournalCorrupt(str(error).replace(str(part), source)) from error
         # After the journal: each of them was written before the journal heard of it.
-        beside = _copy_beside(data, out, say)
+        beside = {} if folder is None else _copy_beside(folder, out, say)
         keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
-        if (data / KEYS_NAME).exists():
+        if folder is not None and (folder / KEYS_NAME).exists():
             keyed = True
         size, digest = part.stat().st_size, _digest(part, say)
         copied = BackupContents(FILE_NAME, size, digest, shards, beside, keyed)
@@ -104,6 +110,17 @@ def back_up(data: Path, out: Path, say: Say) -> BackupContents:
             out.rmdir()
         raise
     return copied
+
+
+def _source_of(place: str) -> tuple[str, Path | None]:
+    """Return how a source is called, and the data directory; None if it is on a server."""
+    if not is_address(place):
+        return str(journal_of(Path(place))), Path(place)
+    check_address(place)
+    if is_shared(place):
+        return shown(place), None
+    path = Path(place.partition(":")[2])
+    return str(journal_of(path)), path
 
 
 def had_keys(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, unquote
 
 import msgspec
 
@@ -98,9 +98,12 @@ class NatsLink:
         address: Where the servers are.
         name: Of the journal; its streams are made if they are missing.
         timeout: Longest wait for a connection or an answer, seconds.
+        is_read_only: Make no streams; they must be there.
     """
 
-    def __init__(self, address: NatsAddress, name: str, timeout: float) -> None:
+    def __init__(
+        self, address: NatsAddress, name: str, timeout: float, *, is_read_only: bool = False
+    ) -> None:
         if find_spec("nats") is None:
             raise NotSupported(INSTALL)
         if re.fullmatch("[A-Za-z0-9_-]{1,40}", name) is None:
@@ -112,6 +115,7 @@ class NatsLink:
         self.state = f"{name}-state"
         self._address = address
         self._timeout = timeout
+        self._is_read_only = is_read_only
         self._opening = asyncio.Lock()
         self._client: Client | None = None
         self._gone: asyncio.Future[None] | None = None
@@ -145,6 +149,8 @@ class NatsLink:
             AnswerLost: Whether it was stored is not known.
             JournalUnavailable: There is no connection; nothing was stored.
         """
+        if self._is_read_only:
+            raise JournalUnavailable(self._says("it was opened to be read only"))
         headers = None if expected is None else {EXPECTED: str(expected)}
         answer = await self._request(subject, data, headers)
         error = answer.get("error")
@@ -208,6 +214,13 @@ class NatsLink:
         answer = await self._api(f"STREAM.INFO.{stream}", {})
         end: int = answer["state"]["last_seq"]
         return end
+
+    async def shards(self) -> list[str]:
+        """Return the names of all shards that have a log."""
+        asked = {"subjects_filter": f"{self.log}.>"}
+        answer = await self._api(f"STREAM.INFO.{self.log}", asked)
+        found: dict[str, int] = answer["state"].get("subjects") or {}
+        return sorted(unquote(each.removeprefix(f"{self.log}.")) for each in found)
 
     async def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -308,6 +321,11 @@ class NatsLink:
             if asked.get("error", {}).get("err_code") != NO_STREAM:
                 self._check(asked)
                 continue
+            if self._is_read_only:
+                raise ConfigError(
+                    f"NATS at {self._address.shown} has no stream {stream}, so there is no journal "
+                    "to read: check the address"
+                )
             config = {
                 "name": stream,
                 "subjects": [f"{stream}.>"],

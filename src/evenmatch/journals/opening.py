@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from evenmatch.errors import ConfigError
 from evenmatch.journals.base import Journal
 
+if TYPE_CHECKING:
+    from evenmatch.journals.nats import NatsJournal
+    from evenmatch.journals.postgres import PostgresJournal
+
 FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, nats://HOST:PORT[,...] or sqlite:PATH"
 NAME = "evenmatch"
 
 
-def open_journal(address: str, *, game: str = "") -> Journal:
+def open_journal(address: str, *, game: str = "", is_read_only: bool = False) -> Journal:
     """Return the journal at an address; one on a server is connected to at the first call.
 
     Args:
         address: `postgresql://...`, `nats://HOST:PORT[,...]` or `sqlite:PATH`.
         game: Whose, where several share the address: each has a journal of its own there.
+        is_read_only: Make nothing: the journal must be there, and its server may run.
 
     Raises:
         ConfigError: The address means no journal.
@@ -33,19 +39,43 @@ def open_journal(address: str, *, game: str = "") -> Journal:
 nats://HOST:PORT[,...] or sqlite:PATH, got 'valkey://localhost'
     """
     check_address(address)
-    scheme, _, rest = address.partition(":")
-    if scheme in ("postgresql", "postgres"):
-        from evenmatch.journals.postgres import PostgresJournal
-
-        return PostgresJournal(address, schema=name_of(game))
-    if scheme == "nats":
-        from evenmatch.journals.nats import NatsJournal
-
-        return NatsJournal(address, name=name_of(game))
+    if is_shared(address):
+        return open_on_server(address, game=game, is_read_only=is_read_only)
+    rest = address.partition(":")[2]
     from evenmatch.journals.sqlite import SqliteJournal
 
     path = Path(rest)
-    return SqliteJournal(path.with_name(f"{path.stem}-{game}{path.suffix}") if game else path)
+    if game:
+        path = path.with_name(f"{path.stem}-{game}{path.suffix}")
+    return SqliteJournal(path, create=not is_read_only)
+
+
+def open_on_server(
+    address: str, *, game: str = "", is_read_only: bool = False
+) -> PostgresJournal | NatsJournal:
+    """Return the journal at the address of a server; it is connected to at the first call.
+
+    Args:
+        address: `postgresql://...` or `nats://...`; `#GAME` behind it names the game.
+        game: Whose, if the address does not say it.
+        is_read_only: Make nothing: the journal must be there, and its server may run.
+
+    Raises:
+        ConfigError: The address means no journal, or another game.
+        NotSupported: A package is missing that the journal needs.
+    """
+    check_address(address)
+    place, _, named = address.partition("#")
+    if named and game and named != game:
+        raise ConfigError(f"the address is of the game {named!r}, not of {game!r}: leave #... out")
+    name = name_of(named or game)
+    if place.startswith("nats:"):
+        from evenmatch.journals.nats import NatsJournal
+
+        return NatsJournal(place, name=name, is_read_only=is_read_only)
+    from evenmatch.journals.postgres import PostgresJournal
+
+    return PostgresJournal(place, schema=name, is_read_only=is_read_only)
 
 
 def check_address(address: str) -> None:

@@ -101,6 +101,7 @@ class PostgresJournal:
         wall: The wall clock, Unix seconds.
         clock: The monotonic clock for leases, seconds.
         timeout: Longest wait for an answer, seconds; snapshots and reads get 12 times as long.
+        is_read_only: Only read; the journal must be there.
 
     Raises:
         NotSupported: The package asyncpg is missing.
@@ -115,14 +116,15 @@ class PostgresJournal:
         wall: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
         timeout: float = 5.0,
+        is_read_only: bool = False,
     ) -> None:
         self.url = url
         self.schema = schema
         self.wall = wall
         self._timeout = timeout
         # Appends and leases on one connection, all that is large or may wait on the other.
-        self._writer = PostgresLink(url, schema, timeout)
-        self._reader = PostgresLink(url, schema, timeout)
+        self._writer = PostgresLink(url, schema, timeout, is_read_only=is_read_only)
+        self._reader = PostgresLink(url, schema, timeout, is_read_only=is_read_only)
         self._sql = Statements(schema)
         self._watch = LeaseWatch(clock)
         # The newest turn of this journal by shard; without one it must ask for a turn first.
@@ -375,6 +377,27 @@ class PostgresJournal:
         head = await self._head(shard, self._reader)
         return (head.last_seq, head.last_wall) if head else (0, 0.0)
 
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        rows = await self._large(lambda connection: connection.fetch(self._sql.shards))
+        return [name for (name,) in rows]
+
+    async def first(self, shard: str) -> int:
+        """Return the first record that is kept, 0 if none is."""
+        rows = await self._large(
+            lambda connection: connection.fetch(self._sql.oldest, shard, 2**62, 1)
+        )
+        return rows[0][0] if rows else 0
+
+    async def snapshots(self, shard: str) -> list[StoredSnapshot]:
+        """Return the intact snapshots, the oldest first."""
+        seal, found = sealer(shard), []
+        for seq, _ in reversed(await self._snapshot_keys(shard)):
+            row = await self._snapshot(shard, seq)
+            if row is not None and is_intact(seal, seq, row[0], crc=row[1], body=row[2]):
+                found.append(StoredSnapshot(seq, row[0], row[2]))
+        return found
+
     async def close(self) -> None:
         """Close the connections, after the work that is on its way."""
         await self._reader.close()
@@ -501,6 +524,7 @@ class Statements:
             f" FROM (SELECT * FROM {s}.batches WHERE shard = $1 AND last_seq BETWEEN $2 AND $3"
             " ORDER BY last_seq LIMIT $4) AS nearest) AS sized WHERE size < $5 ORDER BY last_seq"
         )
+        self.shards = f"SELECT shard FROM {s}.heads UNION SELECT shard FROM {s}.batches ORDER BY 1"
         self.oldest = (
             f"SELECT first_seq, last_seq, wall FROM {s}.batches WHERE shard = $1"
             " AND last_seq <= $2 ORDER BY last_seq LIMIT $3"

@@ -59,9 +59,12 @@ class PostgresLink:
         schema: Where the tables are; they are made if they are missing.
         timeout: Longest wait for a connection, and for an answer unless the call says otherwise;
             seconds.
+        is_read_only: Make and change nothing; the tables must be there.
     """
 
-    def __init__(self, url: str, schema: str, timeout: float) -> None:
+    def __init__(
+        self, url: str, schema: str, timeout: float, *, is_read_only: bool = False
+    ) -> None:
         if find_spec("asyncpg") is None:
             raise NotSupported(INSTALL)
         if re.fullmatch(SCHEMA_PATTERN, schema) is None:
@@ -74,6 +77,7 @@ class PostgresLink:
         self._schema = schema
         self._timeout = timeout
         self._place = place_of(url)
+        self._is_read_only = is_read_only
         self._lock = asyncio.Lock()
         self._connection: Connection | None = None
         self._warnings: list[str] = []
@@ -169,7 +173,10 @@ class PostgresLink:
         import asyncpg
 
         # A query may ask for another kind of server; one that can only be read is of no use.
-        asked = {} if "target_session_attrs" in url else {"target_session_attrs": "read-write"}
+        is_asked = "target_session_attrs" in url
+        # A session that may only read is none that takes writes, on a primary too.
+        wanted = "primary" if self._is_read_only else "read-write"
+        asked = {} if is_asked else {"target_session_attrs": wanted}
         connection = await asyncpg.connect(
             url,
             timeout=self._timeout,
@@ -177,6 +184,7 @@ class PostgresLink:
             server_settings={
                 "application_name": "evenmatch",
                 "lock_timeout": str(max(1, round(self._timeout * 1e3))),
+                **({"default_transaction_read_only": "on"} if self._is_read_only else {}),
             },
             **asked,
         )
@@ -190,6 +198,14 @@ class PostgresLink:
 
     async def _prepare(self, connection: Connection) -> None:
         """Refuse a server that forgets, and make the tables if they are missing."""
+        if self._is_read_only:
+            if not await self._has_tables(connection):
+                raise ConfigError(
+                    f"PostgreSQL at {self._place} holds no journal in schema {self._schema}: check "
+                    "the address"
+                )
+            await self._check_format(connection)
+            return
         if await connection.fetchval("SHOW fsync") != "on":
             raise JournalUnavailable(
                 f"PostgreSQL at {self._place} runs with fsync = off, so a crash of its machine "
@@ -203,6 +219,11 @@ class PostgresLink:
                 # Another process may have made the tables since we looked.
                 if not await self._has_tables(connection):
                     await self._make_tables(connection)
+        if await self._check_format(connection) < FORMAT:
+            # From here on it may hold what an older version could not read.
+            await connection.execute(f"UPDATE {self._schema}.about SET format = {FORMAT}")
+
+    async def _check_format(self, connection: Connection) -> int:
         present: int = await connection.fetchval(f"SELECT format FROM {self._schema}.about")
         if present > FORMAT:
             raise JournalCorrupt(
@@ -210,9 +231,7 @@ class PostgresLink:
                 f"{present}, and this evenmatch knows formats up to {FORMAT}: use the version that "
                 "wrote it, or a newer one"
             )
-        if present < FORMAT:
-            # From here on it may hold what an older version could not read.
-            await connection.execute(f"UPDATE {self._schema}.about SET format = {FORMAT}")
+        return present
 
     async def _has_tables(self, connection: Connection) -> bool:
         name = f"{self._schema}.about"
