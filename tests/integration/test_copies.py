@@ -231,7 +231,7 @@ def test_a_journal_that_is_only_read_refuses_to_write(address: str) -> None:
     async def write() -> None:
         journal = open_journal(address, is_read_only=True)
         try:
-            with pytest.raises(JournalUnavailable, match="read-only|read only"):
+            with pytest.raises(JournalUnavailable, match=r"read-only|read only"):
                 await journal.lease(SHARD, "server", 10.0)
             assert (await journal.last(SHARD))[0] > 0
         finally:
