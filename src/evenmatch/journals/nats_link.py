@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 INSTALL = "a journal in NATS needs one more package: pip install 'evenmatch[nats]'"
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+MESSAGE_ID = "Nats-Msg-Id"
 WRONG_SEQUENCE = frozenset({10071, 10164})
 """Codes of the answer that another message is the last one of the subject."""
 NO_MESSAGE = 10037
@@ -99,10 +100,17 @@ class NatsLink:
         name: Of the journal; its streams are made if they are missing.
         timeout: Longest wait for a connection or an answer, seconds.
         is_read_only: Make no streams; they must be there.
+        notes_kept: Make a third stream, for notes, of which so many are kept of each subject.
     """
 
     def __init__(
-        self, address: NatsAddress, name: str, timeout: float, *, is_read_only: bool = False
+        self,
+        address: NatsAddress,
+        name: str,
+        timeout: float,
+        *,
+        is_read_only: bool = False,
+        notes_kept: int | None = None,
     ) -> None:
         if find_spec("nats") is None:
             raise NotSupported(INSTALL)
@@ -113,6 +121,11 @@ class NatsLink:
             )
         self.log = f"{name}-log"
         self.state = f"{name}-state"
+        self.notes = f"{name}-notes"
+        # Each with the messages that are kept of a subject; -1 is all.
+        self._streams = [(self.log, -1), (self.state, 1)]
+        if notes_kept is not None:
+            self._streams.append((self.notes, notes_kept))
         self._address = address
         self._timeout = timeout
         self._is_read_only = is_read_only
@@ -134,13 +147,16 @@ class NatsLink:
         client = await self._open()
         return client.max_payload - HEADROOM
 
-    async def publish(self, subject: str, data: bytes, expected: int | None = None) -> int | None:
+    async def publish(
+        self, subject: str, data: bytes, expected: int | None = None, message_id: str = ""
+    ) -> int | None:
         """Store a message; return its sequence once it is stored on most of the replicas.
 
         Args:
             subject: Where.
             data: At most `largest` bytes.
             expected: The sequence of the last message of the subject, 0 if there is none.
+            message_id: One that was stored under it within two minutes is not stored again.
 
         Returns:
             None if another message is the last one: then this one was not stored.
@@ -151,8 +167,10 @@ class NatsLink:
         """
         if self._is_read_only:
             raise JournalUnavailable(self._says("it was opened to be read only"))
-        headers = None if expected is None else {EXPECTED: str(expected)}
-        answer = await self._request(subject, data, headers)
+        headers = {} if expected is None else {EXPECTED: str(expected)}
+        if message_id:
+            headers[MESSAGE_ID] = message_id
+        answer = await self._request(subject, data, headers or None)
         error = answer.get("error")
         if error is None:
             stored: int = answer["seq"]
@@ -215,12 +233,21 @@ class NatsLink:
         end: int = answer["state"]["last_seq"]
         return end
 
+    async def ends_of(self, stream: str) -> tuple[int, int]:
+        """Return the sequences of the first and the last message that a stream has."""
+        state = (await self._api(f"STREAM.INFO.{stream}", {}))["state"]
+        return state["first_seq"], state["last_seq"]
+
     async def shards(self) -> list[str]:
         """Return the names of all shards that have a log."""
-        asked = {"subjects_filter": f"{self.log}.>"}
-        answer = await self._api(f"STREAM.INFO.{self.log}", asked)
-        found: dict[str, int] = answer["state"].get("subjects") or {}
+        found = await self.subjects(self.log, f"{self.log}.>")
         return sorted(unquote(each.removeprefix(f"{self.log}.")) for each in found)
+
+    async def subjects(self, stream: str, pattern: str) -> list[str]:
+        """Return the subjects of which a stream has messages, out of those of a pattern."""
+        answer = await self._api(f"STREAM.INFO.{stream}", {"subjects_filter": pattern})
+        found: dict[str, int] = answer["state"].get("subjects") or {}
+        return list(found)
 
     async def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -316,7 +343,7 @@ class NatsLink:
 
     async def _make_streams(self, client: Client) -> None:
         """Make the streams if they are missing; what an operator has changed stays."""
-        for stream, most in ((self.log, -1), (self.state, 1)):
+        for stream, most in self._streams:
             asked = await self._ask(client, f"STREAM.INFO.{stream}", {})
             if asked.get("error", {}).get("err_code") != NO_STREAM:
                 self._check(asked)

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from evenmatch.errors import ConfigError
 from evenmatch.journals.base import Journal
+from evenmatch.journals.store import Store
 
 if TYPE_CHECKING:
     from evenmatch.journals.nats import NatsJournal
@@ -64,11 +65,7 @@ def open_on_server(
         ConfigError: The address means no journal, or another game.
         NotSupported: A package is missing that the journal needs.
     """
-    check_address(address)
-    place, _, named = address.partition("#")
-    if named and game and named != game:
-        raise ConfigError(f"the address is of the game {named!r}, not of {game!r}: leave #... out")
-    name = name_of(named or game)
+    place, name = _place_and_name(address, game)
     if place.startswith("nats:"):
         from evenmatch.journals.nats import NatsJournal
 
@@ -76,6 +73,41 @@ def open_on_server(
     from evenmatch.journals.postgres import PostgresJournal
 
     return PostgresJournal(place, schema=name, is_read_only=is_read_only)
+
+
+def open_store(address: str, *, game: str = "", is_read_only: bool = False) -> Store:
+    """Return what a game keeps beside its journal, at the address of a server.
+
+    Args:
+        address: `postgresql://...` or `nats://...`; `#GAME` behind it names the game.
+        game: Whose, if the address does not say it.
+        is_read_only: Make and change nothing.
+
+    Raises:
+        ConfigError: The address means no journal on a server, or another game.
+        NotSupported: A package is missing.
+    """
+    place, name = _place_and_name(address, game)
+    if place.startswith("nats:"):
+        from evenmatch.journals.nats_store import NatsStore
+
+        return NatsStore(place, name=name, is_read_only=is_read_only)
+    from evenmatch.journals.postgres_store import PostgresStore
+
+    return PostgresStore(place, schema=name, is_read_only=is_read_only)
+
+
+def _place_and_name(address: str, game: str) -> tuple[str, str]:
+    """Return where the server is, and how the journal of a game is called there.
+
+    Raises:
+        ConfigError: The address means no journal on a server, or another game.
+    """
+    check_address(address)
+    place, _, named = address.partition("#")
+    if named and game and named != game:
+        raise ConfigError(f"the address is of the game {named!r}, not of {game!r}: leave #... out")
+    return place, name_of(named or game)
 
 
 def check_address(address: str) -> None:
