@@ -42,13 +42,24 @@ nats://HOST:PORT[,...] or sqlite:PATH, got 'valkey://localhost'
     check_address(address)
     if is_shared(address):
         return open_on_server(address, game=game, is_read_only=is_read_only)
-    rest = address.partition(":")[2]
     from evenmatch.journals.sqlite import SqliteJournal
 
-    path = Path(rest)
-    if game:
-        path = path.with_name(f"{path.stem}-{game}{path.suffix}")
-    return SqliteJournal(path, create=not is_read_only)
+    return SqliteJournal(_path_of(address, game), create=not is_read_only)
+
+
+def folder_beside(address: str, *, game: str = "") -> Path:
+    """Return the folder of what a game keeps beside a journal in a file of SQLite.
+
+    >>> folder_beside("sqlite:games/night.db").as_posix()
+    'games/night.db-beside'
+    """
+    path = _path_of(address, game)
+    return path.with_name(f"{path.name}-beside")
+
+
+def _path_of(address: str, game: str) -> Path:
+    path = Path(address.partition(":")[2])
+    return path.with_name(f"{path.stem}-{game}{path.suffix}") if game else path
 
 
 def open_on_server(
