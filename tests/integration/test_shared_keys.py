@@ -129,9 +129,8 @@ def test_guests_of_one_server_are_guests_of_the_next(tmp_path: Path, address: st
         assert one.stop() == 0
     headers = {"authorization": f"Bearer {guest['token']}"}
     with serving(tmp_path / "two", address, config=GUESTS) as two:
-        wanted = {"queues": ["duel"], "players": [{"id": guest["player"]}]}
-        made = two.call("POST", "/v1/tickets", wanted, headers=headers)
-        assert made.status == 201
+        again = two.call("POST", "/v1/guests", headers=headers)
+        assert (again.status, again.body["player"]) == (201, guest["player"])
         assert two.stop() == 0
 
 
@@ -183,3 +182,33 @@ def test_a_journal_in_a_file_has_a_folder_beside_it(
         assert ask(server, "POST", "/v1/queues/duel/pause", key).status == 200
         assert server.stop() == 0
     assert (tmp_path / "night.db-beside" / "audit.jsonl").exists()
+
+
+def test_nodes_without_directories_take_over_with_keys_and_the_text_as_sent(
+    tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = add(capsys, address, "backend", "tickets,matches,read,operate")
+    secret = tmp_path / "cluster.key"
+    secret.write_text("0123456789abcdef0123456789abcdef")
+    options = ["--cluster-key", str(secret), "--lease-seconds", "1.5", "--node"]
+    with (
+        serving(tmp_path / "a", address, *options, "a") as one,
+        serving(tmp_path / "b", address, *options, "b") as two,
+    ):
+        # Whichever node answers takes it; a node that nobody answers through says 503.
+        wait_until(lambda: ask(two, "GET", "/v1/config", key).status == 200)
+        headers = {"authorization": f"Bearer {key['key']}", "content-type": "application/toml"}
+        sent = two.call("PUT", "/v1/config", raw=WIDER.encode(), headers=headers)
+        assert sent.status == 200
+        shown = ask(one, "GET", "/v1/config", key).body
+        roles = {each.call("GET", "/v1/cluster").body["role"]: each for each in (one, two)}
+        assert roles.keys() == {"answering", "standing_by"}
+        later = add(capsys, address, "later", "read")
+        roles["answering"].kill()
+        other = roles["standing_by"]
+        wait_until(lambda: ask(other, "GET", "/v1/config", key).status == 200)
+        assert ask(other, "GET", "/v1/config", key).body == shown
+        assert shown["config"]["queue"] == [{"name": "duel", "policy": "window:limit=300"}]
+        assert ask(other, "GET", "/v1/queues", later).status == 200
+        actions = [each["action"] for each in ask(other, "GET", "/v1/audit", key).body["entries"]]
+        assert "PUT /v1/config" in actions

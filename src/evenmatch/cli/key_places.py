@@ -133,6 +133,10 @@ class JournalKeys:
             else:
                 return
 
+    def keep(self, name: str, body: bytes) -> bool:
+        """Put a document beside the keys; return whether it was missing."""
+        return self._ask(lambda store: store.put(name, body, MISSING)) is not None
+
     def _ask(self, work: Callable[[Store], Awaitable[_T]]) -> _T:
         async def asked() -> _T:
             store = open_store(self._address)

@@ -98,6 +98,7 @@ def keys(
 def _copy(path: Path, journal: str) -> None:
     """Bring the keys of a file to a journal that has none."""
     from evenmatch.cli.key_places import JournalKeys
+    from evenmatch.server.auth.accounts import SECRET_NAME
     from evenmatch.server.auth.keys import read_keys
 
     if not is_shared(journal):
@@ -113,6 +114,9 @@ def _copy(path: Path, journal: str) -> None:
 
     place.edit(edit)
     print(f"{len(found)} keys of {path} are at {place} now.")
+    secret = path.with_name(SECRET_NAME)
+    if secret.is_file() and place.keep(SECRET_NAME, secret.read_bytes()):
+        print("So is the secret of guests, who stay the players that they are.")
 
 
 def _add(

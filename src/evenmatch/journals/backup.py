@@ -8,6 +8,7 @@ every page, every checksum, and that nothing is missing. What it then is, byte b
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import sqlite3
@@ -22,7 +23,7 @@ import msgspec
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
 from evenmatch.journals.head import is_intact, missing, sealer
-from evenmatch.journals.opening import check_address, is_shared, shown
+from evenmatch.journals.opening import check_address, is_shared, open_store, shown
 from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import advised, make_directory
@@ -93,9 +94,12 @@ def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
             # It is seen in the copy, which is not kept: what is damaged is the original.
             raise JournalCorrupt(str(error).replace(str(part), source)) from error
         # After the journal: each of them was written before the journal heard of it.
-        beside = {} if folder is None else _copy_beside(folder, out, say)
         keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
-        if folder is not None and (folder / KEYS_NAME).exists():
+        if folder is None:
+            beside, has_keys = _fetch_beside(str(data), out, say)
+        else:
+            beside, has_keys = _copy_beside(folder, out, say), (folder / KEYS_NAME).exists()
+        if has_keys:
             keyed = True
         size, digest = part.stat().st_size, _digest(part, say)
         copied = BackupContents(FILE_NAME, size, digest, shards, beside, keyed)
@@ -186,6 +190,33 @@ def _copy_beside(data: Path, out: Path, say: Say) -> dict[str, str]:
         _write(out / name, path.read_bytes())
         digests[name] = _digest(out / name, say)
     return digests
+
+
+def _fetch_beside(address: str, out: Path, say: Say) -> tuple[dict[str, str], bool]:
+    """Write the configurations beside a journal on a server; and say if it has keys.
+
+    Raises:
+        JournalError: The server does not answer, or one of them is damaged.
+    """
+
+    async def fetched() -> tuple[dict[str, bytes], bool]:
+        store = open_store(address, is_read_only=True)
+        try:
+            found = {}
+            for name in await store.names("config/"):
+                if (document := await store.get(name)) is not None:
+                    found[name] = document.body
+            return found, await store.get(KEYS_NAME) is not None
+        finally:
+            await store.close()
+
+    found, has_keys = asyncio.run(fetched())
+    digests = {}
+    for name, body in found.items():
+        make_directory((out / name).parent)
+        _write(out / name, body)
+        digests[name] = _digest(out / name, say)
+    return digests, has_keys
 
 
 def _judge(path: Path, say: Say) -> dict[str, int]:

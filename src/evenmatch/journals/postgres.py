@@ -155,8 +155,8 @@ class PostgresJournal:
     ) -> PostgresHead:
         """Return the head with `owner` as the owner; refuse who has not watched long enough."""
         if head is None:
-            end = _seal(shard, 0, 0.0)
-            lease = _seal(shard, owner, 1, ttl, 1)
+            end = seal_of(shard, 0, 0.0)
+            lease = seal_of(shard, owner, 1, ttl, 1)
             return PostgresHead(owner, 1, ttl, 1, lease, 1, 0, 0.0, end)
         epoch, turn = head.epoch, head.turn
         if head.owner != owner:
@@ -171,7 +171,7 @@ class PostgresJournal:
             epoch=epoch,
             ttl=ttl,
             renewals=head.renewals + 1,
-            lease_crc=_seal(shard, owner, epoch, ttl, head.renewals + 1),
+            lease_crc=seal_of(shard, owner, epoch, ttl, head.renewals + 1),
             turn=turn,
         )
 
@@ -221,7 +221,7 @@ class PostgresJournal:
         self, shard: str, holder: tuple[str, int], turn: int, batch: StoredBatch
     ) -> bool:
         """Append in one statement; return whether head, owner, epoch and turn were as expected."""
-        end = _seal(shard, batch.last_seq, batch.wall)
+        end = seal_of(shard, batch.last_seq, batch.wall)
         values = (batch.first_seq, batch.last_seq, batch.wall, batch.crc, batch.body)
         try:
             status: str = await self._writer.run(
@@ -418,7 +418,7 @@ class PostgresJournal:
             head = PostgresHead(*values)
             lease = (head.owner, head.epoch, head.ttl, head.renewals)
             end = (head.last_seq, head.last_wall)
-            if (_seal(shard, *lease), _seal(shard, *end)) == (head.lease_crc, head.end_crc):
+            if (seal_of(shard, *lease), seal_of(shard, *end)) == (head.lease_crc, head.end_crc):
                 if last_row == head.last_seq:
                     return head
                 raise JournalCorrupt(
@@ -473,7 +473,7 @@ def _row(shard: str, seq: int, wall: float, body: bytes) -> tuple[str, int, floa
     return shard, seq, wall, sealer(shard)(seq, wall, body), body
 
 
-def _seal(shard: str, *values: object) -> int:
+def seal_of(shard: str, *values: object) -> int:
     """Return a checksum of parts of a head."""
     return crc32(msgspec.json.encode((shard, values)))
 
