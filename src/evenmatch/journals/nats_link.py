@@ -12,13 +12,14 @@ import asyncio
 import re
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote
 
 import msgspec
 
-from evenmatch.errors import ConfigError, JournalUnavailable, NotSupported
+from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError, NotSupported
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -275,8 +276,12 @@ class NatsLink:
         client = await self._open()
         request = client.request(subject, data, timeout=self._timeout, headers=headers)
         message = await self._guarded(request, self._timeout)
-        answer: dict[str, Any] = msgspec.json.decode(message.data)
-        return answer
+        try:
+            return msgspec.json.decode(message.data, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            # Bytes that are no answer of JetStream's: what else comes from there is none either.
+            await self._drop()
+            raise AnswerLost(self._says(_detail(error, self._timeout))) from error
 
     async def _guarded(self, work: Awaitable[_T], timeout: float) -> _T:
         """Return what the work gives, unless the connection ends or the time is over."""
@@ -289,7 +294,8 @@ class NatsLink:
             if not task.done():
                 raise ConnectionResetError("the connection was cut")
             return task.result()
-        except _driver_errors() as error:
+        # A connection that ends under the driver makes it fail in any way.
+        except Exception as error:
             await self._drop()
             raise AnswerLost(self._says(_detail(error, timeout))) from error
         finally:
@@ -307,7 +313,10 @@ class NatsLink:
             try:
                 async with asyncio.timeout(self._timeout):
                     return await self._connect()
-            except _driver_errors() as error:
+            except MatchmakingError:
+                await self._drop()
+                raise
+            except Exception as error:
                 await self._drop()
                 raise JournalUnavailable(self._says(_detail(error, self._timeout))) from error
             except BaseException:
@@ -385,11 +394,10 @@ class NatsLink:
     async def _drop(self) -> None:
         client, self._client = self._client, None
         if client is not None and not client.is_closed:
-            try:
+            # Whatever it says: nobody hears of this connection any more.
+            with suppress(Exception):
                 async with asyncio.timeout(1.0):
                     await client.close()
-            except _driver_errors():
-                pass
 
     def _says(self, detail: str) -> str:
         return f"NATS at {self._address.shown} cannot be used ({detail})"
@@ -403,10 +411,3 @@ def _token(shard: str) -> str:
 def _detail(error: BaseException, timeout: float) -> str:
     text = str(error) or f"no answer for {timeout:g} s"
     return f"{type(error).__name__}: {text}"
-
-
-def _driver_errors() -> tuple[type[Exception], ...]:
-    from nats.errors import Error
-
-    # What is no answer of JetStream's cannot be decoded.
-    return (Error, OSError, TimeoutError, EOFError, msgspec.DecodeError)

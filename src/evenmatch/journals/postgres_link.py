@@ -10,7 +10,13 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from evenmatch.engine.records import FORMAT
-from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable, NotSupported
+from evenmatch.errors import (
+    ConfigError,
+    JournalCorrupt,
+    JournalUnavailable,
+    MatchmakingError,
+    NotSupported,
+)
 
 Connection: TypeAlias = Any
 """An `asyncpg.Connection`; the package has no types."""
@@ -117,7 +123,7 @@ class PostgresLink:
             if connection is not None:
                 try:
                     await connection.close(timeout=self._timeout)
-                except _driver_errors():
+                except Exception:  # noqa: BLE001
                     connection.terminate()
 
     async def _guarded(
@@ -134,7 +140,11 @@ class PostgresLink:
                 f"PostgreSQL at {self._place} holds records beyond the end of the journal "
                 f"({error}): keep the database for inspection and restore a copy"
             ) from error
-        except _driver_errors() as error:
+        except MatchmakingError:
+            self._drop()
+            raise
+        # Bytes that are no answer make the driver fail in any way: with an IndexError, too.
+        except Exception as error:
             self._drop()
             detail = str(error) or f"no answer for {timeout:g} s"
             raise kind(
@@ -160,7 +170,9 @@ class PostgresLink:
             try:
                 async with asyncio.timeout(self._timeout / len(self._urls)):
                     connection = await self._connect(url)
-            except _driver_errors() as present:
+            except MatchmakingError:
+                raise
+            except Exception as present:  # noqa: BLE001
                 error = present
             else:
                 self._urls.remove(url)
@@ -248,14 +260,6 @@ class PostgresLink:
     def _note_warning(self, connection: Connection, message: Any) -> None:
         if message.severity_en == "WARNING":
             self._warnings.append(message.message)
-
-
-def _driver_errors() -> tuple[type[Exception], ...]:
-    import asyncpg
-
-    # The client's own errors have no common root but Exception.
-    client = (asyncpg.InterfaceError, asyncpg.InternalClientError)
-    return (asyncpg.PostgresError, *client, OSError, TimeoutError, EOFError)
 
 
 def hosts_of(url: str) -> list[str]:
