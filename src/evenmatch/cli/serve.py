@@ -127,8 +127,7 @@ def serve(
             busy the server is.
         drop_queues: Let tickets expire if CONFIG no longer has their queue; without this option the
             server does not start.
-        wait: Wait until the server that runs on --data, or that writes to --journal, stops, and
-            take over then.
+        wait: Wait until the server that runs on --data or --journal stops, and take over then.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
             change (data); auto uses the change, and does not start if CONFIG was edited since.
         without_keys: Let in anybody who can reach the server, although the journal was written with
