@@ -15,6 +15,15 @@ from evenmatch.cli.main import main
 from evenmatch.journals.opening import open_store
 from tests.integration.serving import CONFIG, Reply, Server, ticket
 from tests.integration.test_copies import address as address
+from tests.journal_servers import (
+    WHY_NO_NATS,
+    WHY_NO_POSTGRES,
+    NatsServer,
+    PostgresServer,
+    nats_program,
+    postgres_folder,
+    started,
+)
 from tests.waiting import GIVE_UP, wait_until
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -212,3 +221,44 @@ def test_nodes_without_directories_take_over_with_keys_and_the_text_as_sent(
         assert ask(other, "GET", "/v1/queues", later).status == 200
         actions = [each["action"] for each in ask(other, "GET", "/v1/audit", key).body["entries"]]
         assert "PUT /v1/config" in actions
+
+
+@pytest.fixture(params=["postgresql", "nats"])
+def own_server(request: pytest.FixtureRequest) -> Iterator[PostgresServer | NatsServer]:
+    """Give a server of journals that the test may kill."""
+    if request.param == "nats":
+        if nats_program() is None:
+            pytest.skip(WHY_NO_NATS)
+        with started(NatsServer) as nats:
+            yield nats
+        return
+    if postgres_folder() is None:
+        pytest.skip(WHY_NO_POSTGRES)
+    with started(PostgresServer) as postgres:
+        yield postgres
+
+
+@pytest.mark.slow
+def test_known_keys_are_known_while_the_journal_is_away(
+    tmp_path: Path,
+    own_server: PostgresServer | NatsServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    address = own_server.url
+    key = add(capsys, address, "backend", "tickets,read,operate")
+    with serving(tmp_path, address) as server:
+        assert ask(server, "POST", "/v1/tickets", key, ticket("ada")).status == 201
+        own_server.kill()
+        assert ask(server, "POST", "/v1/queues/duel/pause", key).status == 503
+        # Neither locked out nor let in.
+        assert ask(server, "POST", "/v1/tickets", key, ticket("bob")).status == 503
+        assert server.call("POST", "/v1/tickets", ticket("bob")).status == 401
+        own_server.start()
+        later = add(capsys, address, "later", "read")
+        wait_until(lambda: ask(server, "GET", "/v1/queues", later).status == 200)
+        wait_until(lambda: ask(server, "POST", "/v1/tickets", key, ticket("cy")).status == 201)
+        entries = ask(server, "GET", "/v1/audit", key).body["entries"]
+        assert ("POST /v1/queues/{queue}/pause", 503) in {
+            (each["action"], each.get("status")) for each in entries
+        }
+        assert server.stop() == 0
