@@ -80,8 +80,8 @@ class ConditionMatcher(NoJobs):
         rules = Rules(queue)
         if rules.conditions is None or rules.known or queue.format.roles:
             raise ConfigError(
-                "by_rules plays by the conditions of a rule set alone: give the queue a "
-                "rules_file, and neither rules nor roles of its own, or choose another policy"
+                "conditions are matched by themselves: give the queue a rules_file, and neither "
+                "rules nor roles of its own"
             )
         self._conditions: Conditions = rules.conditions
         self._is_by_newest = self._conditions.clock == "newest"
@@ -112,6 +112,11 @@ class ConditionMatcher(NoJobs):
     def evaluations(self) -> int:
         """Return what was looked at so far."""
         return self._turns.evaluations
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether searches are left that the last call did not get to."""
+        return bool(self._tasks or self._due)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in, and note when something will change for it."""

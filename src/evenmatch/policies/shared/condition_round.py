@@ -1,0 +1,285 @@
+"""Matches of many tickets at once that pass the conditions of a queue, as good as time allows.
+
+Three steps: a solver searches the sketch of the conditions (`condition_sketch`), which it knows as
+columns; what it finds is held against the conditions themselves, and whom that leaves over is
+searched for one by one (`condition_matcher`), so that no match is left unmade; then tickets of
+those matches change places, with each other and with others, as long as that makes matches better
+and keeps them legal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.rules import side_of
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.condition_matcher import ConditionMatcher
+from evenmatch.policies.shared.condition_search import Divided
+from evenmatch.policies.shared.condition_sketch import ConditionSketch
+from evenmatch.solvers.teams.batch import Batch, Places, Plan
+
+CALL = 2_000
+"""Half-built matches that one call of a search for those left over looks at."""
+LOOKS_A_TICKET = 60
+"""Half-built matches at most that are looked at for each ticket left over."""
+LOOKS_LEAST = 20_000
+SHARE = 25
+"""Evaluations of a solver that count as much as one of a match by the conditions."""
+TRIES_A_TICKET = 40
+"""Changes at most that are tried for each ticket of matches that conditions alone have made."""
+GAIN = 1e-12
+
+
+class ConditionRounds:
+    """Finds matches in one queue.
+
+    Args:
+        queue: Its rules are conditions, and perhaps others.
+
+    Raises:
+        ConfigError: It has conditions beside other rules, or roles.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        stated = [rule.condition for rule in queue.rules if rule.condition is not None]
+        self.sketch = ConditionSketch(stated, queue.format)
+        self._objective = Objective(queue)
+        ConditionMatcher(queue, CALL)  # refuses what it cannot do
+
+    @property
+    def changes(self) -> bool:
+        """Return whether what is legal changes with age."""
+        return self.sketch.changes
+
+    def plan(
+        self, batch: Batch, tickets: Sequence[Ticket], now: float, find: Callable[[], Plan], *,
+        seed: int, tries: int,
+    ) -> Plan:  # fmt: skip
+        """Return matches that are legal now, as rows of a batch.
+
+        Args:
+            batch: The tickets, with the sketch of the conditions.
+            tickets: Party by party.
+            now: The instant.
+            find: Searches the batch.
+            seed: Of all chance.
+            tries: Changes that are tried at the most.
+        """
+        found = find() if batch.players >= int(batch.seats_min.sum()) else None
+        party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
+        kept: list[Divided] = []
+        if found is not None:
+            for seated, is_legal in zip(found.seated, found.legal, strict=True):
+                teams = _teams_of(batch, seated, party.tolist(), tickets)
+                if is_legal and self.is_legal(teams, now):
+                    kept.append(teams)
+        gone = {ticket.sequence for teams in kept for team in teams for ticket in team}
+        left = [ticket for ticket in tickets if ticket.sequence not in gone]
+        made = self._made(left, now)
+        if made:
+            gone |= {ticket.sequence for teams in made for team in teams for ticket in team}
+            bench = [ticket for ticket in left if ticket.sequence not in gone]
+            rng = np.random.default_rng(seed)
+            _Exchange(self, kept, made, bench, now).run(tries, rng)
+        evaluations = 0 if found is None else found.evaluations
+        return self._rows(batch, tickets, [*kept, *made], evaluations)
+
+    def is_legal(self, teams: Divided, now: float) -> bool:
+        """Return whether a match may be made now, its sizes included."""
+        form = self._queue.format
+        sizes = [sum([ticket.size for ticket in team]) for team in teams]
+        limits = zip(form.least, sizes, form.players, strict=True)
+        if not all(low <= size <= high for low, size, high in limits):
+            return False
+        for name, team in zip(form.insisted, teams, strict=False):
+            if any(side_of(ticket) not in ("", name) for ticket in team):
+                return False
+        return self._objective.rules.ready_at(teams, now) <= now
+
+    def quality(self, teams: Divided) -> float:
+        """Return what a match is worth by the criteria."""
+        objective = self._objective
+        factors = objective.factors(teams)
+        total = math.fsum(objective.weights)
+        if not total:
+            return 1.0
+        costs = zip(factors, objective.weights, strict=True)
+        return 1.0 - math.fsum(cost * weight for cost, weight in costs) / total
+
+    def _made(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
+        """Return the matches that searches around one ticket after the other find."""
+        if sum(ticket.size for ticket in tickets) < max(1, self._queue.format.k_min):
+            return []
+        matcher = ConditionMatcher(self._queue, CALL)
+        by_id = {ticket.id: ticket for ticket in tickets}
+        for ticket in sorted(tickets, key=lambda each: each.age_key):
+            matcher.enter(ticket, now)
+        most = max(LOOKS_LEAST, LOOKS_A_TICKET * len(tickets))
+        found: list[Divided] = []
+        at = now
+        while matcher.evaluations < most:
+            decision = matcher.decide(at, True)
+            for group in decision.matches:
+                teams = group.teams or ()
+                found.append(tuple([tuple([by_id[i] for i in team]) for team in teams]))
+            if not matcher.is_busy:
+                break
+            at = max(at, math.nextafter(decision.wake_at, math.inf))
+        return [teams for teams in found if self.is_legal(teams, now)]
+
+    def _rows(
+        self, batch: Batch, tickets: Sequence[Ticket], matches: Sequence[Divided], spent: int
+    ) -> Plan:
+        first = {ticket.sequence: int(at) for ticket, at in zip(tickets, batch.first, strict=False)}
+        starts = np.concatenate(([0], np.cumsum(batch.seats)))[:-1].tolist()
+        seated: Places = np.full((len(matches), batch.k), -1, dtype=np.int32)
+        for row, teams in enumerate(matches):
+            for start, team in zip(starts, teams, strict=True):
+                at = start
+                for ticket in team:
+                    own = first[ticket.sequence]
+                    seated[row, at : at + ticket.size] = range(own, own + ticket.size)
+                    at += ticket.size
+        quality = np.array([self.quality(teams) for teams in matches], dtype=np.float64)
+        return Plan(seated, quality, np.ones(len(matches), dtype=np.bool_), spent)
+
+
+def rounds_of(queue: Queue) -> ConditionRounds | None:
+    """Return what finds matches by the conditions of a queue; None if it has none.
+
+    Raises:
+        ConfigError: It has conditions beside other rules, or roles.
+    """
+    is_ruled = any(rule.condition is not None for rule in queue.rules)
+    return ConditionRounds(queue) if is_ruled else None
+
+
+def _teams_of(
+    batch: Batch, seated: Sequence[int], party: Sequence[int], tickets: Sequence[Ticket]
+) -> Divided:
+    """Return the tickets by team of a row of a plan."""
+    starts = np.concatenate(([0], np.cumsum(batch.seats))).tolist()
+    found = []
+    for low, high in pairwise(starts):
+        own = dict.fromkeys([party[int(player)] for player in seated[low:high] if player >= 0])
+        found.append(tuple([tickets[each] for each in own]))
+    return tuple(found)
+
+
+def teams_in(batch: Batch, seated: Sequence[int], tickets: Sequence[Ticket]) -> list[list[int]]:
+    """Return the sequences of the tickets of each team of a row of a plan."""
+    party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
+    teams = _teams_of(batch, seated, party.tolist(), tickets)
+    return [[ticket.sequence for ticket in team] for team in teams]
+
+
+class _Exchange:
+    """Tickets change places where that makes matches better.
+
+    Args:
+        rounds: Judges matches.
+        kept: Matches of the solver: their tickets may change places with those of the others.
+        made: Matches that conditions alone have made; both lists are changed.
+        bench: Tickets without a match.
+        now: The instant.
+    """
+
+    def __init__(
+        self,
+        rounds: ConditionRounds,
+        kept: list[Divided],
+        made: list[Divided],
+        bench: list[Ticket],
+        now: float,
+    ) -> None:
+        self._rounds = rounds
+        self._now = now
+        self._kept, self._made = kept, made
+        self._bench = bench
+        self._matches = [*made, *kept]
+        self._quality = [rounds.quality(teams) for teams in self._matches]
+
+    def run(self, tries: int, rng: np.random.Generator) -> None:
+        """Try so many changes, and keep what is better."""
+        own = sum(len(team) for teams in self._made for team in teams)
+        for _ in range(min(tries, TRIES_A_TICKET * own)):
+            one = int(rng.integers(len(self._made)))
+            if self._quality[one] >= 1.0 - GAIN:
+                continue
+            draw = rng.random()
+            if draw < 0.4 or (len(self._matches) == 1 and not self._bench):
+                self._within(one, rng)
+            elif self._bench and draw < 0.6:
+                self._with_bench(one, rng)
+            elif len(self._matches) > 1:
+                other = int(rng.integers(len(self._matches) - 1))
+                self._between(one, other + (other >= one), rng)
+        self._made[:] = self._matches[: len(self._made)]
+        self._kept[:] = self._matches[len(self._made) :]
+
+    def _within(self, one: int, rng: np.random.Generator) -> None:
+        teams = self._matches[one]
+        first, second = _place(teams, rng), _place(teams, rng)
+        if first[0] == second[0]:
+            return
+        changed = _put(_put(teams, first, _at(teams, second)), second, _at(teams, first))
+        self._keep([(one, changed)])
+
+    def _with_bench(self, one: int, rng: np.random.Generator) -> None:
+        teams = self._matches[one]
+        place, at = _place(teams, rng), int(rng.integers(len(self._bench)))
+        leaver, comer = _at(teams, place), self._bench[at]
+        if leaver.size == comer.size and self._keep([(one, _put(teams, place, comer))]):
+            self._bench[at] = leaver
+
+    def _between(self, one: int, two: int, rng: np.random.Generator) -> None:
+        mine, theirs = self._matches[one], self._matches[two]
+        first, second = _place(mine, rng), _place(theirs, rng)
+        leaver, comer = _at(mine, first), _at(theirs, second)
+        if leaver.size == comer.size:
+            changed = [(one, _put(mine, first, comer)), (two, _put(theirs, second, leaver))]
+            self._keep(changed)
+
+    def _keep(self, changed: Sequence[tuple[int, Divided]]) -> bool:
+        """Put changed matches in place if they are better in sum and legal."""
+        qualities = [self._rounds.quality(teams) for _, teams in changed]
+        before = math.fsum(self._quality[number] for number, _ in changed)
+        if math.fsum(qualities) <= before + GAIN:
+            return False
+        if not all(self._rounds.is_legal(teams, self._now) for _, teams in changed):
+            return False
+        for (number, teams), quality in zip(changed, qualities, strict=True):
+            self._matches[number], self._quality[number] = teams, quality
+        return True
+
+
+Place = tuple[int, int]
+"""A team, and a ticket in it."""
+
+
+def _place(teams: Divided, rng: np.random.Generator) -> Place:
+    """Return the place of a ticket drawn by chance."""
+    at = int(rng.integers(sum(map(len, teams))))
+    for number, team in enumerate(teams):
+        if at < len(team):
+            return number, at
+        at -= len(team)
+    raise IndexError(at)
+
+
+def _at(teams: Divided, place: Place) -> Ticket:
+    return teams[place[0]][place[1]]
+
+
+def _put(teams: Divided, place: Place, ticket: Ticket) -> Divided:
+    """Return teams with a ticket in a place."""
+    number, at = place
+    team = (*teams[number][:at], ticket, *teams[number][at + 1 :])
+    return (*teams[:number], team, *teams[number + 1 :])
