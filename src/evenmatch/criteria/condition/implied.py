@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
+from evenmatch.criteria.condition.facts import Told
 from evenmatch.criteria.condition.verdicts import SLACK, Statement, Verdicts
 from evenmatch.model.condition import (
     DistanceTest,
@@ -55,6 +56,10 @@ class Between(NamedTuple):
     low: float
     high: float
 
+    def suits(self, told: Told | None) -> bool:
+        """Return whether a ticket may be in these teams; nobody may who has not told."""
+        return told is not None and all(self.low <= each <= self.high for each in told)
+
 
 class Word(NamedTuple):
     """The players in some teams have this string."""
@@ -62,6 +67,10 @@ class Word(NamedTuple):
     fact: int
     teams: frozenset[int]
     word: str
+
+    def suits(self, told: Told | None) -> bool:
+        """Return whether a ticket may be in these teams; nobody may who has not told."""
+        return told is not None and all(each == self.word for each in told)
 
 
 class Near(NamedTuple):

@@ -160,7 +160,7 @@ class ConditionSketch:
             told = self.facts.of(ticket, is_exact=False)
             allowed = set[int]()
             for piece in own[: last + 1]:
-                barred = [set(e.teams) for e in piece if not _suits(e, told[e.fact])]
+                barred = [set(e.teams) for e in piece if not e.suits(told[e.fact])]
                 allowed |= teams.difference(*barred)
             found.append(allowed)
         return found
@@ -190,14 +190,6 @@ def _limit(told: Implication) -> float:
     if isinstance(told, Within | TeamGap):
         return told.most
     return told.limit if isinstance(told, Near) else 0.0
-
-
-def _suits(test: Between | Word, told: Sequence[object] | None) -> bool:
-    if told is None:
-        return False
-    if isinstance(test, Word):
-        return all(each == test.word for each in told)
-    return all(isinstance(each, int | float) and test.low <= each <= test.high for each in told)
 
 
 class _Made:
