@@ -187,8 +187,8 @@ class Implied:
     def _by_teams(self, leaf: DistanceTest, measured: Measured) -> list[Implication]:
         """Return how far teams' averages or sums may be apart that are near one number."""
         own = _folded_teams(measured)
-        if own is None:
-            return []
+        if own is None or leaf.is_once:
+            return []  # an average in which parties count once is not that of players
         fold, of = own
         most = leaf.most or 0.0
         if not of.is_grouped:

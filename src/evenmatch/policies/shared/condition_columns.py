@@ -172,6 +172,13 @@ class ConditionColumns:
         packed = np.packbits(flags, axis=1, bitorder="little")
         return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
+    def count_mates(self, ticket: Ticket, way: int) -> int:
+        """Return how many may be in a match of a way with a ticket, as far as pairs tell."""
+        flags: Flags = self._ages[0] < math.inf
+        for each in self._pairs[way]:
+            flags = flags & each(self, self._rows[ticket.id], slice(None))
+        return int(np.count_nonzero(flags)) - 1
+
     def fits(self, ticket: Ticket, way: int) -> bool:
         """Return whether a ticket may be in any match of a way at all, as far as is known."""
         own = np.array([self._rows[ticket.id]])
