@@ -304,7 +304,9 @@ def _proved(
             keep_going=lambda: time.perf_counter() < until,
         )
     except NotSupported as error:
-        return plan, Bound(reason=str(error))
+        # No quality is above 1, whatever can be proved beyond that.
+        most = None if given.conditions is None else POINTS
+        return plan, Bound(most, reason=str(error))
     if settings.objective.name == "mean":
         better = proof.plan._replace(evaluations=plan.evaluations)
         kept, _ = _kept(given, better)
