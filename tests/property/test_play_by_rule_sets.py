@@ -63,7 +63,7 @@ def test_other_policies_make_legal_matches_and_leave_none(policy: str) -> None:
         if seed % 2 == 0:
             assert left_unmade(rule_set, pool, matches) == [], f"seed {seed} by {text}"
         made += len(matches)
-    assert made > 5
+    assert made > 3
 
 
 def test_a_refused_ticket_is_in_no_legal_match() -> None:

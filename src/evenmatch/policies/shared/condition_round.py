@@ -1,10 +1,11 @@
 """Matches of many tickets at once that pass the conditions of a queue, as good as time allows.
 
-Three steps: a solver searches the sketch of the conditions (`condition_sketch`), which it knows as
-columns; what it finds is held against the conditions themselves, and whom that leaves over is
-searched for one by one (`condition_matcher`), so that no match is left unmade; then tickets of
-those matches change places, with each other and with others, as long as that makes matches better
-and keeps them legal.
+Searches around one ticket after the other (`condition_matcher`) make matches that are legal, each
+divided as criteria like best, and a solver searches the sketch of the conditions
+(`condition_sketch`), which it knows as columns; what it finds is held against the conditions
+themselves, and whom that leaves over is searched for one by one. The way with more matches counts,
+so that none is left unmade. Then tickets of matches that conditions alone have made change places,
+with each other and with others, as long as that makes matches better and keeps them legal.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ SHARE = 25
 """Evaluations of a solver that count as much as one of a match by the conditions."""
 TRIES_A_TICKET = 40
 """Changes at most that are tried for each ticket of matches that conditions alone have made."""
+FEW = 40
+"""Players of whom a solver's search is short enough even where locations count."""
 GAIN = 1e-12
 
 
@@ -72,24 +75,49 @@ class ConditionRounds:
             seed: Of all chance.
             tries: Changes that are tried at the most.
         """
-        found = find() if batch.players >= int(batch.seats_min.sum()) else None
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
-        kept: list[Divided] = []
-        if found is not None:
+        alone = [self._evened(teams, now) for teams in self._made(tickets, now)]
+        kept, spent = list[Divided](), 0
+        if self._is_searched(batch):
+            found = find()
+            spent = found.evaluations
             for seated, is_legal in zip(found.seated, found.legal, strict=True):
                 teams = _teams_of(batch, seated, party.tolist(), tickets)
                 if is_legal and self.is_legal(teams, now):
                     kept.append(teams)
-        gone = {ticket.sequence for teams in kept for team in teams for ticket in team}
-        left = [ticket for ticket in tickets if ticket.sequence not in gone]
-        made = self._made(left, now)
+        made = alone
+        if kept:
+            gone = _sequences(kept)
+            left = [ticket for ticket in tickets if ticket.sequence not in gone]
+            others = [self._evened(teams, now) for teams in self._made(left, now)]
+            if len(kept) + len(others) >= len(alone):
+                made = others
+            else:
+                kept = []
         if made:
-            gone |= {ticket.sequence for teams in made for team in teams for ticket in team}
-            bench = [ticket for ticket in left if ticket.sequence not in gone]
+            gone = _sequences([*kept, *made])
+            bench = [ticket for ticket in tickets if ticket.sequence not in gone]
             rng = np.random.default_rng(seed)
             _Exchange(self, kept, made, bench, now).run(tries, rng)
-        evaluations = 0 if found is None else found.evaluations
-        return self._rows(batch, tickets, [*kept, *made], evaluations)
+        return self._rows(batch, tickets, [*kept, *made], spent)
+
+    def _is_searched(self, batch: Batch) -> bool:
+        """Return whether a solver's search of a batch is worth its time.
+
+        Where matches need a location, each evaluation looks at all of them, and that takes longer
+        than to search by conditions.
+        """
+        if batch.players < int(batch.seats_min.sum()):
+            return False
+        return self.sketch.is_quick or batch.players <= FEW
+
+    def _evened(self, teams: Divided, now: float) -> Divided:
+        """Return a match in the division that criteria like best of those that are legal."""
+        if not self._objective.weights:
+            return teams
+        tickets = sorted([t for team in teams for t in team], key=lambda ticket: ticket.age_key)
+        found = self._objective.cheapest(tickets, lambda each: self.is_legal(each, now))
+        return teams if found is None else found
 
     def is_legal(self, teams: Divided, now: float) -> bool:
         """Return whether a match may be made now, its sizes included."""
@@ -149,6 +177,10 @@ class ConditionRounds:
                     at += ticket.size
         quality = np.array([self.quality(teams) for teams in matches], dtype=np.float64)
         return Plan(seated, quality, np.ones(len(matches), dtype=np.bool_), spent)
+
+
+def _sequences(matches: Sequence[Divided]) -> set[int]:
+    return {ticket.sequence for teams in matches for team in teams for ticket in team}
 
 
 def rounds_of(queue: Queue) -> ConditionRounds | None:

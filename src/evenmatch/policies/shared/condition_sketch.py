@@ -114,6 +114,11 @@ class ConditionSketch:
         """Return whether what conditions demand changes with age."""
         return len(self._conditions.waits) > 1
 
+    @property
+    def is_quick(self) -> bool:
+        """Return whether all that a sketch adds is quickly evaluated: no locations are."""
+        return not any(isinstance(each, Near) for each in self._limited.values())
+
     def sketched(self, batch: Batch, tickets: Sequence[Ticket], now: float) -> Batch:
         """Return a batch with what conditions demand now, in its own terms.
 
