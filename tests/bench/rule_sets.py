@@ -24,6 +24,7 @@ from evenmatch.policies.shared.condition_search import ConditionSearch
 from evenmatch.policies.shared.ticket_batch import WaitingPlayers
 from evenmatch.rules.flexmatch.compile import compile_rule_set
 from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.solvers.teams.batch import Batch
 from evenmatch.solvers.teams.solve import anneal
 from tests.bench.report import Row, Setting
 
@@ -106,11 +107,11 @@ def _rounds(count: int, repeats: int, aim: str, builds: int) -> Iterator[Row]:
     queue = queue_of(FIVE)
     rounds = ConditionRounds(queue)
     seconds, matches, gaps, greedy_matches, greedy_gaps = [], [], [], [], []
-    anneal(_batch(queue, rounds, tickets_of(100, 0)), effort=1_000, seed=1)  # loads kernels
+    anneal(round_batch(queue, rounds, tickets_of(100, 0)), effort=1_000, seed=1)  # loads kernels
     for seed in range(repeats):
         tickets = tickets_of(count, seed)
         began = time.thread_time()
-        batch = _batch(queue, rounds, tickets)
+        batch = round_batch(queue, rounds, tickets)
         plan = rounds.plan(
             batch, tickets, 2.0, lambda batch=batch: anneal(batch, effort=EFFORT * count, seed=1),
             seed=1, tries=1_000,
@@ -138,7 +139,8 @@ def _rounds(count: int, repeats: int, aim: str, builds: int) -> Iterator[Row]:
         yield Row(f"best of {builds} greedy builds: gap", tuple(greedy_gaps), "skill")
 
 
-def _batch(queue: Queue, rounds: ConditionRounds, tickets: Sequence[Ticket]) -> Any:
+def round_batch(queue: Queue, rounds: ConditionRounds, tickets: Sequence[Ticket]) -> Batch:
+    """Return tickets two seconds after the first came, with what conditions demand then."""
     roster = WaitingPlayers(queue)
     for ticket in tickets:
         roster.enter(ticket)

@@ -16,13 +16,21 @@ from itertools import pairwise
 
 import numpy as np
 
+from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import side_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.condition_matcher import ConditionMatcher
-from evenmatch.policies.shared.condition_search import Divided
+from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns
+from evenmatch.policies.shared.condition_matcher import (
+    CONSIDERED_MAX,
+    LARGE,
+    STEPS_A_PLAYER,
+    ConditionMatcher,
+)
+from evenmatch.policies.shared.condition_search import ConditionSearch, Divided, Question
 from evenmatch.policies.shared.condition_sketch import ConditionSketch
+from evenmatch.policies.shared.group_search import Effort
 from evenmatch.solvers.teams.batch import Batch, Places, Plan
 
 CALL = 2_000
@@ -34,8 +42,12 @@ SHARE = 25
 """Evaluations of a solver that count as much as one of a match by the conditions."""
 TRIES_A_TICKET = 40
 """Changes at most that are tried for each ticket of matches that conditions alone have made."""
-FEW = 40
-"""Players of whom a solver's search is short enough even where locations count."""
+SCARCE_FROM = 32
+"""Tickets from which on those with few partners are searched for first: fewer are looked at all."""
+SCARCE = 0.25
+"""Share of the tickets that are searched for first, since they have fewest to play with."""
+DRAWN = 6
+"""Matches of which the worst is changed."""
 GAIN = 1e-12
 
 
@@ -55,6 +67,8 @@ class ConditionRounds:
         self.sketch = ConditionSketch(stated, queue.format)
         self._objective = Objective(queue)
         ConditionMatcher(queue, CALL)  # refuses what it cannot do
+        self._conditions = Conditions(stated)
+        self._search = ConditionSearch(self._conditions, queue.format)
 
     @property
     def changes(self) -> bool:
@@ -76,7 +90,7 @@ class ConditionRounds:
             tries: Changes that are tried at the most.
         """
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
-        alone = [self._evened(teams, now) for teams in self._made(tickets, now)]
+        alone = [self.evened(teams, now) for teams in self._made(tickets, now)]
         kept, spent = list[Divided](), 0
         if self._is_searched(batch):
             found = find()
@@ -89,7 +103,7 @@ class ConditionRounds:
         if kept:
             gone = _sequences(kept)
             left = [ticket for ticket in tickets if ticket.sequence not in gone]
-            others = [self._evened(teams, now) for teams in self._made(left, now)]
+            others = [self.evened(teams, now) for teams in self._made(left, now)]
             if len(kept) + len(others) >= len(alone):
                 made = others
             else:
@@ -109,9 +123,9 @@ class ConditionRounds:
         """
         if batch.players < int(batch.seats_min.sum()):
             return False
-        return self.sketch.is_quick or batch.players <= FEW
+        return self.sketch.is_quick
 
-    def _evened(self, teams: Divided, now: float) -> Divided:
+    def evened(self, teams: Divided, now: float) -> Divided:
         """Return a match in the division that criteria like best of those that are legal."""
         if not self._objective.weights:
             return teams
@@ -142,6 +156,58 @@ class ConditionRounds:
         return 1.0 - math.fsum(cost * weight for cost, weight in costs) / total
 
     def _made(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
+        """Return matches: around who has fewest to play with first, then around all others."""
+        if len(tickets) <= SCARCE_FROM:
+            return self._by_age(tickets, now)
+        made = self._by_scarcity(tickets, now)
+        gone = _sequences(made)
+        left = [ticket for ticket in tickets if ticket.sequence not in gone]
+        return [*made, *self._by_age(left, now)]
+
+    def _by_scarcity(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
+        """Return the matches that short searches find around tickets with few partners first.
+
+        A match is of the piece of the ticket that its clock goes by, and all others are beyond
+        that: so each is looked for around tickets of its piece, the longest waiting pieces first.
+        """
+        conditions, search = self._conditions, self._search
+        columns = ConditionColumns(conditions, search.ways, len(self._queue.format.players))
+        by_piece: dict[int, list[Ticket]] = {}
+        for ticket in tickets:
+            columns.enter(ticket)
+            piece = conditions.piece_of(ticket.enqueued_at, now)
+            if piece is not None:
+                by_piece.setdefault(piece, []).append(ticket)
+        is_newest = conditions.clock == "newest"
+        k = self._queue.format.k
+        most = CONSIDERED_MAX + (k if k > LARGE else 0)
+        looks = STEPS_A_PLAYER * max(k, LARGE)
+        gone, found = set[int](), list[Divided]()
+        for piece in sorted(by_piece, reverse=True):
+            is_in = (lambda p, of=piece: p >= of) if is_newest else (lambda p, of=piece: p <= of)
+            names = [each.id for p, group in by_piece.items() if is_in(p) for each in group]
+            flags = columns.flags(frozenset(names))
+            for way in search.numbers[piece]:
+                here = [each for each in by_piece[piece] if each.sequence not in gone]
+                counts = {each.sequence: columns.count_mates(each, way) for each in here}
+                here.sort(key=lambda each: (counts[each.sequence], each.age_key))
+                scarce = here[: math.ceil(SCARCE * len(here))]
+                for anchor in scarce:
+                    if anchor.sequence in gone or not columns.fits(anchor, way):
+                        continue
+                    among = flags & ~columns.flags(frozenset([anchor.id]))
+                    circle = columns.chosen(anchor, Asked(way, among, None, most, k > LARGE))
+                    if sum([t.size for t in circle.tickets]) < search.ways[way].fewest:
+                        continue
+                    teams = _first(search, Question(way, circle.tickets, circle.mates), looks)
+                    if teams is not None and self.is_legal(teams, now):
+                        found.append(teams)
+                        for ticket in [each for team in teams for each in team]:
+                            gone.add(ticket.sequence)
+                            columns.leave(ticket)
+        return found
+
+    def _by_age(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
         """Return the matches that searches around one ticket after the other find."""
         if sum(ticket.size for ticket in tickets) < max(1, self._queue.format.k_min):
             return []
@@ -177,6 +243,20 @@ class ConditionRounds:
                     at += ticket.size
         quality = np.array([self.quality(teams) for teams in matches], dtype=np.float64)
         return Plan(seated, quality, np.ones(len(matches), dtype=np.bool_), spent)
+
+
+def _first(search: ConditionSearch, question: Question, looks: int) -> Divided | None:
+    """Return the match that a short search finds."""
+    effort = Effort(looks, looks, 1)
+    running = search.find(question, effort)
+    try:
+        while True:
+            next(running)
+            if effort.spent >= looks:
+                return None
+    except StopIteration as done:
+        teams: Divided | None = done.value
+        return teams
 
 
 def _sequences(matches: Sequence[Divided]) -> set[int]:
@@ -242,7 +322,9 @@ class _Exchange:
         """Try so many changes, and keep what is better."""
         own = sum(len(team) for teams in self._made for team in teams)
         for _ in range(min(tries, TRIES_A_TICKET * own)):
-            one = int(rng.integers(len(self._made)))
+            # Of some drawn by chance the worst: good ones have little to gain.
+            drawn = rng.integers(len(self._made), size=DRAWN).tolist()
+            one = min(drawn, key=self._quality.__getitem__)
             if self._quality[one] >= 1.0 - GAIN:
                 continue
             draw = rng.random()
@@ -251,8 +333,9 @@ class _Exchange:
             elif self._bench and draw < 0.6:
                 self._with_bench(one, rng)
             elif len(self._matches) > 1:
-                other = int(rng.integers(len(self._matches) - 1))
-                self._between(one, other + (other >= one), rng)
+                others = [each for each in rng.integers(len(self._matches), size=2) if each != one]
+                if others:
+                    self._between(one, int(min(others, key=self._quality.__getitem__)), rng)
         self._made[:] = self._matches[: len(self._made)]
         self._kept[:] = self._matches[len(self._made) :]
 
@@ -276,8 +359,7 @@ class _Exchange:
         first, second = _place(mine, rng), _place(theirs, rng)
         leaver, comer = _at(mine, first), _at(theirs, second)
         if leaver.size == comer.size:
-            changed = [(one, _put(mine, first, comer)), (two, _put(theirs, second, leaver))]
-            self._keep(changed)
+            self._keep([(one, _put(mine, first, comer)), (two, _put(theirs, second, leaver))])
 
     def _keep(self, changed: Sequence[tuple[int, Divided]]) -> bool:
         """Put changed matches in place if they are better in sum and legal."""
