@@ -15,7 +15,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -289,9 +289,9 @@ class _Made:
             reach=np.vstack([batch.reach, *[row.reach for row in rows]]),
         )
 
-    def _told(self, fact: int) -> list[object]:
+    def _told(self, fact: int) -> list[Any]:
         """Return a fact of each player; tickets that lack one are let in nowhere."""
-        found: list[object] = []
+        found: list[Any] = []
         for ticket in self._tickets:
             told = self._facts.of(ticket, is_exact=False)[fact]
             assert told is not None, "a ticket was let in that lacks an attribute"
