@@ -63,7 +63,7 @@ def test_a_ticket_by_a_rule_set_is_told_which_rules_say_no_and_until_when() -> N
         assert part.later.at == pytest.approx(born + 30.0, abs=0.001)
         assert "until then team sizes say no" in part.summary
 
-    play(scene())
+    play(scene)
 
 
 def test_a_waiting_ticket_is_told_what_keeps_it_and_when_that_ends() -> None:

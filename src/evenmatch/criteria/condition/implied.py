@@ -42,7 +42,7 @@ class Within(NamedTuple):
     most: float
 
 
-class Same(NamedTuple):
+class OneWord(NamedTuple):
     """All players have one string."""
 
     fact: int
@@ -100,7 +100,7 @@ class TeamGap(NamedTuple):
     most: float
 
 
-Implication = Within | Same | Between | Word | Near | Shares | Listed | TeamGap
+Implication = Within | OneWord | Between | Word | Near | Shares | Listed | TeamGap
 
 
 class Implied:
@@ -236,7 +236,7 @@ class Implied:
     def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Implication]:
         fact = self._fact_of(of, party)
         if of.kind == "string":
-            return [Same(fact)]
+            return [OneWord(fact)]
         if of.kind != "number" or most is None:
             return []
         return [Within(fact, most + SLACK * max(1.0, most) * 1e3)]

@@ -21,7 +21,7 @@ from evenmatch.criteria.condition.implied import (
     Implication,
     Implied,
     Near,
-    Same,
+    OneWord,
     Within,
     likened,
 )
@@ -351,7 +351,7 @@ class _PairTests:
         if isinstance(told, Within):
             fact, most = told
             return lambda columns, some, others: columns.are_within(fact, most, some, others)
-        if isinstance(told, Same):
+        if isinstance(told, OneWord):
             word = told.fact
             return lambda columns, some, others: columns.are_same(word, some, others)
         if isinstance(told, Between) and len(told.teams) == self._team_count:

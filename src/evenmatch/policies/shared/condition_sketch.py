@@ -27,7 +27,7 @@ from evenmatch.criteria.condition.implied import (
     Implied,
     Listed,
     Near,
-    Same,
+    OneWord,
     Shares,
     TeamGap,
     Within,
@@ -55,7 +55,7 @@ from evenmatch.solvers.teams.batch import (
 )
 
 Key = tuple[str, int]
-Limited = Within | TeamGap | Near | Same | Shares
+Limited = Within | TeamGap | Near | OneWord | Shares
 NEVER = -1.0
 """What somebody accepts who is in no match now: no gap is as small."""
 
@@ -98,7 +98,7 @@ class ConditionSketch:
         limited: dict[Key, Limited] = {}
         for piece in self._told:
             for each in piece:
-                if isinstance(each, Within | TeamGap | Near | Same | Shares):
+                if isinstance(each, Within | TeamGap | Near | OneWord | Shares):
                     limited.setdefault(_key(each), each)
         self._limited = limited
         self._limits = {key: self._by_piece(key) for key in limited}
@@ -222,7 +222,7 @@ class _Made:
             self._rows.append(Row(kind, self._column(values), accept, reach))
         elif isinstance(told, Near):
             self._limit_latency(told, reach, accept)
-        elif isinstance(told, Same):
+        elif isinstance(told, OneWord):
             codes: dict[object, int] = {}
             words = [codes.setdefault(each, len(codes)) for each in self._told(told.fact)]
             column = self._add_words(np.array(words, dtype=np.int64), reach, accept)
