@@ -184,8 +184,12 @@ class ConditionRounds:
         looks = STEPS_A_PLAYER * max(k, LARGE)
         gone, found = set[int](), list[Divided]()
         for piece in sorted(by_piece, reverse=True):
-            is_in = (lambda p, of=piece: p >= of) if is_newest else (lambda p, of=piece: p <= of)
-            names = [each.id for p, group in by_piece.items() if is_in(p) for each in group]
+            names = [
+                each.id
+                for other, group in by_piece.items()
+                if (other >= piece if is_newest else other <= piece)
+                for each in group
+            ]
             flags = columns.flags(frozenset(names))
             for way in search.numbers[piece]:
                 here = [each for each in by_piece[piece] if each.sequence not in gone]
