@@ -158,7 +158,7 @@ def admit(
     """
     if len(tables.waiting) >= limits.waiting_max:
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
-    if new.id is not None and tables.knows(new.id):
+    if new.id is not None and (tables.knows(new.id) or new.id in tables.backfills):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)

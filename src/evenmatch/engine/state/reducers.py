@@ -35,6 +35,7 @@ from evenmatch.engine.state.rosters import (
     keeps_roster,
     lay_down,
     opened,
+    registered,
     voided,
     with_server,
 )
@@ -71,6 +72,7 @@ from evenmatch.model.events import (
     Prolonged,
     Proposed,
     Refused,
+    Registered,
     Repaired,
     SeatsFreed,
     Skipped,
@@ -345,6 +347,7 @@ REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Assigned: _assigned,
     Closed: closed,
     Opened: opened,
+    Registered: registered,
     Voided: voided,
     Cancelled: _cancelled,
     Configured: _configured,
@@ -382,6 +385,8 @@ KEEP_PENALTIES = 86_400.0
 """Seconds after which a player's failed ready-checks are forgotten."""
 ROSTERS_MOST = 50_000
 """Rosters kept at the most; beyond, the oldest matches can no longer be filled or called off."""
+BACKFILLS_MOST = 20_000
+"""Requests to fill matches kept at the most; beyond, those that ended first are forgotten."""
 PENALTIES_MOST = 100_000
 """Players of a group whose failed ready-checks are kept at the most."""
 FORGET_EVERY = 10.0
@@ -402,6 +407,8 @@ def forget(tables: Tables) -> None:
     _drop(tables.keys, lambda key: key.at < before, KEYS_MOST)
     _drop(tables.failed, lambda failed: failed.at < before, KEEP_ENDED_MOST)
     _drop(tables.dissolved, lambda until: until <= now, KEEP_ENDED_MOST)
+    if tables.backfills:
+        _forget_backfills(tables, before)
     before = now - KEEP_PENALTIES
     for penalties in tables.penalties.values():
         _drop(penalties, lambda penalty: penalty.at < before, PENALTIES_MOST)
@@ -415,6 +422,15 @@ def forget(tables: Tables) -> None:
         kept = tables.matches.pop(match_id)
         tables.rosters.pop(match_id, None)
         tables.forgotten[kept.match.queue] = kept.made
+
+
+def _forget_backfills(tables: Tables, before: float) -> None:
+    """Drop the requests that ended long ago; those that wait may be as old as they like."""
+    ended = [(row.ended_at, name) for name, row in tables.backfills.items() if row.ended_at]
+    surplus = len(tables.backfills) - BACKFILLS_MOST
+    for place, (ended_at, name) in enumerate(sorted(ended)):
+        if ended_at < before or place < surplus:
+            del tables.backfills[name]
 
 
 def _drop(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> None:

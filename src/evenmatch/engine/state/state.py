@@ -23,6 +23,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.encounters import Meetings, PlayedMatches
 from evenmatch.engine.state.rows import (
     KEEP_ENDED,
+    BackfillTicket,
     Ended,
     Failed,
     IdempotencyKey,
@@ -91,6 +92,7 @@ COPIED = (
     "failed",
     "dissolved",
     "rosters",
+    "backfills",
 )
 """Tables whose rows are frozen: a shallow copy is a snapshot."""
 COPIED_BY_GROUP = ("players", "busy", "met", "penalties", "ratings")
@@ -128,6 +130,7 @@ class Tables(msgspec.Struct):
         ratings: What is stored of players, by ladder.
         periods: The rating period that collects outcomes now, by ladder.
         closing: The rating period whose outcomes are being rated, by ladder.
+        backfills: Requests to fill matches, by their callers' names, in order of their start.
     """
 
     now: float = 0.0
@@ -157,6 +160,7 @@ class Tables(msgspec.Struct):
     ratings: dict[str, Ladder] = {}
     periods: dict[str, Period] = {}
     closing: dict[str, Period] = {}
+    backfills: dict[str, BackfillTicket] = {}
 
     @property
     def numbered(self) -> int:
@@ -342,6 +346,12 @@ class Tables(msgspec.Struct):
                 assert opened.roster_version == roster.version, f"{match_id} has a stale opening"
                 free = zip(opened.free, roster.free, strict=True)
                 assert all(0 <= wanted <= room for wanted, room in free)
+                if opened.ticket:
+                    assert self.backfills[opened.ticket].match == match_id, "a lost backfill"
+        for name, row in self.backfills.items():
+            known = self.rosters.get(row.match)
+            asks = known is not None and known.open is not None and known.open.ticket == name
+            assert asks == (row.ended_at is None), f"backfill {name} is {row.state}"
 
 
 def _key_of_set(players: list[str]) -> str:

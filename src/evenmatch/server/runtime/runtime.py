@@ -93,6 +93,7 @@ class Runtime(CallbackPort):
         timings: Timings | None = None,
         clocks: Clocks | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
+        versions: Versions | None = None,
     ) -> None:
         self.plan = plan
         self.journal = journal
@@ -108,7 +109,7 @@ class Runtime(CallbackPort):
         self._epoch = 0
         self.durable = 0
         self._commit_began: float | None = None
-        self.versions = Versions(plan.data)
+        self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
@@ -168,7 +169,7 @@ class Runtime(CallbackPort):
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
             found = await self._recover()
             tables = found.engine.tables
-            self.plan = chosen(self.plan, self.versions, tables)
+            self.plan = await asyncio.to_thread(chosen, self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
             self.clock = self._clock_at(at)
@@ -190,7 +191,7 @@ class Runtime(CallbackPort):
         if configure is None:
             return
         if not configure.by:
-            self.versions.set_aside(configure.version)
+            await asyncio.to_thread(self.versions.set_aside, configure.version)
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):

@@ -67,7 +67,7 @@ class MatchFeed:
         self._engine = engine
         self.durable = engine.tables.sequence
         # What a record calls off comes before what it makes.
-        rows = engine.tables.matches.values()
+        rows = [kept for kept in engine.tables.matches.values() if not kept.registered]
         told = [(kept.voided, kept.match) for kept in rows if kept.void is not None]
         told += [(kept.made, kept.match) for kept in rows]
         for sequence, match in sorted(told, key=itemgetter(0)):
