@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.integration.serving import CONFIG, Reply, Server
 from tests.integration.test_serve_journal import address as address
@@ -225,3 +228,59 @@ def test_configuration_that_was_changed_stays_in_force_after_a_takeover(
         nodes.nodes.pop(nodes.owner()).kill()
         after, _ = answered(other, "GET", "/v1/queues")
         assert "limit=123" in json.dumps(after.body)
+
+
+# WebSockets
+
+
+def test_socket_goes_through_every_node_and_resumes_at_another_one(
+    tmp_path: Path, shared: str
+) -> None:
+    """Two sockets follow one ticket, one at the owner and one that is handed on."""
+    with cluster(tmp_path, shared, "a", "b", "c") as nodes:
+        (one, two), owner = nodes.others(), nodes.owner()
+        made = [one.call("POST", "/v1/tickets", ticket(f"p{n}")).body["id"] for n in range(3)]
+        with connect(ws(one), open_timeout=GIVE_UP) as handed_on:
+            handed_on.send(json.dumps({"follow": [*made, "s0-999"]}))
+            told = [json.loads(handed_on.recv(GIVE_UP)) for _ in range(4)]
+            assert [each["event"] for each in told] == ["problem"] + ["waiting"] * 3 or [
+                each["event"] for each in told
+            ] == ["waiting"] * 3 + ["problem"]
+            seen = max(each.get("sequence", 0) for each in told)
+            # The owner dies: its followers are told to come again, by another node if they like.
+            nodes.nodes.pop(owner).kill()
+            with pytest.raises(ConnectionClosed) as closed:
+                handed_on.recv(GIVE_UP)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1013
+        answered(two, "GET", f"/v1/tickets/{made[0]}")
+        with connect(ws(two), open_timeout=GIVE_UP) as resumed:
+            resumed.send(json.dumps({"follow": made, "after": seen}))
+            answered(one, "POST", "/v1/tickets", ticket("p3"))
+            told = [json.loads(resumed.recv(GIVE_UP)) for _ in range(3)]
+            assert {each["event"] for each in told} == {"matched"}
+            assert {each["ticket"]["id"] for each in told} == set(made)
+            assert all(each["sequence"] > seen for each in told)
+
+
+def test_refusal_of_a_socket_is_the_owners_own(tmp_path: Path, shared: str) -> None:
+    with cluster(tmp_path, shared, "a", "b") as nodes:
+        (other,) = nodes.others()
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            connect(ws(other).replace("/v1/stream", "/v1/nothing"), open_timeout=GIVE_UP),
+        ):
+            pass
+        response = refused.value.response
+        assert response.status_code == 404
+        assert json.loads(response.body or b"")["error"] == "not_found"
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            connect(ws(other), origin=Origin("https://elsewhere.example"), open_timeout=GIVE_UP),
+        ):
+            pass
+        assert refused.value.response.status_code == 403
+
+
+def ws(server: Server) -> str:
+    return server.url.replace("http", "ws") + "/v1/stream"

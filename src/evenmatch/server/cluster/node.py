@@ -19,13 +19,13 @@ from evenmatch.errors import (
     JournalError,
     JournalUnavailable,
     MatchmakingError,
-    NotSupported,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.forwarding import FORWARDED, Peer
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, name_of
+from evenmatch.server.cluster.sockets import relay
 from evenmatch.server.http.responses import (
     Asgi,
     Disconnected,
@@ -269,9 +269,10 @@ class Node:
         elif client is not None:
             raise JournalUnavailable("this node does not answer now; another one will in a second")
         elif scope["type"] == "websocket":
-            raise NotSupported(
-                f"this node hands requests on, and no WebSockets: follow at {self._place()}"
-            )
+            place = self._owner().address
+            origin = (scope.get("client") or ("", 0))[0]
+            signed = self._identity.sign(origin).decode("latin-1")
+            await relay(scope, receive, send, place, signed)
         else:
             await self._owner().answer(scope, receive, send, self._most)
 
@@ -289,9 +290,6 @@ class Node:
                 self._peer.close()
             self._peer = Peer(*place, self._identity)
         return self._peer
-
-    def _place(self) -> str:
-        return self._holder.rpartition("@")[2] or "another one"
 
     async def _tell(self, send: Send, *, is_health: bool) -> None:
         """Say that this node lives, or whether requests can be answered through it."""
