@@ -29,9 +29,10 @@ MARGIN = 1.0
 class Cluster:
     """Nodes with one key, each with a directory of its own."""
 
-    def __init__(self, directory: Path, address: str) -> None:
+    def __init__(self, directory: Path, address: str, config: str = CONFIG) -> None:
         self._directory = directory
         self._address = address
+        self._config = config
         self.nodes: dict[str, Server] = {}
         directory.mkdir(parents=True, exist_ok=True)
         self.key = directory / "cluster.key"
@@ -40,7 +41,7 @@ class Cluster:
     def start(self, name: str) -> Server:
         options = ["--journal", self._address, "--node", name, "--cluster-key", str(self.key)]
         options += ["--lease-seconds", str(LEASE)]
-        self.nodes[name] = Server(self._directory / name, options=options)
+        self.nodes[name] = Server(self._directory / name, self._config, options=options)
         return self.nodes[name]
 
     def status(self, name: str) -> Any:
@@ -63,12 +64,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(directory: Path, address: str, *names: str) -> Iterator[Cluster]:
-    made = Cluster(directory, address)
+def cluster(directory: Path, address: str, *names: str, config: str = CONFIG) -> Iterator[Cluster]:
+    made = Cluster(directory, address, config)
     try:
         for name in names:
             made.start(name)
-        made.owner()
+        if config is CONFIG:
+            made.owner()
         yield made
     finally:
         for node in made.nodes.values():
@@ -78,11 +80,13 @@ def cluster(directory: Path, address: str, *names: str) -> Iterator[Cluster]:
                 node.kill()
 
 
-def answered(server: Server, method: str, path: str, body: Any = None) -> tuple[Reply, float]:
+def answered(
+    server: Server, method: str, path: str, body: Any = None, raw: bytes | None = None
+) -> tuple[Reply, float]:
     """Repeat a request for as long as it may be retried; return the answer and how long it took."""
     began = time.monotonic()
     while time.monotonic() < began + GIVE_UP:
-        reply = server.call(method, path, body)
+        reply = server.call(method, path, body, raw=raw)
         if reply.status != 503:
             return reply, time.monotonic() - began
         assert reply.headers["retry-after"] == "1"

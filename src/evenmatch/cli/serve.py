@@ -214,10 +214,6 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
         )
         with naming(path):
             found.append(game(plan, name))
-    if options.cluster.node and len(found) > 1:
-        raise NotSupported(
-            "--node runs one game: give each game of [[tenant]] tables a cluster of its own"
-        )
     return found
 
 

@@ -170,7 +170,7 @@ def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
         instead_of=str(plan.file),
         choose="--config-from file undoes the change",
     )
-    return msgspec.structs.replace(plan, queues=queues, seed=seed, set_by=stored.by)
+    return msgspec.structs.replace(plan, queues=plan.own(queues), seed=seed, set_by=stored.by)
 
 
 def _from_journal(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:

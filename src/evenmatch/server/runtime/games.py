@@ -159,8 +159,13 @@ class Games:
         self._turns = [asyncio.create_task(each.operator.watch_turns()) for each in self.services]
         self._turns += [asyncio.create_task(each.watch()) for each in self._notes]
 
-    async def stop(self) -> None:
-        """Stop all games that run."""
+    async def stop(self, *, with_snapshot: bool = True) -> None:
+        """Stop all games that run.
+
+        Args:
+            with_snapshot: Take a last one. Who waits for the game has read all but its last
+                records, and a snapshot would only make them wait longer.
+        """
         for task in (*self._turns, *self._first_keys):
             task.cancel()
         for notes in self._notes:
@@ -169,7 +174,8 @@ class Games:
             services.presence.close()
             services.shadows.close()
             services.allocations.close()
-        await asyncio.gather(*(services.runtime.stop() for services in self.services))
+        ends = (each.runtime.stop(with_snapshot=with_snapshot) for each in self.services)
+        await asyncio.gather(*ends)
 
     def close(self) -> None:
         """End streams and long polls."""

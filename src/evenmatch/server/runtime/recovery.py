@@ -27,6 +27,7 @@ from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Journal, Segment, StoredSnapshot
 from evenmatch.model.inputs import Configure, Prolong
 from evenmatch.model.queue import DAY, Queue
+from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period
@@ -69,6 +70,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         journal: Address of the journal, where it is not a file in the data directory.
         waits: Wait at the start for as long as another server holds the shard.
         lease_seconds: Length of the lease on the shard.
+        layout: All shards of the game, where nodes share them out; `queues` are those of this one.
         set_by: What brought the configuration over HTTP, if it is in force already under the
             journal's number; empty for that of the file.
     """
@@ -89,11 +91,33 @@ class ShardPlan(msgspec.Struct, frozen=True):
     journal: str = ""
     waits: bool = False
     lease_seconds: float = LEASE_SECONDS
+    layout: tuple[ShardPart, ...] = ()
 
     @property
     def folder(self) -> Path | None:
         """Return the folder from which file names in the configuration count."""
         return None if self.file is None else self.file.parent
+
+    def own(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Return those queues of a configuration that this shard has.
+
+        Raises:
+            ConfigError: The configuration has other shards than the nodes were started with.
+        """
+        if not self.layout:
+            return queues
+        found = {each.name: each.groups for each in shards_of(queues)}
+        known = {each.name: each.groups for each in self.layout}
+        if found != known:
+            raise ConfigError(
+                f"the groups of this configuration make the shards {_shards_text(found)}, and the "
+                f"nodes run {_shards_text(known)}: change CONFIG on all nodes, and start each again"
+            )
+        return tuple(queue for queue in queues if queue.group in known[self.shard])
+
+
+def _shards_text(shards: Mapping[str, tuple[str, ...]]) -> str:
+    return "; ".join(f"{name} ({', '.join(groups)})" for name, groups in shards.items())
 
 
 class Recovered(msgspec.Struct, frozen=True):

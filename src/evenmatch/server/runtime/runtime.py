@@ -146,6 +146,11 @@ class Runtime(CallbackPort):
             return self.failure
         return LEASE_OVER if self._lease.is_over else None
 
+    @property
+    def lease(self) -> tuple[int, float]:
+        """Return the epoch of the lease, and for how many seconds it counts from now on."""
+        return self._epoch, self._lease.left
+
     def commit_age(self) -> float:
         """Return the seconds since the commit began that is on its way; 0 if none is."""
         began = self._commit_began
@@ -196,7 +201,7 @@ class Runtime(CallbackPort):
         if count := expired_by_change(self.engine.tables, before):
             log.warning("tickets_expired", count=count, reason="queue_changed")
 
-    async def stop(self) -> None:
+    async def stop(self, *, with_snapshot: bool = True) -> None:
         """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
         try:
             while self.failure is None and not self._idle.is_set():
@@ -212,7 +217,7 @@ class Runtime(CallbackPort):
                 self._writer.cancel()
                 await asyncio.gather(self._writer, return_exceptions=True)
                 self._execute(self.shard.fail())
-            await self._snapshots.finish(with_last=is_sound)
+            await self._snapshots.finish(with_last=is_sound and with_snapshot)
             if is_sound:
                 await self._lease.release()
         finally:

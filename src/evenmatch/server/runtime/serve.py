@@ -24,11 +24,13 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import open_journal, shown
+from evenmatch.journals.opening import shown
 from evenmatch.server.auth.authenticate import check_apart
 from evenmatch.server.cluster.identity import LEASE_SECONDS as NODE_LEASE_SECONDS
 from evenmatch.server.cluster.identity import NodeIdentity, node_identity
 from evenmatch.server.cluster.node import Node
+from evenmatch.server.cluster.plans import cluster_plan
+from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.connections import Acceptor, connections_most
 from evenmatch.server.http.cors import with_cors
 from evenmatch.server.http.timeouts import DirectGate, http_protocol, websocket_protocol
@@ -39,7 +41,6 @@ from evenmatch.server.runtime.kernel_compilation import (
     compile_first,
     must_compile,
 )
-from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.logs import log, relay_libraries
 from evenmatch.server.runtime.process_setup import (
     calm_collector,
@@ -273,29 +274,16 @@ async def _serve(
 
 
 def _served(games: Sequence[Game], place: ListenOptions, listening: socket.socket) -> Games | Node:
-    """Return the games; in a cluster, the node that runs them while it holds their lease."""
+    """Return the games; in a cluster, the node that runs those whose leases it holds."""
     every = snapshot_every(os.environ)
     if place.cluster is None:
         return Games(games, snapshot_every=every)
-    (only,) = games
     identity = place.cluster.identity(place.host, listening.getsockname()[1])
-    plan = only.plan
-    # A change over HTTP lies beside the node that took it; the journal has its queues for all.
-    counts = "data" if plan.config_from == "auto" else plan.config_from
-    plan = msgspec.structs.replace(
-        plan,
-        owner=identity.owner,
-        lease_seconds=place.cluster.lease_seconds,
-        config_from=counts,
-    )
-    only = msgspec.structs.replace(only, plan=plan)
-    return Node(
-        identity,
-        Claim(plan.shard, plan.owner, plan.lease_seconds),
-        open_journal(plan.journal, game=only.name),
-        lambda: Games([only], snapshot_every=every),
-        plan.settings,
-    )
+    plans = [
+        cluster_plan(each, identity.owner, place.cluster.lease_seconds, snapshot_every=every)
+        for each in games
+    ]
+    return Node(identity, plans, Tenants({each.name: each.accounts for each in games}))
 
 
 async def _run(
