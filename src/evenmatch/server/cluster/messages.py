@@ -11,7 +11,9 @@ SECONDS = 1.0
 BYTES_MAX = 1_000_000
 
 
-async def ask_node(place: tuple[str, int], method: str, path: str, signed: bytes) -> bytes | None:
+async def ask_node(
+    place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
+) -> bytes | None:
     """Return what a node answers, None if it does not answer well in time.
 
     Args:
@@ -19,6 +21,7 @@ async def ask_node(place: tuple[str, int], method: str, path: str, signed: bytes
         method: Of HTTP.
         path: What is asked.
         signed: Who asks, see `NodeIdentity.sign`.
+        seconds: How long it may take.
     """
     headers = {
         "host": f"{place[0]}:{place[1]}",
@@ -26,7 +29,7 @@ async def ask_node(place: tuple[str, int], method: str, path: str, signed: bytes
         FORWARDED.decode(): signed.decode("latin-1"),
     }
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(seconds):
             connection = await Connection.open(*place, None)
             try:
                 connection.send(method, path, headers)

@@ -45,12 +45,14 @@ from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 
 STATUS_PATH = "/v1/cluster"
-TAKE_PATH = "/v1/cluster/take"
+PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
 TRIES = 2
 """Nodes that a request is handed on to: the second one if the first names it."""
+PREPARE_SECONDS = 8.0
+"""How long a successor may read before it gets a shard all the same."""
 CALM_SECONDS = 2.0
 """A shard that a node has just got is not given away before."""
 
@@ -238,8 +240,12 @@ class Node:
         if successor is None or place is None:
             return
         signed = self._identity.sign(self._identity.owner, seat.about)
-        # Told before, it asks in the same moment in which the lease is free.
-        if await ask_node(place, "POST", TAKE_PATH, signed) is None:
+        if (games := seat.present) is not None:
+            await games.save()
+        # It reads what there is while this node still answers, and then asks for the lease in the
+        # moment in which it is free.
+        prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
+        if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
             self._members.forget(successor)
         elif await seat.hand_over(successor):
             self._members.given(successor)
@@ -344,8 +350,8 @@ class Node:
                 "a node handed this on with another cluster key: give all nodes the same one"
             )
         path = scope.get("path")
-        if path in (STATUS_PATH, TAKE_PATH) and (note is not None or _is_near(scope)):
-            self._hear(path, note)
+        if path in (STATUS_PATH, PREPARE_PATH, TAKE_PATH) and (note is not None or _is_near(scope)):
+            await self._hear(path, note)
             await send_body(send, 200, encode(self.status))
         elif note is not None:
             await self._answer_node(scope, receive, send, note)
@@ -358,7 +364,7 @@ class Node:
         else:
             await self._routers[self._tenants.of(scope)](scope, receive, send)
 
-    def _hear(self, path: str, note: Note | None) -> None:
+    async def _hear(self, path: str, note: Note | None) -> None:
         """Take note of what another node tells of itself, or gives to this one."""
         if note is None or not note.about:
             return
@@ -366,7 +372,10 @@ class Node:
             self._members.hear(note.about, int(note.client) if note.client.isdigit() else 0)
         elif (seat := self._seats.get(note.about)) is not None:
             self._members.hear(note.client)
-            seat.expect()
+            if path == TAKE_PATH:
+                seat.expect()
+            else:
+                await seat.prepare(PREPARE_SECONDS)
 
     async def _answer_node(self, scope: Scope, receive: Receive, send: Send, note: Note) -> None:
         """Answer what another node hands on, or name the owner."""

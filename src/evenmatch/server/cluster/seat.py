@@ -16,7 +16,7 @@ import msgspec
 
 from evenmatch.errors import JournalError, MatchmakingError, StaleOwner
 from evenmatch.journals.base import Journal
-from evenmatch.server.cluster.identity import name_of
+from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.logs import log
@@ -29,6 +29,8 @@ SOON_SECONDS = 1.0
 """For how long a node asks that often, and leaves a shard alone that it has just given away."""
 AGAIN_SECONDS = 1.0
 """Seconds before a node that could not recover tries again."""
+FOLLOW_EVERY = 0.5
+"""Seconds between two looks at what the owner has written."""
 Role = Literal["standing_by", "recovering", "answering"]
 
 
@@ -97,6 +99,10 @@ class Seat:
         self._given = asyncio.Event()
         self._known = asyncio.Event()
         self._hurried = asyncio.Event()
+        # The game while another node answers for it; it reads along.
+        self._standby: Games | None = None
+        self._wanted = asyncio.Event()
+        self._is_prepared: asyncio.Event | None = None
 
     @property
     def about(self) -> str:
@@ -135,9 +141,7 @@ class Seat:
 
     async def settled(self, seconds: float) -> None:
         """Wait until it is known who answers, or for so long."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._known.wait()
+        await _either(self._known, seconds)
 
     def note(self, holder: str) -> None:
         """Note who owns the shard, by the name of its lease; not what this node knows better."""
@@ -150,11 +154,16 @@ class Seat:
     async def live(self) -> None:
         """Ask for the lease, and answer while it is held; return when the game has drained."""
         while not self.is_drained:
-            await self._granted()
-            self._is_recovering = True
+            games = self._standby = self._start()
+            following = asyncio.create_task(self._follow(games))
+            try:
+                await self._granted()
+            finally:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+            self._is_recovering, self._standby = True, None
             self.holder = self.claim.owner
             self._known.clear()
-            games = self._start()
             try:
                 games.gate.look()
                 await games.start()
@@ -175,6 +184,34 @@ class Seat:
             self._known.set()
             log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)
             await self._until_over(games)
+
+    async def _follow(self, games: Games) -> None:
+        """Read what the owner writes, for ever: taking over then needs the last records only."""
+        is_told = False
+        while True:
+            is_asked = self._is_prepared is not None
+            try:
+                if is_asked or address_of(self.holder) is not None:
+                    await games.follow(anew=is_asked)
+            except MatchmakingError as error:
+                if not is_told:
+                    log.warning("shard_not_followed", shard=self.about, error=str(error))
+                is_told = True
+            else:
+                is_told = False
+            if is_asked and (prepared := self._is_prepared) is not None:
+                self._is_prepared = None
+                prepared.set()
+            await _either(self._wanted, FOLLOW_EVERY)
+            self._wanted.clear()
+
+    async def prepare(self, seconds: float) -> None:
+        """Read the newest snapshot and all after it, for a lease that is to come; or give up."""
+        if self._standby is None:
+            return
+        prepared = self._is_prepared = self._is_prepared or asyncio.Event()
+        self._wanted.set()
+        await _either(prepared, seconds)
 
     async def _until_over(self, games: Games) -> None:
         """Answer until the game is lost, handed over or drained."""
@@ -234,9 +271,10 @@ class Seat:
 
     async def stop(self) -> None:
         """Stop what runs here, and give the lease back to whoever comes first."""
-        if self._games is not None:
-            games, self._games = self._games, None
-            await games.stop()
+        for games in (self._games, self._standby):
+            if games is not None:
+                await games.stop()
+        self._games = self._standby = None
 
     async def _granted(self) -> None:
         """Return when the lease is granted; learn meanwhile who has it."""
@@ -269,6 +307,11 @@ class Seat:
             await asyncio.sleep(ASK_SOON)
             return
         self._hurried.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ASK_EVERY + self._reluctance()):
-                await self._hurried.wait()
+        await _either(self._hurried, ASK_EVERY + self._reluctance())
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, or for so long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -177,6 +177,21 @@ class Games:
         ends = (each.runtime.stop(with_snapshot=with_snapshot) for each in self.services)
         await asyncio.gather(*ends)
 
+    async def follow(self, *, anew: bool = False) -> None:
+        """Read what another server has written since, before all start.
+
+        Args:
+            anew: Begin with the newest snapshots.
+
+        Raises:
+            MatchmakingError: A journal cannot be read now.
+        """
+        await asyncio.gather(*(each.runtime.follow(anew=anew) for each in self.services))
+
+    async def save(self) -> None:
+        """Take snapshots of what none covers."""
+        await asyncio.gather(*(each.runtime.save() for each in self.services))
+
     def close(self) -> None:
         """End streams and long polls."""
         for services in self.services:

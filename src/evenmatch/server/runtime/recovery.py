@@ -120,6 +120,20 @@ def _shards_text(shards: Mapping[str, tuple[str, ...]]) -> str:
     return "; ".join(f"{name} ({', '.join(groups)})" for name, groups in shards.items())
 
 
+class Rebuilt(msgspec.Struct, frozen=True):
+    """An engine with what a journal holds, not yet resumed, which may read on.
+
+    Args:
+        engine: Nobody else's.
+        memories: What the matchers knew at the snapshot.
+        snapshot_at: The record after which the snapshot was taken; 0 if there was none.
+    """
+
+    engine: Engine
+    memories: Mapping[str, Memory]
+    snapshot_at: int
+
+
 class Recovered(msgspec.Struct, frozen=True):
     """An engine with all that its journal holds, and what is needed to write on.
 
@@ -144,6 +158,7 @@ async def recover(
     *,
     wall: Callable[[], float] = time.time,
     granted: Callable[[int], None] = lambda _: None,
+    known: Rebuilt | None = None,
 ) -> Recovered:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
 
@@ -154,6 +169,7 @@ async def recover(
         wall: Unix time.
         granted: Called with the epoch when the lease is granted, before anything is read: reading
             may take longer than a lease.
+        known: What was read of it while another owner wrote.
 
     Raises:
         StaleOwner: Another owner holds the shard.
@@ -161,11 +177,15 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, plan.lease_seconds)
     granted(epoch)
-    engine, memories, snapshot_at = await rebuild(journal, plan, watch)
+    if known is not None and known.engine.tables.sequence > (await journal.last(plan.shard))[0]:
+        # The journal has lost what was read of it.
+        known = None
+    found = await rebuild(journal, plan, watch, known)
+    engine, snapshot_at = found.engine, found.snapshot_at
     await _check_keys(journal, plan)
     last_seq, last_wall = await journal.last(plan.shard)
     # Not later: deadlines that passed meanwhile are met at their own instants.
-    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
+    await asyncio.to_thread(engine.resume, engine.tables.now, found.memories)
     await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
     if last_seq:
         waiting = len(engine.tables.waiting)
@@ -175,30 +195,40 @@ async def recover(
 
 
 async def rebuild(
-    journal: Journal, plan: ShardPlan, watch: Watch | None = None
-) -> tuple[Engine, Mapping[str, Memory], int]:
+    journal: Journal,
+    plan: ShardPlan,
+    watch: Watch | None = None,
+    known: Rebuilt | None = None,
+) -> Rebuilt:
     """Return an engine with all that a journal holds, which nobody may change that way.
 
-    Returns:
-        The engine, not yet resumed; what the matchers knew at the snapshot; the record after which
-        the snapshot was taken.
+    Args:
+        journal: Where the records are.
+        plan: What to run.
+        watch: Put around each matcher.
+        known: What was read before; it reads on.
 
     Raises:
         JournalError: The journal cannot be read, or is damaged.
     """
+    found = known or await _from_snapshot(journal, plan, watch)
+    engine, count = found.engine, 0
+    async for entry in journal.read(plan.shard, engine.tables.sequence + 1):
+        engine.apply(entry.record)
+        count += 1
+        if count % APPLIED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return found
+
+
+async def _from_snapshot(journal: Journal, plan: ShardPlan, watch: Watch | None) -> Rebuilt:
+    """Return an engine with what the newest snapshot holds."""
     limits = engine_limits(plan.settings)
     engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period, watch=watch)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)
-    snapshot_at = engine.tables.sequence
-    count = 0
-    async for entry in journal.read(plan.shard, snapshot_at + 1):
-        engine.apply(entry.record)
-        count += 1
-        if count % APPLIED_AT_ONCE == 0:
-            await asyncio.sleep(0)
-    return engine, memories, snapshot_at
+    return Rebuilt(engine, memories, engine.tables.sequence)
 
 
 def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
@@ -439,7 +469,7 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
         ConfigError: The plan cannot come into force.
         JournalError: The journal cannot be read, or is damaged.
     """
-    engine, _, _ = await rebuild(journal, plan)
+    engine = (await rebuild(journal, plan)).engine
     tables = engine.tables
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
