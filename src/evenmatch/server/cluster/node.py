@@ -53,6 +53,12 @@ TRIES = 2
 """Nodes that a request is handed on to: the second one if the first names it."""
 PREPARE_SECONDS = 8.0
 """How long a successor may read before it gets a shard all the same."""
+LEAVING_SECONDS = 60.0
+"""A node that stops asks for no lease any more."""
+SUCCESSORS = 3
+"""Nodes that are asked to take a shard from one that stops, one after the other."""
+LEAVING_SECONDS = 60.0
+"""A node that stops asks for no lease any more."""
 CALM_SECONDS = 2.0
 """A shard that a node has just got is not given away before."""
 
@@ -69,6 +75,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
         shards: What it knows of each.
         owns_as: The name under which it owns leases.
         others: The same of the other nodes that it has heard of lately.
+        leaving: Whether it is about to stop.
     """
 
     node: str
@@ -79,6 +86,8 @@ class NodeStatus(msgspec.Struct, frozen=True):
     shards: tuple[SeatStatus, ...] = ()
     owns_as: str = ""
     others: tuple[str, ...] = ()
+    leaving: bool = False
+    leaving: bool = False
 
 
 class GamePlan(msgspec.Struct, frozen=True):
@@ -125,6 +134,7 @@ class Node:
         self._lease_seconds = games[0].shards[0].claim.seconds
         self._peers: dict[tuple[str, int], Peer] = {}
         self._ended = asyncio.Event()
+        self._is_leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: set[asyncio.Task[Any]] = set()
 
@@ -163,11 +173,19 @@ class Node:
                 for gate in gates[1:]:
                     gate.forget()
 
+    async def leave(self) -> None:
+        """Hand each shard over to a node that lives, and hand on what is asked for it from then on.
+
+        Without another node this one answers until it stops.
+        """
+        self._is_leaving = True
+        for seat in self._seats.values():
+            for _ in range(SUCCESSORS):
+                if seat.present is not None and not seat.is_drained:
+                    await self._give(seat, self._members.idlest())
+
     async def stop(self) -> None:
-        """Stop, and hand each shard over to a node that lives, or to whoever comes first."""
-        held = [seat for seat in self._seats.values() if seat.present is not None]
-        given = [seat for seat in held if not seat.is_drained]
-        await asyncio.gather(*(self._give(seat, self._members.idlest()) for seat in given))
+        """Stop, and give what leases are left to whoever comes first."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -184,15 +202,18 @@ class Node:
         return sum(seat.is_held for seat in self._seats.values())
 
     def _reluctance(self) -> float:
+        if self._is_leaving:
+            return LEAVING_SECONDS
         return self._members.reluctance(self._held, total=len(self._seats))
 
     async def _greet(self) -> None:
         """Tell other nodes of this one, and give a shard to one that has less, for ever."""
-        while True:
+        while not self._is_leaving:
             owners = dict.fromkeys(each.owner for each in self._members.alive)
             owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
             await asyncio.gather(*(self._hello(each) for each in owners))
-            await self._level()
+            if not self._is_leaving:
+                await self._level()
             await asyncio.sleep(HELLO_EVERY)
 
     async def _hello(self, owner: str) -> None:
@@ -206,6 +227,12 @@ class Node:
         try:
             told = msgspec.json.decode(body, type=NodeStatus)
         except msgspec.MsgspecError:
+            return
+        if told.leaving:
+            self._members.forget(told.owns_as)
+            return
+        if told.leaving:
+            self._members.forget(told.owns_as)
             return
         self._members.hear(told.owns_as, sum(each.role != "standing_by" for each in told.shards))
         for other in told.others:
@@ -328,6 +355,7 @@ class Node:
             shards,
             self._identity.owner,
             tuple(each.owner for each in self._members.alive),
+            self._is_leaving,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -370,6 +398,8 @@ class Node:
             return
         if path == STATUS_PATH:
             self._members.hear(note.about, int(note.client) if note.client.isdigit() else 0)
+        elif self._is_leaving:
+            raise JournalUnavailable("this node is about to stop, and takes no shard")
         elif (seat := self._seats.get(note.about)) is not None:
             self._members.hear(note.client)
             if path == TAKE_PATH:

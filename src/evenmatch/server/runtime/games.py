@@ -192,6 +192,12 @@ class Games:
         """Take snapshots of what none covers."""
         await asyncio.gather(*(each.runtime.save() for each in self.services))
 
+    async def leave(self) -> None:
+        """Give the games to other nodes: there are none."""
+
+    async def leave(self) -> None:
+        """Give the games to other nodes: there are none."""
+
     def close(self) -> None:
         """End streams and long polls."""
         for services in self.services:

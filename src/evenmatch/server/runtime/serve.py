@@ -398,6 +398,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""
+        await self.games.leave()
         self.games.close()
         await super().shutdown(sockets)
 
