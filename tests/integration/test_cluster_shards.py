@@ -250,3 +250,30 @@ def test_status_names_each_shard_with_owner_epoch_and_lease(tmp_path: Path, shar
         assert {f"/{each['shard']}": each["owner"] for each in told["shards"]} == found
         assert all(each["epoch"] >= 1 for each in told["shards"])
         assert all(0.0 < each["lease_left"] <= 1.5 for each in told["shards"])
+
+
+def test_group_that_is_split_is_shared_out_by_its_first_player(tmp_path: Path, shared: str) -> None:
+    config = '[[queue]]\nname = "main"\npolicy = "window:limit=100"\nsplit = "hash:3"\n'
+    with cluster(tmp_path, shared, "a", "b", "c", config=config) as nodes:
+        assert sorted(spread(nodes).values()) == ["a", "b", "c"]
+        every = list(nodes.nodes.values())
+        players = [f"p{n}" for n in range(12)]
+        made = {}
+        for number, player in enumerate(players):
+            body = {"players": [{"id": player, "rating": {"mean": 1000.0 * number}}]}
+            reply, _ = answered(every[number % 3], "POST", "/v1/tickets", body)
+            made[player] = reply.body["id"]
+            # Who asks again is found again, wherever that is.
+            again = every[(number + 1) % 3].call("POST", "/v1/tickets", body)
+            assert (again.status, again.body["id"]) == (200, made[player])
+        assert {each.rpartition("-")[0] for each in made.values()} == {"s0", "s0~1", "s0~2"}
+        (queue,) = every[0].call("GET", "/v1/queues").body
+        assert (queue["name"], queue["waiting"]) == ("main", 12)
+        each = [every[1].call("GET", f"/v1/queues/main/stats?part={n}").body for n in range(3)]
+        assert sum(one["waiting"] for one in each) == 12
+        assert every[1].call("GET", "/v1/queues/main/stats?part=3").status == 400
+        # A queue is paused in all its parts.
+        assert every[2].call("POST", "/v1/queues/main/pause").status == 200
+        for player in ("new1", "new2", "new3", "new4"):
+            body = {"players": [{"id": player, "rating": {"mean": 1.0}}]}
+            assert every[0].call("POST", "/v1/tickets", body).body["error"] == "paused"

@@ -57,6 +57,25 @@ def lists(named: Named) -> Answer:
     return well([item for each in known for item in each.value()])
 
 
+def queues(named: Named) -> Answer:
+    """Join lists of queues; of one that is split, those who wait are counted together."""
+    joined = lists(named)
+    if not joined.is_well:
+        return joined
+    found: dict[str, Any] = {}
+    for queue in joined.value():
+        before = found.setdefault(queue["name"], queue)
+        if before is not queue:
+            before["waiting"] += queue["waiting"]
+            before["fault"] = before.get("fault") or queue.get("fault")
+    return well(list(found.values()))
+
+
+def first(told: Sequence[Answer]) -> Answer:
+    """Return what the first shard says, unless something is wrong with any."""
+    return worst(told) or told[0]
+
+
 def drains(named: Named) -> Answer:
     """Join what shards say of their end: all of them take no tickets, or some still do."""
     answers = [each for _, each in named]

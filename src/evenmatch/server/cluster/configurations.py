@@ -63,7 +63,9 @@ class Configurations:
                 # It rises whenever that of any shard does.
                 "version": sum(each["version"] for each in states.values()),
                 "source": next(changed, "file"),
-                "paused": [name for each in states.values() for name in each["paused"]],
+                "paused": list(
+                    dict.fromkeys(name for each in states.values() for name in each["paused"])
+                ),
                 "config": config,
             }
         )
@@ -128,7 +130,7 @@ def _changes(found: Sequence[tuple[Seat, Answer]]) -> Answer:
         {
             **sums,
             "dry_run": told[0]["dry_run"],
-            "queues": [name for each in told for name in each["queues"]],
+            "queues": list(dict.fromkeys(name for each in told for name in each["queues"])),
             "at_restart": list(dict.fromkeys(key for each in told for key in each["at_restart"])),
         }
     )

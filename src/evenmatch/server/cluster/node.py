@@ -17,6 +17,7 @@ import msgspec
 from evenmatch.config.server import ServerSettings
 from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
+from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
 from evenmatch.server.cluster.identity import NodeIdentity, Note, address_of, name_of
@@ -53,8 +54,6 @@ TRIES = 2
 """Nodes that a request is handed on to: the second one if the first names it."""
 PREPARE_SECONDS = 8.0
 """How long a successor may read before it gets a shard all the same."""
-LEAVING_SECONDS = 60.0
-"""A node that stops asks for no lease any more."""
 SUCCESSORS = 3
 """Nodes that are asked to take a shard from one that stops, one after the other."""
 LEAVING_SECONDS = 60.0
@@ -87,7 +86,6 @@ class NodeStatus(msgspec.Struct, frozen=True):
     owns_as: str = ""
     others: tuple[str, ...] = ()
     leaving: bool = False
-    leaving: bool = False
 
 
 class GamePlan(msgspec.Struct, frozen=True):
@@ -96,13 +94,13 @@ class GamePlan(msgspec.Struct, frozen=True):
     Args:
         tenant: Its name, where there are several.
         shards: One seat for each.
-        queues: The names of the queues of each shard, in the same order.
+        parts: What each shard has, in the same order.
         settings: Of the game.
     """
 
     tenant: str
     shards: tuple[SeatPlan, ...]
-    queues: tuple[tuple[str, ...], ...]
+    parts: tuple[ShardPart, ...]
     settings: ServerSettings
 
 
@@ -128,7 +126,7 @@ class Node:
             self._seats |= {seat.about: seat for seat in seats}
             self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
             self._journals += [each.journal for each in game.shards]
-            self._routers[game.tenant] = GameRouter(seats, game.queues, self.serve)
+            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
         self._lease_seconds = games[0].shards[0].claim.seconds
@@ -186,9 +184,10 @@ class Node:
 
     async def stop(self) -> None:
         """Stop, and give what leases are left to whoever comes first."""
-        for task in self._tasks:
+        ending = (*self._tasks, *self._closing)
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*ending, return_exceptions=True)
         await asyncio.gather(*(seat.stop() for seat in self._seats.values()))
         for peer in self._peers.values():
             peer.close()
@@ -212,8 +211,7 @@ class Node:
             owners = dict.fromkeys(each.owner for each in self._members.alive)
             owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
             await asyncio.gather(*(self._hello(each) for each in owners))
-            if not self._is_leaving:
-                await self._level()
+            await self._level()
             await asyncio.sleep(HELLO_EVERY)
 
     async def _hello(self, owner: str) -> None:
@@ -227,9 +225,6 @@ class Node:
         try:
             told = msgspec.json.decode(body, type=NodeStatus)
         except msgspec.MsgspecError:
-            return
-        if told.leaving:
-            self._members.forget(told.owns_as)
             return
         if told.leaving:
             self._members.forget(told.owns_as)

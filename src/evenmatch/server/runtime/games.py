@@ -195,9 +195,6 @@ class Games:
     async def leave(self) -> None:
         """Give the games to other nodes: there are none."""
 
-    async def leave(self) -> None:
-        """Give the games to other nodes: there are none."""
-
     def close(self) -> None:
         """End streams and long polls."""
         for services in self.services:

@@ -106,18 +106,16 @@ class ShardPlan(msgspec.Struct, frozen=True):
         """
         if not self.layout:
             return queues
-        found = {each.name: each.groups for each in shards_of(queues)}
-        known = {each.name: each.groups for each in self.layout}
+        found = {each.name: (each.groups, each.split) for each in shards_of(queues)}
+        known = {each.name: (each.groups, each.split) for each in self.layout}
         if found != known:
             raise ConfigError(
-                f"the groups of this configuration make the shards {_shards_text(found)}, and the "
-                f"nodes run {_shards_text(known)}: change CONFIG on all nodes, and start each again"
+                f"this configuration has the shards {', '.join(found)} by its groups and splits, "
+                f"and the nodes run {', '.join(known)}, or divide them in another way: change "
+                f"CONFIG on all nodes, and start each again"
             )
-        return tuple(queue for queue in queues if queue.group in known[self.shard])
-
-
-def _shards_text(shards: Mapping[str, tuple[str, ...]]) -> str:
-    return "; ".join(f"{name} ({', '.join(groups)})" for name, groups in shards.items())
+        groups, _ = known[self.shard]
+        return tuple(queue for queue in queues if queue.group in groups)
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
