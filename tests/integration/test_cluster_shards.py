@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
-from tests.integration.test_cluster import Cluster, answered, cluster, ws
+from tests.integration.test_cluster import LEASE, Cluster, answered, cluster, ws
 from tests.integration.test_cluster import shared as shared
 from tests.integration.test_serve_journal import address as address
 from tests.waiting import GIVE_UP
@@ -277,3 +278,36 @@ def test_group_that_is_split_is_shared_out_by_its_first_player(tmp_path: Path, s
         for player in ("new1", "new2", "new3", "new4"):
             body = {"players": [{"id": player, "rating": {"mean": 1.0}}]}
             assert every[0].call("POST", "/v1/tickets", body).body["error"] == "paused"
+
+
+def test_node_that_is_told_to_stop_names_who_goes_on_and_nobody_waits_for_a_lease(
+    tmp_path: Path, shared: str
+) -> None:
+    with cluster(tmp_path, shared, "a", "b", "c", config=CONFIG) as nodes:
+        before = spread(nodes)
+        group = next(each for each in GROUPS if before[f"/{SHARDS[each]}"] == "b")
+        made, _ = answered(nodes.nodes["a"], "POST", "/v1/tickets", ticket("p0", group))
+        stopping = nodes.nodes.pop("b")
+        slowest: list[float] = []
+        ended = threading.Event()
+
+        def ask() -> None:
+            while not ended.is_set():
+                reply, seconds = answered(nodes.nodes["a"], "GET", f"/v1/tickets/{made.body['id']}")
+                assert reply.body["state"] == "waiting"
+                slowest.append(seconds)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            assert stopping.stop() == 0
+            after = until(lambda: owners(nodes), "all agree who answers")
+        finally:
+            ended.set()
+            asking.join()
+        assert after[f"/{SHARDS[group]}"] in ("a", "c")
+        told = [json.loads(line) for line in stopping.log.read_text().splitlines()]
+        (left,) = [each for each in told if each["event"] == "node_stands_by" and each["successor"]]
+        assert left["successor"].startswith(after[f"/{SHARDS[group]}"] + "/")
+        # Nobody waited until a lease was over.
+        assert max(slowest) < LEASE

@@ -178,7 +178,13 @@ async def recover(
     if known is not None and known.engine.tables.sequence > (await journal.last(plan.shard))[0]:
         # The journal has lost what was read of it.
         known = None
-    found = await rebuild(journal, plan, watch, known)
+    try:
+        found = await rebuild(journal, plan, watch, known)
+    except JournalCorrupt:
+        if known is None:
+            raise
+        # Whoever read too slowly misses records that two snapshots cover.
+        found = await rebuild(journal, plan, watch)
     engine, snapshot_at = found.engine, found.snapshot_at
     await _check_keys(journal, plan)
     last_seq, last_wall = await journal.last(plan.shard)
