@@ -20,6 +20,8 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
+from evenmatch.server.cluster.frames import FrameLink, FrameServer
+from evenmatch.server.cluster.front import FrameOwner, Front
 from evenmatch.server.cluster.identity import NodeIdentity, Note, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members
 from evenmatch.server.cluster.messages import ask_node
@@ -58,6 +60,8 @@ SUCCESSORS = 3
 """Nodes that are asked to take a shard from one that stops, one after the other."""
 LEAVING_SECONDS = 60.0
 """A node that stops asks for no lease any more."""
+LINK_AGAIN = 0.5
+"""Seconds until a connection for frames is tried again; creates take the longer way meanwhile."""
 CALM_SECONDS = 2.0
 """A shard that a node has just got is not given away before."""
 
@@ -131,6 +135,11 @@ class Node:
         self.origins = tuple(dict.fromkeys(origins))
         self._lease_seconds = games[0].shards[0].claim.seconds
         self._peers: dict[tuple[str, int], Peer] = {}
+        self._links: dict[tuple[str, int], FrameLink] = {}
+        self._link_again: dict[tuple[str, int], float] = {}
+        self._servers: dict[FrameServer, None] = {}
+        self._front = Front(self, min(self._most.values()))
+        self._frame_owner = FrameOwner(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
         self._is_leaving = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -191,6 +200,8 @@ class Node:
         await asyncio.gather(*(seat.stop() for seat in self._seats.values()))
         for peer in self._peers.values():
             peer.close()
+        for each in (*self._links.values(), *self._servers):
+            each.close()
         for journal in dict.fromkeys(self._journals):
             await journal.close()
 
@@ -280,12 +291,58 @@ class Node:
         return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
-    def direct_gate(self) -> Authenticator | None:
-        """Return who lets creates in past ASGI; None where they may be for another node."""
-        if len(self._seats) > 1:
+    def direct_gate(self) -> Authenticator | Front:
+        """Return who lets creates in past ASGI."""
+        if len(self._seats) == 1 and (games := next(iter(self._seats.values())).present):
+            return games.gate
+        return self._front
+
+    def frames(self, said: bytes) -> FrameServer | None:
+        """Return what takes another node's frames; None if it is none of ours.
+
+        Args:
+            said: How it begins.
+        """
+        if self._identity.note_of(said.strip()) is None:
             return None
-        games = next(iter(self._seats.values())).present
-        return None if games is None else games.gate
+        server = FrameServer(self._frame_owner.answer)
+        self._servers = {each: None for each in self._servers if not each.is_lost}
+        self._servers[server] = None
+        return server
+
+    # The ways of creates
+
+    def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
+        """Return the shard of a create, None if it belongs to several."""
+        return self._routers[self._tenants.of(scope)].seat_of_create(body)
+
+    def link_to(self, seat: Seat) -> FrameLink | None:
+        """Return a connection for frames to the owner of a shard, None while there is none."""
+        place = address_of(seat.holder)
+        if place is None or seat.holder == self._identity.owner:
+            return None
+        link = self._links.get(place)
+        if link is not None and not link.is_lost:
+            return link
+        now = asyncio.get_running_loop().time()
+        if now >= self._link_again.get(place, now):
+            self._link_again[place] = now + LINK_AGAIN
+            self._begin(self._open_link(place))
+        return None
+
+    async def _open_link(self, place: tuple[str, int]) -> None:
+        signed = self._identity.sign(self._identity.owner, self._identity.owner)
+        link = await FrameLink.open(place, signed)
+        if link is not None:
+            self._links = {at: one for at, one in self._links.items() if not one.is_lost}
+            self._links[place] = link
+
+    async def route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a client's request, wherever its shard is."""
+        await self._routers[self._tenants.of(scope)](scope, receive, send)
+
+    async def _answer_frame(self, scope: Scope, receive: Receive, send: Send, about: str) -> None:
+        await self._answer_node(scope, receive, send, Note(scope["client"][0], about))
 
     @property
     def app(self) -> Asgi:
@@ -385,7 +442,7 @@ class Node:
         elif path == READY_PATH and len(self._seats) > 1:
             await send_body(send, 200, encode({"status": "ready"}))
         else:
-            await self._routers[self._tenants.of(scope)](scope, receive, send)
+            await self.route(scope, receive, send)
 
     async def _hear(self, path: str, note: Note | None) -> None:
         """Take note of what another node tells of itself, or gives to this one."""

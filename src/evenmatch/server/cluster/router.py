@@ -181,6 +181,18 @@ class GameRouter:
         seat = self._seat_of_ticket(body)
         await self._serve(seat, scope, replayed(body, receive), send)
 
+    def seat_of_create(self, body: bytes) -> Seat | None:
+        """Return the shard of a request to create tickets; None of an array of several shards.
+
+        Raises:
+            InvalidTicket: The queues of its ticket belong to several.
+        """
+        if len(self._seats) == 1:
+            return self._first
+        if body[:64].lstrip()[:1] == b"[":
+            return None
+        return self._seat_of_ticket(body)
+
     def _seat_of_ticket(self, body: bytes | msgspec.Raw) -> Seat:
         """Return the shard of a new ticket; the first one knows what is wrong with it.
 

@@ -116,6 +116,9 @@ class Games:
         """Return who lets creates in past ASGI."""
         return self.gate
 
+    frames = None
+    """There are no other nodes."""
+
     @property
     def may_answer(self) -> bool:
         """Return whether the lease of each game is held at this moment."""

@@ -33,7 +33,7 @@ from evenmatch.server.cluster.plans import cluster_plan
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.connections import Acceptor, connections_most
 from evenmatch.server.http.cors import with_cors
-from evenmatch.server.http.timeouts import DirectGate, http_protocol, websocket_protocol
+from evenmatch.server.http.timeouts import DirectGate, FrameTaker, http_protocol, websocket_protocol
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
 from evenmatch.server.runtime.kernel_compilation import (
@@ -299,7 +299,7 @@ async def _run(
     calm_collector()
     share_interpreter()
     app = with_cors(running.app, running.origins)
-    server = _Server(_config(app, place, lambda: running.direct_gate), running)
+    server = _Server(_config(app, place, lambda: running.direct_gate, running.frames), running)
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -320,11 +320,14 @@ async def _run(
 
 
 def _config(
-    app: Callable[..., Any], place: ListenOptions, gate: DirectGate | None = None
+    app: Callable[..., Any],
+    place: ListenOptions,
+    gate: DirectGate | None = None,
+    frames: FrameTaker | None = None,
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=http_protocol(gate),
+        http=http_protocol(gate, frames),
         ws=websocket_protocol(),
         ws_max_size=MESSAGE_BYTES_MAX,
         # Compression would keep a window of kilobytes for each follower.
