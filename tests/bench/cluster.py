@@ -258,7 +258,7 @@ def _database(folder: Path) -> Iterator[Any]:
 
 def _forwarding(nodes: Nodes, seconds: float, rounds: int) -> Iterator[Row]:
     """Tickets at their owner, then by another node, by turns."""
-    at_owner, owner, other = [], [], []
+    at_owner, along, owner, other = [], [], [], []
     try:
         nodes.start("a", "b")
         holder = nodes.owners()["s0"]
@@ -275,15 +275,19 @@ def _forwarding(nodes: Nodes, seconds: float, rounds: int) -> Iterator[Row]:
                     for after, first in zip((spent(here), spent(there)), before, strict=True)
                 ]
                 (at_owner if costs is None else owner).append(used[0])
-                other.append(used[1]) if costs is not None else None
+                (along if costs is None else other).append(used[1])
     finally:
         nodes.stop()
     note = f"{rate:g}/s for {seconds:g} s, two nodes, one reads along"
     yield Row("created at the owner: CPU of a ticket there", tuple(at_owner), "us", "", note)
+    yield Row("the same: CPU of a ticket at the node that reads along", tuple(along), "us")
     yield Row("handed on: CPU of a ticket at the owner", tuple(owner), "us")
     yield Row("handed on: CPU of a ticket at the other node", tuple(other), "us")
     more = tuple(two - one for one, two in zip(at_owner, owner, strict=True))
     yield Row("handing on: more CPU at the owner", more, "us", "<= 25")
+    more = tuple(two - one for one, two in zip(along, other, strict=True))
+    note = "with the client's own request over HTTP, which the owner is spared"
+    yield Row("handing on: more CPU at the other node", more, "us", "<= 25", note)
 
 
 def _spread(folder: Path, address: Any, seconds: float, rounds: int) -> Iterator[Row]:
