@@ -195,12 +195,14 @@ def direct_protocol(
             if type(cycle) is DirectCreate and not cycle.response_complete:
                 cycle.complete()
 
-    if frames is None:
-        return DirectProtocol
-    welcome = frames
+    return DirectProtocol if frames is None else _welcoming(DirectProtocol, frames)
 
-    class NodeProtocol(DirectProtocol):
-        """The same, and at the beginning of a connection another node may say who it is."""
+
+def _welcoming(direct: type[Any], frames: Callable[[bytes], asyncio.Protocol | None]) -> type[Any]:
+    """Return a protocol that lets other nodes in at the beginning of a connection."""
+
+    class NodeProtocol(direct):  # type: ignore[misc]
+        """Takes creates from the parser, or hands the connection to what takes frames."""
 
         _is_begun = False
 
@@ -209,7 +211,7 @@ def direct_protocol(
                 self._is_begun = True
                 super().data_received(data)
                 return
-            taker = welcome(data[len(MAGIC) :])
+            taker = frames(data[len(MAGIC) :])
             self._stop_clock()
             if taker is None:
                 self.transport.close()
