@@ -58,6 +58,7 @@ def test_games_of_several_tenants_need_keys_in_a_cluster_too(
         )
     )
     options = ["--node", "a", "--cluster-key", str(tmp_path / "key"), *SHARED]
+    options += ["--data", str(tmp_path / "data")]
     assert main(["serve", str(tenants), *options]) == 2
     assert "tenant one has no keys" in capsys.readouterr().err
 

@@ -126,7 +126,7 @@ class Node:
         self._routers: dict[str, GameRouter] = {}
         self._journals: list[Journal] = []
         for game in games:
-            seats = [Seat(each, self._reluctance) for each in game.shards]
+            seats = [Seat(each, self._reluctance, self._look) for each in game.shards]
             self._seats |= {seat.about: seat for seat in seats}
             self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
             self._journals += [each.journal for each in game.shards]
@@ -172,8 +172,8 @@ class Node:
         """Read changed files of keys, for all shards of a game at once."""
         by_tenant: dict[str, list[Authenticator]] = {}
         for seat in self._seats.values():
-            if seat.games is not None:
-                by_tenant.setdefault(seat.tenant, []).append(seat.games.gate)
+            if (games := seat.games or seat.standby) is not None:
+                by_tenant.setdefault(seat.tenant, []).append(games.gate)
         for gates in by_tenant.values():
             # They share the keys: the first one sees the change, and the others would not.
             if gates[0].look():

@@ -79,9 +79,13 @@ class Seat:
         plan: What it is for.
         reluctance: Returns the seconds by which this node waits longer before it asks again; more
             than 0 where others have less to do.
+        look: Reads changed files of keys, for all shards of a game.
     """
 
-    def __init__(self, plan: SeatPlan, reluctance: Callable[[], float]) -> None:
+    def __init__(
+        self, plan: SeatPlan, reluctance: Callable[[], float], look: Callable[[], None]
+    ) -> None:
+        self._look = look
         self.tenant = plan.tenant
         self.claim = plan.claim
         self.holder = ""
@@ -113,6 +117,11 @@ class Seat:
     def games(self) -> Games | None:
         """Return the game if this node has it in memory."""
         return self._games
+
+    @property
+    def standby(self) -> Games | None:
+        """Return the game while it reads along or recovers."""
+        return self._standby
 
     @property
     def present(self) -> Games | None:
@@ -161,11 +170,16 @@ class Seat:
             finally:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
-            self._is_recovering, self._standby = True, None
+            self._is_recovering = True
             self.holder = self.claim.owner
             self._known.clear()
             try:
-                games.gate.look()
+                self._look()
+                # As they are now: it may have stood by for long.
+                for each in games.services:
+                    each.runtime.plan = msgspec.structs.replace(
+                        each.runtime.plan, keyed=games.gate.is_keyed
+                    )
                 await games.start()
             except MatchmakingError as error:
                 # What keeps this node from it need not keep the others.
@@ -179,7 +193,7 @@ class Seat:
                 continue
             finally:
                 self._is_recovering = False
-            self._games = games
+            self._games, self._standby = games, None
             self.since = asyncio.get_running_loop().time()
             self._known.set()
             log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)

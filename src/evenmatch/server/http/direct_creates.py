@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -33,6 +34,9 @@ MAGIC, WELCOME = b"EVENMATCH/1 ", b"OK\r\n"
 """How another node begins, and what it is told."""
 UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 """Headers of web pages, and of other nodes that hand a request on."""
+
+
+_name_of = itemgetter(0)
 
 
 class Connection(Protocol):
@@ -177,7 +181,7 @@ def direct_protocol(
                 and not self.expect_100_continue
                 and self.parser.get_http_version() == "1.1"
                 and not self.parser.should_upgrade()
-                and not any(name in UNUSUAL for name, _ in self.headers)
+                and UNUSUAL.isdisjoint(map(_name_of, self.headers))
             )
 
         def on_body(self, body: bytes) -> None:
