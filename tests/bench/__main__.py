@@ -21,6 +21,7 @@ from tests.bench import (
     batch,
     batches,
     calls,
+    cluster,
     compiled,
     engine,
     explain,
@@ -71,6 +72,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "greedy": greedy.run,
     "baseline": baseline.run,
     "world_queue": world_queue.run,
+    "cluster": cluster.run,
     "compiled": compiled.run,
     "orders": orders.run,
     "peers": peers.run,
@@ -96,6 +98,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "baseline": baseline.main,
     "calls": calls.main,
+    "cluster": cluster.main,
     "losses": losses.main,
     "team_queue": team_queue.main,
     "team_quality": team_quality.main,
