@@ -76,9 +76,9 @@ class ConditionRounds:
         self._search = ConditionSearch(self._conditions, queue.format)
 
     @property
-    def changes(self) -> bool:
-        """Return whether what is legal changes with age."""
-        return self.sketch.changes
+    def last_wait(self) -> float:
+        """Return the age at which what is legal changes for the last time, s."""
+        return self._conditions.waits[-1]
 
     def plan(
         self, batch: Batch, tickets: Sequence[Ticket], now: float, find: Callable[[], Plan], *,
