@@ -16,6 +16,8 @@ from evenmatch.rules.flexmatch.checker.match import CandidateMatch, CandidateTic
 from evenmatch.rules.flexmatch.compile import compile_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet, TeamExpansion
 
+UNTIL = 700.0
+"""Seconds after which every policy has made what it makes."""
 LATE_MAX = 0.1
 """Seconds by which a match may be later than the first instant at which one is legal."""
 
@@ -57,7 +59,9 @@ def played(
 ) -> list[tuple[float, CandidateMatch]]:
     """Return the matches that the engine makes of tickets by age, each with its instant."""
     tickets = [ticket_of(each, number) for number, each in enumerate(pool, 1)]
-    run = simulate(Scenario(queues=(queue_of(rule_set, policy),)), arrivals=tickets)
+    # Rounds would go on for ever while somebody waits.
+    until = None if policy == "by_rules" else UNTIL
+    run = simulate(Scenario(queues=(queue_of(rule_set, policy),), until=until), arrivals=tickets)
     by_id = {each.id: each for each in pool}
     names = rule_set.scope.all_teams()
     found = []

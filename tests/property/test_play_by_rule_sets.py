@@ -50,7 +50,7 @@ def test_many_more_with_larger_pools(first: int) -> None:
         assert faults == []
 
 
-@pytest.mark.parametrize("policy", ["greedy", "rounds:every=5", "rolling", "threshold"])
+@pytest.mark.parametrize("policy", ["greedy", "rounds:every=50", "rolling", "threshold"])
 def test_other_policies_make_legal_matches_and_leave_none(policy: str) -> None:
     made = 0
     for seed in range(extent(8, 60)):

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.rule_set_scenario import scenario_of_rules
+from evenmatch.lab.simulate import simulate
 from evenmatch.lab.solve.solution import Solution
 from evenmatch.lab.solve.solve import solve
 from evenmatch.rules.flexmatch.checker.judgement import objections_to
@@ -128,3 +130,10 @@ def test_criteria_of_the_batch_take_the_place_of_those_of_the_rule_set() -> None
 def test_what_contradicts_a_rule_set_is_refused(more: Table, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         solve({"tickets": aliens(16), **more}, rules=rules_of("01"), effort=100)
+
+
+def test_the_best_in_hindsight_is_refused_with_a_sentence() -> None:
+    rules = shipped("flexmatch_games") / "oldest_age.json"
+    scenario = scenario_of_rules(rules).scenario
+    with pytest.raises(NotSupported, match="not known by a rule set, and queue main has one"):
+        simulate(scenario, optimum=True)

@@ -28,7 +28,12 @@ from evenmatch.policies.shared.condition_matcher import (
     STEPS_A_PLAYER,
     ConditionMatcher,
 )
-from evenmatch.policies.shared.condition_search import ConditionSearch, Divided, Question
+from evenmatch.policies.shared.condition_search import (
+    WHOLE_MAX,
+    ConditionSearch,
+    Divided,
+    Question,
+)
 from evenmatch.policies.shared.condition_sketch import ConditionSketch
 from evenmatch.policies.shared.group_search import Effort
 from evenmatch.solvers.teams.batch import Batch, Places, Plan
@@ -71,9 +76,9 @@ class ConditionRounds:
         self._search = ConditionSearch(self._conditions, queue.format)
 
     @property
-    def changes(self) -> bool:
-        """Return whether what is legal changes with age."""
-        return self.sketch.changes
+    def last_wait(self) -> float:
+        """Return the age at which what is legal changes for the last time, s."""
+        return self._conditions.waits[-1]
 
     def plan(
         self, batch: Batch, tickets: Sequence[Ticket], now: float, find: Callable[[], Plan], *,
@@ -92,7 +97,9 @@ class ConditionRounds:
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
         alone = [self.evened(teams, now) for teams in self._made(tickets, now)]
         kept, spent = list[Divided](), 0
-        if self._is_searched(batch):
+        # Of so few all was looked at: there is no match.
+        is_over = not alone and len(tickets) <= WHOLE_MAX
+        if not is_over and self._is_searched(batch):
             found = find()
             spent = found.evaluations
             for seated, is_legal in zip(found.seated, found.legal, strict=True):

@@ -110,11 +110,6 @@ class ConditionSketch:
         return self._conditions.verdicts.facts
 
     @property
-    def changes(self) -> bool:
-        """Return whether what conditions demand changes with age."""
-        return len(self._conditions.waits) > 1
-
-    @property
     def is_quick(self) -> bool:
         """Return whether all that a sketch adds is quickly evaluated: no locations are."""
         return not any(isinstance(each, Near) for each in self._limited.values())

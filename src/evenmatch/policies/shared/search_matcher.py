@@ -240,8 +240,8 @@ class SearchingMatcher:
         self._pool = SearchPool(players_max, memory.get("pool", {}))
         self._widens = any(each.expand is not None for each in queue.rules)
         self._rounds = rounds_of(queue)
-        if self._rounds is not None:
-            self._widens |= self._rounds.changes
+        # When conditions change for the last time for somebody who has come.
+        self._changes_until = -math.inf
         self._matches: list[TentativeMatch] = [
             msgspec.convert(each, TentativeMatch) for each in memory.get("matches", ())
         ]
@@ -273,6 +273,9 @@ class SearchingMatcher:
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self._pool.enter(entry)
+        if self._rounds is not None:
+            last = round_up(entry.enqueued_at + self._rounds.last_wait)
+            self._changes_until = max(self._changes_until, last)
         self.evaluations += 1
         self._newest = max(self._newest, entry.sequence)
         if self._returning:
@@ -406,7 +409,8 @@ class SearchingMatcher:
             return math.inf
         if self._has_news or self._pool.has_more:
             return self._search_at
-        if (self._widens or self._pool.has_resting) and self._searched_at < math.inf:
+        widens = self._widens or self._searched_at < self._changes_until
+        if (widens or self._pool.has_resting) and self._searched_at < math.inf:
             beat = max(self.rule.every, BEAT_GROWTH * (self._searched_at - self._changed_at))
             return max(self._search_at, self._searched_at + round_up(beat))
         return math.inf
