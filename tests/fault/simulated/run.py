@@ -25,15 +25,20 @@ from tests.fault.simulated.clients import Backend, Caller, Onlooker, Player
 from tests.fault.simulated.faults import Fault, Injector, draw
 from tests.fault.simulated.history import Seen
 from tests.fault.simulated.judge import judged
-from tests.fault.simulated.loop import NodeLoop, World
+from tests.fault.simulated.loop import NodeLoop, TimeStandsStill, World
 from tests.fault.simulated.network import Network
 from tests.fault.simulated.node import Node
+from tests.fault.simulated.package_client import PackagePlayer
 from tests.fault.simulated.planted import planted
 from tests.fault.simulated.recount import LIVE, Recount
 from tests.fault.simulated.store import Store, Weakness
 
 LOAD, FAULTS, END = 115.0, 130.0, 235.0
 PARTIES = 60
+IN_FLIGHT = 40
+"""Twentieths of a second for which the last commit may be on its way."""
+PACKAGE_SHARE = 6
+"""For so many parties there is one player more, who comes by the package's own client."""
 QUIET = 0.25
 """Share of runs in which all is quiet for a while."""
 BEFORE, QUIET_FROM, AFTER = (1.0, 20.0), 66.0, (107.0, LOAD)
@@ -45,7 +50,7 @@ SPREAD = {
     "kind": "spread",
     "attribute": "rating",
     "limit": 150.0,
-    "expand": {"rate": 10, "max": 600},
+    "expand": {"rate": 10, "max": 300},
 }
 QUEUES = msgspec.convert(
     [
@@ -148,8 +153,8 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
         scene = Scene(seed, setting)
         gc.disable()
         try:
-            scene.play()
-            violations = [*scene.violations(), *log.failures]
+            violations = played(scene)
+            violations += log.failures
         finally:
             for loop in scene.world.loops:
                 loop.dispose()
@@ -166,6 +171,15 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
         scene.faults,
         dict(sorted(Counter(seen.status for seen in scene.history()).items())),
     )
+
+
+def played(scene: "Scene") -> list[str]:
+    """Let all happen, and return what must not have."""
+    try:
+        scene.play()
+    except TimeStandsStill as error:
+        return [f"I16: the server never rests: {error}"]
+    return scene.violations()
 
 
 class Scene:
@@ -219,7 +233,17 @@ class Scene:
             player.known = self._known
             at = chance.uniform(*chance.choice(self.crowds))
             self._begin_at(FIRST if self.is_quiet and not number else at, player.play)
+        for number in range(self._parties // PACKAGE_SHARE):
+            by_package = self._caller(PackagePlayer, f"package {number}")
+            by_package.player, by_package.known = f"c{number}", self._known
+            by_package.queue = chance.choice([queue.name for queue in QUEUES])
+            self._begin_at(chance.uniform(*chance.choice(self.crowds)), by_package.play)
         world.run(END)
+        # What is on its way to the store at that very instant gets there.
+        for _ in range(IN_FLIGHT):
+            if not any(node.has_unwritten for node in self.nodes):
+                return
+            world.run(world.now + 0.05)
 
     def _caller(self, kind: Any, name: str) -> Any:
         caller = kind(self.network, self.nodes, self.loop, name)
@@ -251,6 +275,7 @@ class Scene:
         for node in self.nodes:
             found += [f"I16: {error}" for error in node.errors]
         found += [f"I16: {error}" for error in self.loop.errors]
+        found += [problem for caller in self.callers for problem in caller.problems]
         return [*found, *self._at_the_end(recount)]
 
     def _at_the_end(self, recount: Recount) -> Iterator[str]:
@@ -259,7 +284,11 @@ class Scene:
         if len(serving) != 1 or serving[0].games is None:
             yield f"I16: {len(serving)} nodes serve when all faults are over"
             return
-        runtime = serving[0].games.services[0].runtime
+        services = serving[0].games.services[0]
+        runtime, follow = services.runtime, len(services.followers)
+        if follow > serving[0].open_requests:
+            asked = serving[0].open_requests
+            yield f"I16: {follow} followers are kept, of {asked} requests under way"
         if runtime.unready is not None:
             yield f"I16: the server is not ready when all faults are over: {runtime.unready}"
             return
