@@ -79,6 +79,7 @@ class Recount:
         self.accepted: dict[tuple[str, str], set[str]] = {}
         self.failed_sets: list[tuple[float, frozenset[str]]] = []
         self._skipped_until = -math.inf
+        self._made: list[Match] = []
         self._queues: dict[str, Queue] = {}
         self._live: dict[str, str] = {}
         self._proposed: dict[str, Match] = {}
@@ -134,6 +135,7 @@ class Recount:
             self._queues = {queue.name: queue for queue in record.input.queues}
         for event in record.events:
             self._take_event(record, event)
+        self._check_order(record)
         self._check_who_waits(record)
         if isinstance(record.input, Decline) and self.lives[record.input.ticket].now[0] in LIVE:
             self.wrong("I14", f"{record.input.ticket} declined at {record.sequence} and goes on")
@@ -231,22 +233,25 @@ class Recount:
             self.wrong("I9", f"{late} were matched after their deadline")
 
     def _check_duel(self, record: Record, match: Match) -> None:
-        """I6 and I10 of a match under the queue's one rule, which both must accept."""
+        """I6 of a match under the queue's one rule, which both must accept."""
         now = record.input.now
         one, other = match.tickets
         if self._allowed_from(one, other) > now + 1e-5:
             self.wrong("I6", f"the ratings of {match.id} are too far apart at {now:.3f} s")
-        for name in match.tickets:
-            rating, age = self._rating(name), self.lives[name].sequence
-            passed = [
-                each
-                for each in self._beside(match.queue)
-                if each not in match.tickets
-                and self.lives[each].sequence < age
-                and self._rating(each) == rating
-            ]
-            if passed:
-                self.wrong("I10", f"{name} is matched before {passed}, its older equals")
+        self._made.append(match)
+
+    def _check_order(self, record: Record) -> None:
+        """I10: nobody takes the partner of somebody who has waited longer, and could play too."""
+        made, self._made = self._made, []
+        now = record.input.now
+        for match in made:
+            first, last = sorted(match.tickets, key=lambda name: self.lives[name].sequence)
+            for other in self._beside(match.queue):
+                is_older = self.lives[other].sequence < self.lives[first].sequence
+                if is_older and self._allowed_from(other, last) < now - 1e-5:
+                    self.wrong("I10", f"{first} is given {last} before {other}, which is older")
+                elif is_older and self._rating(other) == self._rating(first):
+                    self.wrong("I10", f"{first} is matched before {other}, its older equal")
 
     def _check_who_waits(self, record: Record) -> None:
         """I9 and I17: nobody waits on beside somebody whom the rule has allowed for a while."""
