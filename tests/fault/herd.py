@@ -2,8 +2,9 @@
 
 Everybody comes within ten seconds, to one server that does so many requests a second and no more;
 it sends away whom it could not answer soon. In the middle it is killed, and half of those who wait
-come back in that instant, again and again until it is there. Of the ready-checks, 30 % fail. The engine, its
-records and its recovery are the product's, and so are the clients' pauses between two tries.
+come back in that instant, again and again until it is there. Of the ready-checks, 30 % fail. The
+engine, its records and its recovery are the product's, and so are the clients' pauses between two
+tries.
 
 What must be: nobody is lost or played twice, whoever is innocent keeps their place, retries do not
 come together, and half a minute after the last one has come the server is as calm as before.

@@ -267,11 +267,11 @@ def main(words: Sequence[str] | None = None) -> int:
             outcome = judge(fault, given.seeds)
             bad += outcome.word != "found"
             results.append((fault, outcome))
+            if given.json is not None:
+                given.json.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
             told = f"{outcome.word:9} {outcome.seconds:5.1f} s  {fault.file}: {fault.invariant}"
             print(f"{told}  {outcome.by}".rstrip(), flush=True)
     print(f"{len(chosen) - bad} of {len(chosen)} planted faults were found.", flush=True)
-    if given.json is not None:
-        given.json.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
     return int(bad > 0 or not chosen)
 
 

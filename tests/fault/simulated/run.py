@@ -35,6 +35,8 @@ from tests.fault.simulated.store import Store, Weakness
 
 LOAD, FAULTS, END = 115.0, 130.0, 235.0
 PARTIES = 60
+LEASES = (30.0, 8.0)
+"""Lengths of leases, seconds: with the shorter one the shard changes hands often."""
 IN_FLIGHT = 40
 """Twentieths of a second for which the last commit may be on its way."""
 PACKAGE_SHARE = 6
@@ -192,7 +194,8 @@ class Scene:
         )
         self.store = Store(self.world, setting.weakness)
         chance = self.world.chance("plan")
-        plan = ShardPlan(QUEUES, seed=seed, journal="simulated:", waits=True)
+        lease = self.world.chance("lease").choice(LEASES)
+        plan = ShardPlan(QUEUES, seed=seed, journal="simulated:", waits=True, lease_seconds=lease)
         every = chance.choice((7, 20, 60))
         self.nodes = [
             Node(name, self.network, self.store, plan, snapshot_every=every) for name in NODES
