@@ -181,6 +181,25 @@ PARTS: dict[str, Part] = {
         _herd,
     ),
 }
+INTRODUCTION = (
+    "What evenmatch promises when machines, disks, networks and clocks fail, and how it was tried.",
+    (
+        "`python -m tests.fault.card --out docs/reliability.md` writes this page from "
+        "`tests/fault/card.json`, in which `--run NAME` notes what came of a part."
+    ),
+    "Each part says when it was run and on what; a part that was not run says so.",
+    (
+        "What once went wrong in public matchmakers has its tests: "
+        "[Incidents and their tests](incidents.md)."
+    ),
+)
+UNSEEN = (
+    (
+        "The simulation sees all but I12 and I18: no policy is asked again there what it decided, "
+        "and nobody has tokens."
+    ),
+    "Unit tests hold those two.",
+)
 INVARIANTS = {
     "I1": "a player is in one live ticket of a group at most, and in one live exclusive match",
     "I2": "every ticket is in exactly one state, and moves along the graph of states",
@@ -195,7 +214,7 @@ INVARIANTS = {
     "I11": "a step of the wall clock changes no order and no wait",
     "I12": "deciding a journal again gives the same matches",
     "I13": "all numbers are finite",
-    "I14": "a failed ready-check costs the innocent nothing, and the set is not asked again at once",
+    "I14": "a failed ready-check costs the innocent nothing, nor is the set asked again at once",
     "I15": "writes are fenced by owner and epoch",
     "I16": "memory is bounded, and overload is answered with when to come back",
     "I17": "waiting longer never shrinks what a ticket accepts",
@@ -222,6 +241,15 @@ def versions() -> dict[str, str]:
     except PackageNotFoundError:
         found["evenmatch"] = "not installed"
     return found
+
+
+def taken(name: str, size: int | None, file: Path) -> Run:
+    """Return what came of the command of a part that was run before and wrote this file."""
+    part, stat = PARTS[name], file.stat()
+    is_well, figures = part.read(file.read_bytes(), "", 0)
+    command = part.command.replace(" --json {json}", "").replace("{size}", str(size or part.size))
+    day = datetime.fromtimestamp(stat.st_mtime, UTC).date().isoformat()
+    return Run(command, day, 0.0, is_well, figures, versions())
 
 
 def carried_out(name: str, size: int | None) -> Run:
@@ -259,13 +287,7 @@ def page(runs: dict[str, Run]) -> str:
     lines = [
         "# Reliability card",
         "",
-        "What evenmatch promises when machines, disks, networks and clocks fail, and what was done "
-        "to find out whether it keeps that.",
-        "`python -m tests.fault.card --out docs/reliability.md` writes this page from the runs "
-        "that are noted in `tests/fault/card.json`; `--run NAME` repeats one and notes it.",
-        "Each part says when it was run and on what; a part that was not run says so.",
-        "What once went wrong in public matchmakers has its tests in "
-        "[Incidents and their tests](incidents.md).",
+        *INTRODUCTION,
         "",
         "| part | promise | run on | kept |",
         "|---|---|---|---|",
@@ -281,11 +303,7 @@ def page(runs: dict[str, Run]) -> str:
         lines += ["", f"## {part.title}", "", *_part(runs.get(name), part)]
     lines += ["", "## The invariants", "", "| name | what holds |", "|---|---|"]
     lines += [f"| {name} | {text} |" for name, text in INVARIANTS.items()]
-    lines += [
-        "",
-        "The simulation sees all of them but I12 and I18: no policy is asked again there what it "
-        "decided, and nobody has tokens; unit tests hold those.",
-    ]
+    lines += ["", *UNSEEN]
     return "\n".join(lines) + "\n"
 
 
@@ -295,9 +313,9 @@ def _part(run: Run | None, part: Part) -> list[str]:
         command = part.command.replace(" --json {json}", "").replace("{size}", str(part.size))
         return ["Not run.", "", "```text", command, "```"]
     told = ", ".join(f"{name} {text}" for name, text in run.versions.items())
+    took = f"; it took {run.seconds:,.0f} s, beside other work" if run.seconds else ""
     lines = [
-        f"Run on {run.day} with {told}; it took {run.seconds:,.0f} s on a machine that did other "
-        "work beside.",
+        f"Run on {run.day} with {told}{took}.",
         "",
         "```text",
         run.command,
@@ -331,6 +349,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fault.card", description=main.__doc__)
     parser.add_argument("--run", default="", help=f"parts to run: {', '.join(PARTS)}, or all")
     parser.add_argument("--size", type=int, help="how much of them, where a part has a size")
+    parser.add_argument(
+        "--file",
+        type=Path,
+        help="run nothing: take what the command of the part has written here by its --json",
+    )
     parser.add_argument("--out", type=Path, help="write the page to this file")
     given = parser.parse_args(words)
     names = list(PARTS) if given.run == "all" else [each for each in given.run.split(",") if each]
@@ -338,7 +361,8 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     bad = 0
     for name in names:
-        run = carried_out(name, given.size)
+        file = given.file
+        run = carried_out(name, given.size) if file is None else taken(name, given.size, file)
         bad += not run.is_well
         print(f"{name}: {'well' if run.is_well else 'NOT WELL'} after {run.seconds:.0f} s")
         found = {**notes(), name: run}
