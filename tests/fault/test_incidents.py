@@ -12,7 +12,7 @@ import pytest
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.shard import Answer, Shard
-from evenmatch.errors import InvalidRequest, MatchmakingError
+from evenmatch.errors import InvalidTicket, MatchmakingError
 from evenmatch.model.events import Cancelled, Expired, Matched, Penalised, Proposed, Refused
 from evenmatch.model.inputs import Accept, Advance, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Queue
@@ -206,7 +206,7 @@ def test_rating_that_is_no_number_of_use_is_refused(number: str) -> None:
     game = Game()
     try:
         made = decode_create((body % number).encode(), batch_max=1)
-    except InvalidRequest:
+    except InvalidTicket:
         return
     players = made.players  # type: ignore[union-attr]
     record = game.do(Enqueue(1.0, (NewTicket(players, ("duel",)),)))

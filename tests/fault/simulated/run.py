@@ -128,6 +128,10 @@ class Outcome(msgspec.Struct, frozen=True):
     statuses: dict[int, int] = {}
 
 
+UNFORESEEN = ('"engine_failed"', '"unexpected', '"policy_fault"')
+"""What the log says of errors that there must not be; a restart would hide what they did."""
+
+
 class LogSink:
     """Takes the server's log; what it calls an unforeseen error is one."""
 
@@ -144,7 +148,7 @@ class LogSink:
     def error(self, line: str) -> None:
         """Take a line that tells of an error."""
         self.lines.append(line)
-        if '"engine_failed"' in line or '"unexpected' in line:
+        if any(word in line for word in UNFORESEEN):
             self.failures.append(f"I16: the server failed: {line[:3000]}")
 
 
