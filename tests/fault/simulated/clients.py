@@ -318,9 +318,13 @@ class Follower(Caller):
                 state = msgspec.json.decode(fields[b"data"])
                 events.append((self.world.now, int(fields[b"id"]), state))
 
+        ended: asyncio.Future[None] = self.loop.create_future()
+
         def end() -> None:
             nonlocal is_open
             is_open = False
+            if not ended.done():
+                ended.set_result(None)
 
         path = f"/v1/tickets/{self.ticket}/events"
         request = Request(self._number(), "GET", path, after=after)
@@ -334,8 +338,8 @@ class Follower(Caller):
                 lambda frame: pipe(frame, partial(heard, frame)),
             ),
         )
-        while is_open and self.world.now < heard_at + SILENCE:
-            await asyncio.sleep(0.5)
+        while is_open and (left := heard_at + SILENCE - self.world.now) > 0.0:
+            await asyncio.wait([ended], timeout=left + 1e-3)
         is_open = False
         leave = f"{request.number} left".encode()
         network.send(CLIENTS, node.name, leave, partial(node.leave, request.number))
