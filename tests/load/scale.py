@@ -157,15 +157,14 @@ def policy_cost(policy: str, players: int) -> Cost:
 
 def page(costs: Sequence[Cost], day: str) -> str:
     """Return docs/scale.md."""
+    python = platform.python_version()
     lines = [
         "# What a ticket costs",
         "",
         "Processor time of the server for each ticket, and how many players that is.",
         "`python -m tests.load.scale --out docs/scale.md` measures it and writes this page.",
-        (
-            f"Measured on {day} with Python {platform.python_version()} on {_machine()}, which did other "
-            "work beside: processor time suffers less from that than waits do, but it suffers."
-        ),
+        f"Measured on {day} with Python {python} on {_machine()}, beside other work.",
+        "Processor time suffers less from that than waits do, but it suffers.",
         "",
         "| what | processor time a ticket | measured | how |",
         "|---|---|---|---|",
@@ -177,10 +176,7 @@ def page(costs: Sequence[Cost], day: str) -> str:
         "",
         "## In players",
         "",
-        (
-            f"One node decides on one core, and is given {CORE:.0%} of it, so that a peak of an hour, a "
-            "restart or a neighbour finds room."
-        ),
+        f"One node decides on one core, and is given {CORE:.0%} of it: peaks need the rest.",
         "A player who is online queues once per match: match, menu and wait make a round.",
         "So a node carries tickets a second, times the seconds of a round, players online.",
         "",
@@ -199,14 +195,8 @@ def page(costs: Sequence[Cost], day: str) -> str:
     lines += [
         "",
         "- A ticket is taken for one player; parties make fewer tickets of as many players.",
-        (
-            "- A whole life includes ready-checks of which many fail, a shadow policy, streams, feeds, "
-            "outcomes and ratings; a game that uses less of that pays less."
-        ),
-        (
-            "- The policies' figures stand beside those of a whole life, which decides by `window` and "
-            "`greedy`: adding them counts some decisions twice."
-        ),
+        "- A whole life has failed ready-checks, a shadow policy, streams, feeds and ratings.",
+        "- The policies' figures are added to it, though it decides too: some work counts twice.",
         "- Pools differ: a policy costs more where more wait, so simulate your own game.",
     ]
     return "\n".join(lines) + "\n"
@@ -229,6 +219,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.load.scale", description=main.__doc__)
     parser.add_argument("--quick", action="store_true", help="less of each, and rougher")
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     parser.add_argument("--out", type=Path, help="write the page to this file")
     given = parser.parse_args(words)
     quick = given.quick
@@ -240,6 +231,8 @@ def main(words: Sequence[str] | None = None) -> int:
     costs += [policy_cost(policy, players) for policy in POLICIES]
     for each in costs:
         print(f"{each.milliseconds:8.3f} ms  {each.what} ({each.tickets:,} tickets)", flush=True)
+    if given.json is not None:
+        given.json.write_bytes(msgspec.json.encode(costs))
     if given.out is not None:
         given.out.write_text(page(costs, datetime.now(UTC).date().isoformat()), encoding="utf-8")
     return 0
