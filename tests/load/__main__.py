@@ -80,6 +80,7 @@ def _options() -> argparse.Namespace:
 async def _drive(nodes: Nodes, options: argparse.Namespace) -> Figures:
     key = nodes.key
     pool = Pool(nodes.ports, CONNECTIONS)
+    pool.socket_port = nodes.answering()
     await pool.open()
     crowd = Crowd(pool, key, options.rate, options.seed)
     figures = Figures(options.rate, options.minutes, options.keep)

@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+import urllib.request
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
@@ -39,7 +40,8 @@ from tests.load.server import KEEP_NAME, TRACE_NAME, WATCH_NAME
 
 JOURNALS = ("sqlite", "postgresql", "nats")
 RIGHTS = "tickets,matches,operate,read"
-LEASE_SECONDS = 5.0
+LEASE_SECONDS = 15.0
+START_SECONDS = 120.0
 BATCHES = (1, 64)
 LIMIT_SECONDS = 2.0
 """How long the journal alone is measured with batches of each size."""
@@ -194,6 +196,26 @@ class Nodes:
                 options += ["--node", name, "--cluster-key", str(secret)]
                 options += ["--lease-seconds", str(LEASE_SECONDS)]
             self.nodes.append(self._node(name, config, data, options))
+
+    def answering(self) -> int:
+        """Return the port of the node that answers, once there is one: WebSockets need it."""
+        if len(self.nodes) == 1:
+            return self.nodes[0].port
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            for node in self.nodes:
+                if self._role_of(node) == "answering":
+                    return node.port
+            time.sleep(0.1)
+        raise RuntimeError(f"no node answers within {START_SECONDS:g} s")
+
+    def _role_of(self, node: Node) -> str:
+        place = f"http://127.0.0.1:{node.port}/v1/cluster"
+        asked = urllib.request.Request(place, headers={"authorization": f"Bearer {self.key}"})
+        with suppress(OSError), urllib.request.urlopen(asked, timeout=5.0) as answer:
+            role: str = msgspec.json.decode(answer.read())["role"]
+            return role
+        return ""
 
     def _node(self, name: str, config: Path, data: Path, options: list[str]) -> Node:
         folder = data.parent

@@ -66,6 +66,8 @@ class Pool:
     def __init__(self, ports: Sequence[int], most: int) -> None:
         self.ports = tuple(ports)
         self._turns = cycle(self.ports)
+        self.socket_port = self.ports[0]
+        """Where WebSockets are opened: a node that hands on takes none."""
         self.statuses: Counter[tuple[str, int]] = Counter()
         self.seconds: dict[str, list[float]] = {}
         self.refused: dict[tuple[str, int], bytes] = {}
