@@ -152,6 +152,7 @@ class PackagePlayer(Caller):
     player: str
     queue: str
     known: list[str]
+    following: dict[str, None]
 
     async def play(self) -> None:
         """Queue, and follow the ticket to its end."""
@@ -192,6 +193,7 @@ class PackagePlayer(Caller):
     async def _follow(self, client: AsyncClient, ticket: str) -> None:
         """Follow by the package's stream, which comes back by itself, and accept what is asked."""
         told: list[tuple[float, TicketState]] = []
+        self.following[ticket] = None
         sent, answered = self.world.now, ""
         try:
             async for state in client.events(ticket):
@@ -203,6 +205,7 @@ class PackagePlayer(Caller):
                     break
         except MatchmakingError as error:
             self.problems.append(f"I16: the package's stream of {ticket} ended with {error!r}")
+        del self.following[ticket]
         body = [(at, each.state, each.match, each.reason) for at, each in told]
         self._note("followed", sent, ticket, None, body, 200)
 

@@ -6,6 +6,7 @@
 """
 
 import gc
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from evenmatch.server.runtime.runtime import Runtime
 from tests.fault.simulated.clients import Backend, Caller, Onlooker, Player
 from tests.fault.simulated.faults import Fault, Injector, draw
 from tests.fault.simulated.history import Seen
-from tests.fault.simulated.judge import judged
+from tests.fault.simulated.judge import OVER, judged
 from tests.fault.simulated.loop import NodeLoop, TimeStandsStill, World
 from tests.fault.simulated.network import Network
 from tests.fault.simulated.node import Node
@@ -37,6 +38,8 @@ LOAD, FAULTS, END = 115.0, 130.0, 235.0
 PARTIES = 60
 LEASES = (30.0, 8.0)
 """Lengths of leases, seconds: with the shorter one the shard changes hands often."""
+TOLD_WITHIN = 60.0
+"""Seconds within which a stream that is lost is noticed and taken up again."""
 IN_FLIGHT = 40
 """Twentieths of a second for which the last commit may be on its way."""
 PACKAGE_SHARE = 6
@@ -156,6 +159,9 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
     """Run a seed and return what came of it."""
     began = perf_counter()
     with log_to(LogSink()) as log, planted(setting.mutant):
+        hooks = sys.get_asyncgen_hooks()
+        # A generator that is under way at the end is dropped: there is no loop to end it on.
+        sys.set_asyncgen_hooks(finalizer=lambda _: None)
         scene = Scene(seed, setting)
         gc.disable()
         try:
@@ -164,6 +170,7 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
         finally:
             for loop in scene.world.loops:
                 loop.dispose()
+            sys.set_asyncgen_hooks(*hooks)
             gc.enable()
     return Outcome(
         seed,
@@ -243,6 +250,7 @@ class Scene:
         for number in range(self._parties // PACKAGE_SHARE):
             by_package = self._caller(PackagePlayer, f"package {number}")
             by_package.player, by_package.known = f"c{number}", self._known
+            by_package.following = {}
             by_package.queue = chance.choice([queue.name for queue in QUEUES])
             self._begin_at(chance.uniform(*chance.choice(self.crowds)), by_package.play)
         world.run(END)
@@ -283,7 +291,17 @@ class Scene:
             found += [f"I16: {error}" for error in node.errors]
         found += [f"I16: {error}" for error in self.loop.errors]
         found += [problem for caller in self.callers for problem in caller.problems]
+        found += self._never_told(recount)
         return [*found, *self._at_the_end(recount)]
+
+    def _never_told(self, recount: Recount) -> Iterator[str]:
+        """Yield who follows by the package's stream and has not heard of an end long past."""
+        known = recount.position(self.world.now - TOLD_WITHIN)
+        for caller in self.callers:
+            for ticket in getattr(caller, "following", ()):
+                life = recount.lives[ticket]
+                if life.now[0] in OVER | {"assigned"} and life.since[-1] <= known:
+                    yield f"I4: the package's stream never told that {ticket} is {life.now[0]}"
 
     def _at_the_end(self, recount: Recount) -> Iterator[str]:
         """Yield what is wrong when all faults are over: I3, I9, I19."""
