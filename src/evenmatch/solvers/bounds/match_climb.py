@@ -26,6 +26,10 @@ GAIN = 1e-9
 """A climb goes on only for more than this."""
 DRAWS = 24
 """Parties drawn to fill the seats of a team that was shaken."""
+TRIES = 3
+"""Parties whose match is worked out for one place, those first that the tables favour."""
+SCANNED = 0.25
+"""What a number costs that climbs look at, beside one of an exact search."""
 ROOM = 4096
 """Rows for what climbs find under the same prices."""
 
@@ -204,7 +208,7 @@ def _climb(
         if worth == -np.inf and here > -np.inf:
             worth = here - rest_of_match(rest, tables, parties, label, count)
         before, best = parties[at], parties[at]
-        while True:
+        for _ in range(TRIES):
             other = int(np.argmax(scores))
             if not scores[other] > max(worth + GAIN, -np.inf):
                 break
@@ -218,7 +222,7 @@ def _climb(
         parties[at] = best
         unchanged = 1 if best != before else unchanged + 1
         at = (at + 1) % count
-        looked += len(scores)
+        looked += SCANNED * len(scores)
     return looked
 
 

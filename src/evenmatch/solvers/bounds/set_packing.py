@@ -57,13 +57,13 @@ class Columns:
 
     def __init__(self, batch: Batch, width: int) -> None:
         self._batch, self._width = batch, width
-        self._known: dict[bytes, float] = {}
+        self._known: dict[bytes, int] = {}
         self.parties: Ints = np.zeros((0, width), dtype=np.int64)
         self.label: Ints = np.zeros((0, width), dtype=np.int64)
         self.quality: Floats = np.zeros(0)
 
-    def add_plan(self, plan: Plan) -> None:
-        """Add the legal matches of a plan, judged by `reference`."""
+    def add_plan(self, plan: Plan) -> Ints:
+        """Add the legal matches of a plan, judged by `reference`; return their numbers."""
         place = np.searchsorted(self._batch.first, np.arange(self._batch.players), side="right") - 1
         rows = []
         for seated, legal in zip(plan.seated, plan.legal, strict=True):
@@ -77,6 +77,7 @@ class Columns:
             parties[r, : len(row)] = [party for party, _ in row]
             label[r, : len(row)] = [team for _, team in row]
         self._add(parties, label, np.array([quality for _, quality in rows]))
+        return np.array([self._known[row.tobytes()] for row in parties], dtype=np.int64)
 
     def add_priced(self, priced: Priced, prices: Floats) -> Ints:
         """Add matches found under prices; return the numbers of those that were new."""
@@ -84,13 +85,16 @@ class Columns:
         return self._add(priced.parties, priced.label, quality)
 
     def _add(self, parties: Ints, label: Ints, quality: Floats) -> Ints:
-        new = []
-        for r, (row, own) in enumerate(zip(parties, quality.tolist(), strict=True)):
-            key = row.tobytes()
-            if own > self._known.get(key, -np.inf) + GAIN:
-                self._known[key] = own
-                new.append(r)
+        new: list[int] = []
         first = len(self.quality)
+        for r, (row, own) in enumerate(zip(parties, quality.tolist(), strict=True)):
+            number = self._known.get(row.tobytes(), -1)
+            before = -np.inf
+            if number >= 0:
+                before = quality[new[number - first]] if number >= first else self.quality[number]
+            if own > before + GAIN:
+                self._known[row.tobytes()] = first + len(new)
+                new.append(r)
         self.parties = np.concatenate([self.parties, parties[new]])
         self.label = np.concatenate([self.label, label[new]])
         self.quality = np.concatenate([self.quality, quality[new]])
@@ -178,6 +182,7 @@ def prove(
     optimum: bool = False,
     progress: Progress | None = None,
     keep_going: Callable[[], bool] = always,
+    improve: Callable[[Plan], Plan] | None = None,
 ) -> Proof:
     """Return an upper bound of the mean quality of as many matches as a plan has.
 
@@ -188,7 +193,9 @@ def prove(
             valid however little it is, and the same for the same effort.
         optimum: Whether to look for the best plan itself where the gap is small enough.
         progress: Called after each round with the bound so far and the share of the effort used.
-        keep_going: Asked now and then; False ends the work, for a budget of time.
+        keep_going: Asked now and then; False ends the work, for a budget of time. Where there is
+            `improve`, it ends the work on the bound, and after that the work on the optimum.
+        improve: Called once if the bound leaves room for a better plan: may return one.
 
     Raises:
         NotSupported: highspy is missing, a weight is negative, or free seats can be divided in too
@@ -206,8 +213,11 @@ def prove(
         search.advance(effort, keep_going)
         if progress is not None:
             progress(search.bound, min(1.0, search.spent / effort))
-    quality, best, is_optimal = search.quality, plan, False
-    bound = search.bound
+    best, is_optimal, bound = plan, False, search.bound
+    if improve is not None and bound - search.quality > PROVEN:
+        found = improve(plan)
+        best = found if search.adopt(found) else plan
+    quality = search.quality
     if optimum and keep_going():
         closed = close(search, effort - search.spent, keep_going)
         bound = min(bound, closed.bound)
@@ -260,7 +270,7 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     """
     columns, dual, matches = generation.columns, generation.dual, generation.matches
     known = _choice(generation, np.arange(len(columns.quality)), keep_going)
-    given = math.fsum(columns.quality[:matches])
+    given = math.fsum(columns.quality[generation.best])
     lowest = max(given, math.fsum(columns.quality[known.columns]))
     others = np.sort(dual.tops)[::-1][: matches - 1]
     limit = lowest - math.fsum(dual.prices) - math.fsum(others) - TOLERANCE
@@ -271,8 +281,8 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     if priced.is_complete and len(priced.worth) <= COLUMNS_MOST:
         columns.add_priced(priced, dual.prices)
         worths = columns.quality - price_sums(columns.parties, dual.prices)
-        # The first columns are the plan that was given: with them there is always a choice.
-        sure = np.concatenate([np.arange(matches), known.columns])
+        # With the columns of the best plan there is always a choice.
+        sure = np.concatenate([generation.best, known.columns])
         useful = np.union1d(np.flatnonzero(worths > limit), sure)
         best = _choice(generation, useful, keep_going)
         total = max(lowest, best.bound + TOLERANCE)
@@ -308,9 +318,9 @@ EXACT_SHARE = 0.5
 """Share of the effort that is left which one exact search may use."""
 SMOOTH = 0.5
 """Share of the best prices in those of climbs."""
-SHAKES = 8
+SHAKES = 32
 """Climbs from each match that the linear programme uses."""
-VAIN = 2
+VAIN = 4
 """Climbs under so many prices that find nothing: then the exact search has its turn."""
 CLIMBS_SHARE = 0.5
 """Share of the effort that is left which the climbs of one round may use."""
@@ -344,7 +354,7 @@ class Generation:
         self.pricing = pricing_of(batch)
         _check(batch, self.pricing)
         self.columns = Columns(batch, max(int(form.teams.sum()) for form in self.pricing.tables))
-        self.columns.add_plan(plan)
+        self.best = self.columns.add_plan(plan)
         self.matches = len(self.columns.quality)
         self.quality = math.fsum(self.columns.quality) / max(self.matches, 1)
         self.is_exact = all(form.exact for form in self.pricing.tables)
@@ -365,6 +375,19 @@ class Generation:
     def bound(self) -> float:
         """Return the lowest bound so far of the mean quality of a match."""
         return self.total / self.matches + ROUNDING
+
+    def adopt(self, plan: Plan) -> bool:
+        """Take a plan of as many legal matches for the best one; return whether it is better."""
+        if int(plan.legal.sum()) != self.matches:
+            return False
+        known = len(self.columns.quality)
+        best = self.columns.add_plan(plan)
+        self._packing.add(self.columns.quality[known:], self.columns.parties[known:])
+        quality = math.fsum(self.columns.quality[best]) / self.matches
+        is_better = quality > self.quality
+        if is_better:
+            self.best, self.quality = best, quality
+        return is_better
 
     def advance(self, effort_most: float, keep_going: Callable[[], bool] = always) -> None:
         """Make one round: prices settled by climbs, exact search, bound, new matches.
