@@ -35,7 +35,8 @@ def run(setting: Setting) -> Iterator[Row]:
             began = time.process_time()
             found = evenmatch.solve(path, bound=True, bound_seconds=seconds)
             spent.append(time.process_time() - began)
-            assert found.bound is not None and found.quality is not None, found.summary
+            assert found.bound is not None, found.summary
+            assert found.quality is not None, found.summary
             gaps.append(found.bound - found.quality)
         name = f"3v3, {players} players, proof of {seconds} s"
         yield Row(f"{name}: gap", tuple(gaps), "points", AIMS[players])
