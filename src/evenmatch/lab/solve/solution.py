@@ -22,6 +22,7 @@ from evenmatch.lab.solve.search import (
     nothing_found,
     search,
 )
+from evenmatch.policies.shared.condition_round import SHARE
 from evenmatch.solvers.teams.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
@@ -183,6 +184,8 @@ def _points(quality: Floats, percentile: float) -> float | None:
 BOUND_EFFORT_A_SECOND = 4e7
 """Numbers that the proof may look at; the clock is asked only between its rounds."""
 DUEL = (1, 1)
+TRIES_A_SECOND = 4_000
+"""Changes of matches by conditions that a second is worth."""
 
 OnProof = Callable[[float, float], None]
 """Is told the bound so far, in points, and the share of the time that is spent."""
@@ -217,7 +220,9 @@ def solved(
     load(settings.method)
     is_matched = _is_duel(batch) and settings.method.name == "anneal"
     began = time.perf_counter()
-    if is_matched and settings.objective.name == "mean":
+    if given.conditions is not None:
+        plan, proof = _by_conditions(given, settings, on_part), UNKNOWN
+    elif is_matched and settings.objective.name == "mean":
         plan, proof = _paired(batch)
     else:
         method, budget = settings.method, settings.budget
@@ -228,7 +233,7 @@ def solved(
     if settings.bound_seconds is None:
         proof = UNKNOWN
     elif len(plan.seated) and proof.most is None:
-        plan, proof = _proved(batch, plan, settings, on_proof)
+        plan, proof = _proved(given, plan, settings, on_proof)
         plan, objection = _kept(given, plan) if not objection else (plan, objection)
     reason = _reason(batch, plan, objection)
     return Solution(given, settings, plan, factors, elapsed, proof, reason)
@@ -252,8 +257,34 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
     return found.plan, Bound(POINTS * found.bound, found.is_optimal)
 
 
-def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> tuple[Plan, Bound]:
-    """Return the best plan seen by the objective, and what is proved of it."""
+def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], None]) -> Plan:
+    """Return matches that pass conditions: by a search that knows some, and by others."""
+    batch, budget = given.batch, settings.budget
+    assert given.conditions is not None
+    rounds, tickets, at = given.conditions
+
+    def find() -> Plan:
+        if _is_duel(batch):
+            return _paired(batch)[0]
+        return search(batch, settings.method, settings.objective, budget, settings.seed, on_part)
+
+    tries = (
+        budget.evaluations // SHARE
+        if budget.evaluations is not None
+        else int((budget.seconds or 0.0) * TRIES_A_SECOND)
+    )
+    return rounds.plan(batch, tickets, at, find, seed=settings.seed, tries=tries)
+
+
+def _proved(
+    given: FileBatch, plan: Plan, settings: Settings, on_proof: OnProof
+) -> tuple[Plan, Bound]:
+    """Return the best plan seen by the objective, and what is proved of it.
+
+    Conditions that the batch does not know make legal plans fewer, so the bound holds with them; a
+    better plan counts only if they allow all of it.
+    """
+    batch = given.batch
     from evenmatch.solvers.bounds.set_packing import PROVEN, prove
 
     seconds = settings.bound_seconds or 0.0
@@ -273,9 +304,13 @@ def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> 
             keep_going=lambda: time.perf_counter() < until,
         )
     except NotSupported as error:
-        return plan, Bound(reason=str(error))
+        # No quality is above 1, whatever can be proved beyond that.
+        most = None if given.conditions is None else POINTS
+        return plan, Bound(most, reason=str(error))
     if settings.objective.name == "mean":
-        plan = proof.plan._replace(evaluations=plan.evaluations)
+        better = proof.plan._replace(evaluations=plan.evaluations)
+        kept, _ = _kept(given, better)
+        plan = better if len(kept.seated) == len(plan.seated) else plan
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
 

@@ -333,6 +333,8 @@ class Generation:
 
     def __init__(self, batch: Batch, plan: Plan) -> None:
         self.pricing = pricing_of(batch)
+        if not self.pricing.tables:
+            raise NotSupported("a bound needs matches of two players at least; leave it out")
         _check(batch, self.pricing)
         self.columns = Columns(batch, max(int(form.teams.sum()) for form in self.pricing.tables))
         self.columns.add_plan(plan)
@@ -341,13 +343,17 @@ class Generation:
         self.is_exact = all(form.exact for form in self.pricing.tables)
         self.rounds, self.spent, self.is_done = 0, 0.0, self.matches == 0
         # Without prices a match is worth no more than one that costs only what all cost.
-        self.total = self.matches * (1.0 - min(form.fixed for form in self.pricing.tables))
+        # Searches look for matches of several parties: those of one are known beforehand.
+        self._alone = qualities_alone(batch)
+        highest = 1.0 - min(form.fixed for form in self.pricing.tables)
+        self.total = self.matches * max(highest, float(self._alone.max(initial=-np.inf)))
         sizes = self.pricing.sizes.astype(np.float64)
         # Prices are not negative; where gaps have no scale, qualities may be.
         first = sizes * max(self.quality, 0.0) / batch.k
         self.dual = Dual(first, 0.0, np.full(len(sizes), np.inf), np.inf)
         self._effort, self._smooth = EFFORT_FIRST, 1.0
         if self.matches:
+            self.columns.add_plan(plans_alone(batch, self._alone))
             self._packing = SetPacking(len(sizes), self.matches)
             self._packing.add(self.columns.quality, self.columns.parties)
 
@@ -387,15 +393,49 @@ class Generation:
 
     def _offer(self, prices: Floats, priced: Priced) -> bool:
         """Keep the prices if they give the lowest bound so far; return whether they do."""
-        highest = np.sort(priced.tops)[::-1][: self.matches]
+        tops = np.maximum(priced.tops, self._alone - prices)
+        highest = np.sort(tops)[::-1][: self.matches]
         paid = math.fsum(prices)
         total = paid + math.fsum(highest)
         is_better = total < self.dual.total
         if is_better:
             match = (total - paid) / self.matches
-            self.dual = Dual(prices, match, priced.tops, total)
+            self.dual = Dual(prices, match, tops, total)
             self.total = min(self.total, total)
         return is_better
+
+
+def _teams_alone(batch: Batch, party: int) -> tuple[float, list[list[int]]]:
+    """Return the best match of one party alone, and what it is worth; -inf if none is legal."""
+    players = list(range(int(batch.first[party]), int(batch.first[party + 1])))
+    best: tuple[float, list[list[int]]] = -np.inf, []
+    for team in range(len(batch.seats)):
+        teams = [players if at == team else [] for at in range(len(batch.seats))]
+        if reference.is_legal(batch, teams):
+            quality = 1.0 - reference.cost_of(batch, teams)
+            best = max(best, (quality, teams), key=lambda each: each[0])
+    return best
+
+
+def qualities_alone(batch: Batch) -> Floats:
+    """Return what a match of each party alone is worth; -inf if it is none.
+
+    Complexity:
+        O(1) where a match needs players of two teams, or more than the largest party has.
+    """
+    sizes = np.diff(batch.first)
+    found = np.full(len(sizes), -np.inf)
+    if np.count_nonzero(batch.seats_min) < 2:
+        least = int(batch.seats_min.sum())
+        for party in np.flatnonzero(sizes >= least).tolist():
+            found[party] = _teams_alone(batch, party)[0]
+    return found
+
+
+def plans_alone(batch: Batch, alone: Floats) -> Plan:
+    """Return the matches of one party alone, as a plan in which parties may be twice."""
+    parties = np.flatnonzero(np.isfinite(alone)).tolist()
+    return plan_of(batch, [_teams_alone(batch, party)[1] for party in parties])
 
 
 def _check(batch: Batch, pricing: Pricing) -> None:
