@@ -19,6 +19,7 @@ import time
 import urllib.request
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -198,24 +199,30 @@ class Nodes:
             self.nodes.append(self._node(name, config, data, options))
 
     def answering(self) -> int:
-        """Return the port of the node that answers, once there is one: WebSockets need it."""
+        """Return the port of the node that answers, once all know it: WebSockets need it."""
         if len(self.nodes) == 1:
             return self.nodes[0].port
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
-            for node in self.nodes:
-                if self._role_of(node) == "answering":
-                    return node.port
+            told = [self._cluster_of(node) for node in self.nodes]
+            ports = [
+                node.port
+                for node, each in zip(self.nodes, told, strict=True)
+                if each.get("role") == "answering"
+            ]
+            # A node that does not know yet who answers sends callers away.
+            if len(ports) == 1 and len({each.get("owner") for each in told}) == 1:
+                return ports[0]
             time.sleep(0.1)
         raise RuntimeError(f"no node answers within {START_SECONDS:g} s")
 
-    def _role_of(self, node: Node) -> str:
+    def _cluster_of(self, node: Node) -> dict[str, Any]:
         place = f"http://127.0.0.1:{node.port}/v1/cluster"
         asked = urllib.request.Request(place, headers={"authorization": f"Bearer {self.key}"})
         with suppress(OSError), urllib.request.urlopen(asked, timeout=5.0) as answer:
-            role: str = msgspec.json.decode(answer.read())["role"]
-            return role
-        return ""
+            found: dict[str, Any] = msgspec.json.decode(answer.read())
+            return found
+        return {}
 
     def _node(self, name: str, config: Path, data: Path, options: list[str]) -> Node:
         folder = data.parent
