@@ -12,7 +12,7 @@ from evenmatch.errors import JournalCorrupt
 from evenmatch.model.events import Event, Existing, Refused
 from evenmatch.model.inputs import Enqueue, Input
 
-FORMAT = 3
+FORMAT = 4
 """Number of the record and snapshot format; a newer one is refused, an older one migrated."""
 
 

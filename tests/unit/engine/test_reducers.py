@@ -299,7 +299,7 @@ def test_record_survives_its_line_of_json() -> None:
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"null", b'{"sequence":1,"input":{"kind":"x"}}'])
 def test_line_that_is_no_record_is_a_corrupt_journal(line: bytes) -> None:
-    with pytest.raises(JournalCorrupt, match="a journal line is not a record of format 3"):
+    with pytest.raises(JournalCorrupt, match="a journal line is not a record of format 4"):
         decode(line)
 
 

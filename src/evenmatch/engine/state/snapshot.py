@@ -45,8 +45,11 @@ def _numbered(number: int) -> Callable[[bytes], bytes]:
     return migrated
 
 
-# Format 2 knows proposals, format 3 the input `skip`; older snapshots have none.
-MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {1: _numbered(2), 2: _numbered(3)}
+# Format 2 knows proposals, format 3 the input `skip`, format 4 rosters of matches made elsewhere;
+# older snapshots have none.
+MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {
+    number: _numbered(number + 1) for number in range(1, FORMAT)
+}
 """From format n to n + 1."""
 
 

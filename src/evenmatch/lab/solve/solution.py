@@ -183,6 +183,11 @@ def _points(quality: Floats, percentile: float) -> float | None:
 
 BOUND_EFFORT_A_SECOND = 4e7
 """Numbers that the proof may look at; the clock is asked only between its rounds."""
+BOUND_SHARE, PLAN_SHARE = 0.65, 0.25
+"""Shares of the time of a proof: for the bound, and then for a better plan. What is left is for the
+choice of the best plan."""
+PLAN_TIMES = 3.0
+"""A better plan is looked for no longer than so many times as long as the bound took."""
 DUEL = (1, 1)
 TRIES_A_SECOND = 4_000
 """Changes of matches by conditions that a second is worth."""
@@ -287,12 +292,20 @@ def _proved(
     batch = given.batch
     from evenmatch.solvers.bounds.set_packing import PROVEN, prove
 
-    seconds = settings.bound_seconds or 0.0
-    until = time.perf_counter() + seconds
+    seconds, began = settings.bound_seconds or 0.0, time.perf_counter()
+    is_mean = settings.objective.name == "mean"
+    ends = [began + (BOUND_SHARE if is_mean else 1.0) * seconds]
 
     def progress(bound: float, share: float) -> None:
-        left = max(0.0, until - time.perf_counter())
-        on_proof(POINTS * bound, max(share, 1.0 - left / seconds))
+        on_proof(POINTS * bound, max(share, (time.perf_counter() - began) / seconds))
+
+    def improved(known: Plan) -> Plan:
+        ends.append(began + seconds)
+        now = time.perf_counter()
+        longest = min(PLAN_TIMES * (now - began), PLAN_SHARE * seconds)
+        budget = SolveBudget(longest, parts=settings.budget.parts)
+        found = search(batch, settings.method, settings.objective, budget, settings.seed + 1)
+        return found if found.quality.sum() > known.quality.sum() else known
 
     try:
         proof = prove(
@@ -301,13 +314,14 @@ def _proved(
             effort=seconds * BOUND_EFFORT_A_SECOND,
             optimum=True,
             progress=progress,
-            keep_going=lambda: time.perf_counter() < until,
+            keep_going=lambda: time.perf_counter() < ends[-1],
+            improve=improved if is_mean else None,
         )
     except NotSupported as error:
         # No quality is above 1, whatever can be proved beyond that.
         most = None if given.conditions is None else POINTS
         return plan, Bound(most, reason=str(error))
-    if settings.objective.name == "mean":
+    if is_mean:
         better = proof.plan._replace(evaluations=plan.evaluations)
         kept, _ = _kept(given, better)
         plan = better if len(kept.seated) == len(plan.seated) else plan
