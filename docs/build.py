@@ -575,6 +575,7 @@ TABLES: list[tuple[Any, ...]] = [
     ("[[queue.rules]]", tables.RuleTable),
     ("handicap = {...} of a queue", queue.Handicap),
     ("accept = {...} of a queue", queue.ReadyCheck),
+    ("rules_readings = {...} of a queue", tables.ReadingsTable),
     ("switchback = {...} of a queue", queue.Switchback),
     ("expand = {...} of a rule", queue.Expansion),
     ("[arrivals]", tables.ArrivalsTable),

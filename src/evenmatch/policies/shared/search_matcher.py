@@ -241,7 +241,7 @@ class SearchingMatcher:
         self._widens = any(each.expand is not None for each in queue.rules)
         self._rounds = rounds_of(queue)
         # When conditions change for the last time for somebody who has come.
-        self._changes_until = -math.inf
+        self._changes_until: float = _number(memory.get("changes_until"), -math.inf)
         self._matches: list[TentativeMatch] = [
             msgspec.convert(each, TentativeMatch) for each in memory.get("matches", ())
         ]
@@ -367,6 +367,7 @@ class SearchingMatcher:
             "search_at": _or_none(self._search_at),
             "searched_at": _or_none(self._searched_at),
             "changed_at": self._changed_at,
+            "changes_until": _or_none(self._changes_until),
             "refusals": [[list(each), count] for each, count in self._refused.items()],
             "passed_over": self._passed_over,
             "pool": self._pool.memory(),
