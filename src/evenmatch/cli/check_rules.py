@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.errors import ConfigError
+from evenmatch.rules.findings import Finding
 from evenmatch.rules.flexmatch.checker.judgement import objections_to
 from evenmatch.rules.flexmatch.checker.match import CandidateMatch
-from evenmatch.rules.flexmatch.findings import Finding
 from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from evenmatch.rules.findings import FindingList, child_path
 from evenmatch.rules.flexmatch.bounds import Range, Sizes, bounds_of, players_of
 from evenmatch.rules.flexmatch.expansion_reader import ALGORITHM_FIELDS, RULE_FIELDS
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Property, type_of
-from evenmatch.rules.flexmatch.findings import FindingList, child_path
 from evenmatch.rules.flexmatch.rule_set import (
     AlgorithmExpansion,
     BatchDistanceRule,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from evenmatch.rules.flexmatch.findings import FindingList, child_path, shown
-from evenmatch.rules.flexmatch.json_text import Json
+from evenmatch.rules.findings import FindingList, child_path, shown
+from evenmatch.rules.json_text import Json
 
 Word = TypeVar("Word", bound=str)
 MISSING = "is missing"
