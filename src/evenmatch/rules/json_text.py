@@ -241,10 +241,10 @@ class _JsonText:
 
     def _comment(self, path: str, end: int) -> None:
         line = bisect_right(self._breaks, self._at) + 1
+        advice = "put it into a description" if self._owner == "AWS" else "leave it out"
         self._findings.warning(
             path,
-            f"has a comment, which {self._owner} refuses; it is skipped here, put it into a "
-            "description",
+            f"has a comment, which {self._owner} refuses; it is skipped here, {advice}",
             line,
         )
         self._at = end

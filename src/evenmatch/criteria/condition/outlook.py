@@ -352,9 +352,10 @@ class Outlook:
         if wanted.what == "teams":
             return lambda _: None
         fact = None
-        if wanted.what == "attribute":
+        is_told = wanted.what in ("attribute", "party_sizes")
+        if is_told:
             fact = self._verdicts.measures.fact_of(wanted, party)
-        is_number = wanted.what == "attribute" and wanted.kind == "number"
+        is_number = is_told and wanted.kind == "number"
 
         def of_teams(partial: PartialMatch, teams: Sequence[int]) -> Outcome:
             if fact is None:
@@ -366,7 +367,9 @@ class Outlook:
             else:
                 values = [value for team in teams for value in partial.values[fact][team]]
             span = partial.ranges[fact] if is_number and fact is not None else ANYTHING
-            return GrowingList(values, *partial.joining(teams), span)
+            few, many = partial.joining(teams)
+            # Who joins may lack what may be missing.
+            return GrowingList(values, 0 if wanted.is_optional else few, many, span)
 
         def by_team(partial: PartialMatch) -> Outcome:
             return [of_teams(partial, (team,)) for team in wanted.teams]

@@ -388,6 +388,8 @@ class _PairTests:
         return self._alike(first, leaf.party, leaf.most)
 
     def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Pairs]:
+        if of.is_optional:
+            return []  # who lacks it goes with anybody
         fact = self._fact_of(of, party)
         if of.kind == "string":
             return [lambda columns, some, others: columns.are_same(fact, some, others)]
@@ -440,7 +442,8 @@ def _likened(leaf: Leaf) -> list[TeamProperty]:
     else:
         return []
     wanted = ("number", "string")
-    return [e for e in found if e is not None and e.what == "attribute" and e.kind in wanted]
+    told = [e for e in found if e is not None and e.what == "attribute" and e.kind in wanted]
+    return [each for each in told if not each.is_optional]
 
 
 def _inmost(measured: Measured) -> TeamProperty | None:
