@@ -29,8 +29,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import SHIPPED, Scenario
 from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
-from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
-from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.rules.flexmatch.compile import CompiledRuleSet
+from evenmatch.rules.languages import load_rules
 from evenmatch.simulation.arrivals.tables import numbers_in
 
 Value = TypeVar("Value", bound=msgspec.Struct)
@@ -289,7 +289,7 @@ def _readers(folder: Path | None) -> FileReaders:
 
     def rules(file: str, at: Place) -> CompiledRuleSet:
         try:
-            return compile_rule_set(load_rule_set(_read(_located(file, folder))))
+            return load_rules(_read(_located(file, folder)))
         except ConfigError as error:
             at.refuse(f'= "{file}" cannot be used: {error}')
 
