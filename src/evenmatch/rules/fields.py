@@ -24,6 +24,11 @@ class Fields:
         """Return the path of a key."""
         return child_path(self.path, key)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys that stand there, in the order of the text."""
+        return tuple(self._raw)
+
     def has(self, key: str) -> bool:
         """Return whether the key stands there with a value."""
         return self.raw(key) is not None

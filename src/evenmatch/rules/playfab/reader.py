@@ -8,7 +8,8 @@ there are no queues. What PlayFab would refuse though its meaning is plain is ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from evenmatch.errors import ConfigError
 from evenmatch.rules.fields import Fields
@@ -42,14 +43,40 @@ def read_queues(text: str | bytes) -> tuple[tuple[PlayFabQueue, ...], tuple[Find
     >>> queues, str(findings[0])
     ((), 'error: $.MaxMatchSize (line 1) is missing; give it a number')
     """
+    source = read_source(text)
+    return source.queues, source.findings
+
+
+class Source(NamedTuple):
+    """A text of queues, and what it says.
+
+    Args:
+        queues: None if something is wrong.
+        findings: What is wrong or odd.
+        objects: The queues as JSON, by path: comments are gone, and of two equal keys the first.
+        lines: The line of each path.
+    """
+
+    queues: tuple[PlayFabQueue, ...]
+    findings: tuple[Finding, ...]
+    objects: dict[str, dict[str, Json]]
+    lines: dict[str, int]
+
+
+def read_source(text: str | bytes) -> Source:
+    """Return the queues of a text, what is wrong or odd in it, and where everything stands."""
     findings = FindingList()
-    raw = _parsed(text, findings)
-    found = [_read(each) for each in _objects(raw, findings)]
-    if not findings.has_error and not found:
+    objects = _objects(_parsed(text, findings), findings)
+    queues = tuple([_read(each) for each in objects])
+    if not findings.has_error and not queues:
         findings.error("$", "has no queue; write one with Name, MinMatchSize and MaxMatchSize")
-    _compare(found, findings)
-    queues = tuple([queue for queue in found if queue is not None])
-    return () if findings.has_error else queues, findings.sorted()
+    _compare(queues, findings)
+    return Source(
+        () if findings.has_error else queues,
+        findings.sorted(),
+        {each.path: each.object for each in objects},
+        findings.lines,
+    )
 
 
 def load_queues(text: str | bytes) -> tuple[PlayFabQueue, ...]:
@@ -84,19 +111,6 @@ def is_playfab_text(text: str | bytes) -> bool:
     except NotJson:
         return False
     return is_playfab(raw)
-
-
-def queue_objects(text: str | bytes) -> dict[str, dict[str, Json]]:
-    """Return the queues of a text as objects of JSON, by path: comments and second keys are gone.
-
-    Raises:
-        ConfigError: The text is no JSON.
-    """
-    findings = FindingList()
-    raw = _parsed(text, findings)
-    if findings.has_error:
-        raise ConfigError(str(findings.sorted()[0]))
-    return {each.path: each.object for each in _objects(raw, findings)}
 
 
 def _parsed(text: str | bytes, findings: FindingList) -> Json:
@@ -163,7 +177,7 @@ def _unwrapped(raw: Json, path: str) -> Iterator[tuple[str, Json]]:
 # Queues
 
 
-def _read(fields: Fields) -> PlayFabQueue | None:
+def _read(fields: Fields) -> PlayFabQueue:
     findings = fields.findings
     name = fields.text("Name", is_needed=True)
     _check_name(fields, name, NAME_MAX)
@@ -256,11 +270,11 @@ def _check_teams(fields: Fields, teams: list[QueueTeam], least: int, most: int) 
         findings.warning(fields.at("MaxMatchSize"), f"{message}; here it counts, got {most}")
 
 
-def _compare(queues: list[PlayFabQueue | None], findings: FindingList) -> None:
+def _compare(queues: Sequence[PlayFabQueue], findings: FindingList) -> None:
     """Note two queues of one name."""
     seen: dict[str, str] = {}
     for queue in queues:
-        if queue is not None and queue.name:
+        if queue.name:
             if queue.name in seen:
                 message = f"is the name of {seen[queue.name]}, too; queues need names of their own"
                 findings.error(child_path(queue.path, "Name"), message)
