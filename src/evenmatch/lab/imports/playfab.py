@@ -212,7 +212,9 @@ class _QueueImport:
         note = ""
         if key == "SecondsUntilOptional":
             words = f"demands nothing from {rule.optional_after:g} s on"
-            note = "PlayFab then still prefers who complies; here criteria do"
+            has_criterion = criterion_of(self._queue, rule) is not None
+            own = "its criterion does" if has_criterion else "nothing does"
+            note = f"PlayFab then still prefers who complies; here {own}"
             return self._line(path, taken, words if raw is not None else "demanded for ever", note)
         if key in ("AttributeNotSpecifiedBehavior", "DefaultAttributeValue"):
             return self._of_missing(rule, path)

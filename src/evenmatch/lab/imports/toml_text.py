@@ -19,12 +19,12 @@ WIDTH = 96
 
 
 def key_text(key: str) -> str:
-    """Return a key, in quotes where TOML needs them; dots of it nest tables.
+    """Return a key, in quotes where TOML needs them.
 
-    >>> key_text("latency.eu west"), key_text("skill")
-    ('latency."eu west"', 'skill')
+    >>> key_text("latency.eu"), key_text("skill")
+    ('"latency.eu"', 'skill')
     """
-    return ".".join([each if BARE.match(each) else value_text(each) for each in key.split(".")])
+    return key if BARE.match(key) else value_text(key)
 
 
 def value_text(value: object) -> str:
@@ -36,7 +36,9 @@ def value_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
+        if float(value).is_integer():
+            return f"{value:.0f}" if abs(value) < 1e12 else f"{value:g}"
+        return repr(value)
     if isinstance(value, Mapping):
         inner = ", ".join([f"{key_text(k)} = {value_text(v)}" for k, v in value.items()])
         return f"{{{inner}}}"

@@ -21,6 +21,7 @@ from evenmatch.model.condition import (
     DistanceTest,
     FixedValue,
     FoldOf,
+    Operator,
     Phases,
     PlaceTest,
     SetTest,
@@ -248,8 +249,7 @@ def _similarity(queue: PlayFabQueue) -> Test:
     return AnyOf((AllOf(tuple(have)), AllOf(tuple(lack))))
 
 
-def _compares(measured: FoldOf, operator: str, value: float) -> ValueTest:
-    assert operator in ("<", "<=", "=", ">=")
+def _compares(measured: FoldOf, operator: Operator, value: float) -> ValueTest:
     return ValueTest(measured=(measured,), operator=operator, reference=FixedValue(float(value)))
 
 

@@ -15,6 +15,7 @@ import msgspec
 Merge = Literal["min", "max", "avg"]
 Missing = Literal["needed", "default", "any"]
 """What becomes of who lacks an attribute: nobody may, a default stands in, or any match will do."""
+Source = Literal["User", "PlayerEntity"]
 Expanded = Literal["", "linear", "custom"]
 Steps = tuple[tuple[float, float | None], ...]
 """Values by the age from which on they count, rising from 0; None: the rule is not active."""
@@ -33,7 +34,7 @@ class RuleAttribute(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     name: str
     path: str
-    source: Literal["User", "PlayerEntity"] = "User"
+    source: Source = "User"
     missing: Missing = "needed"
     default: float | str | tuple[str, ...] | None = None
 

@@ -26,7 +26,9 @@ NAME_MAX = 64
 WRAPPERS = ("MatchmakingQueue", "MatchmakingQueueConfig")
 LISTS = ("MatchMakingQueues", "MatchmakingQueues", "Queues")
 SIZES = ("MinMatchSize", "MaxMatchSize")
-BARE = re.compile(r'[\s\ufeff]*"(?:Matchmaking|MatchMaking)\w+"\s*:')
+BARE = re.compile(
+    r'(?:[\s\ufeff]|//[^\n]*\n|/\*.*?\*/)*"(?:Matchmaking|MatchMaking)\w+"\s*:', re.DOTALL
+)
 """A piece of a page: a key and its value, without braces around them."""
 
 

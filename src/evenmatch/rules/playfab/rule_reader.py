@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import shown
@@ -24,6 +24,7 @@ from evenmatch.rules.playfab.queue import (
     RegionSelectionRule,
     RuleAttribute,
     SetIntersectionRule,
+    Source,
     StringEqualityRule,
     TeamDifferenceRule,
     TeamSizeBalanceRule,
@@ -31,6 +32,7 @@ from evenmatch.rules.playfab.queue import (
 )
 
 Rule = TypeVar("Rule")
+SOURCES: tuple[Source, ...] = get_args(Source)
 RULES_MAX = 20
 NAME_MAX = 255
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
@@ -157,7 +159,7 @@ class RuleReader:
             return None
         fields = Fields(raw, rule.at("Attribute"), self._findings)
         path = fields.text("Path", is_needed=True)
-        source = fields.word("Source", ("User", "PlayerEntity"), "User")
+        source = fields.word("Source", SOURCES, "User")
         fields.end("an attribute")
         name = self._paths.get(path, path)
         return RuleAttribute(name=name, path=path, source=source, missing=missing, default=default)
