@@ -15,11 +15,13 @@ from evenmatch.errors import ConfigError
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import Finding, FindingList, child_path, shown
 from evenmatch.rules.json_text import Json, NotJson, read_json
-from evenmatch.rules.playfab.queue import PlayFabQueue, QueueTeam
+from evenmatch.rules.playfab.queue import PlayFabQueue, QueueTeam, ages_of
 from evenmatch.rules.playfab.rule_reader import NAME, PLAYERS_MAX, RuleReader
 
 CHARACTERS_MAX = 1_000_000
 QUEUES_MAX = 100
+AGES_MAX = 1_000
+"""Ages at which the rules of a queue may change: a second of work for a matcher."""
 TEAM_PLAYERS_MAX = 32
 """Players of a match of teams, in PlayFab's documents."""
 NAME_MAX = 64
@@ -191,6 +193,11 @@ def _read(fields: Fields) -> PlayFabQueue:
         findings.error(fields.at("MaxMatchSize"), message)
     teams = _read_teams(fields, least, most)
     rules = RuleReader(fields, has_teams=bool(teams)).rules()
+    ages = {age for rule in rules for age in ages_of(rule)}
+    if len(ages) > AGES_MAX:
+        message = f"changes at {len(ages):,} ages, at most {AGES_MAX:,} are allowed: raise"
+        hint = "SecondsBetweenExpansions, let rules share it, or give them a Limit"
+        findings.error(fields.path, f"{message} {hint}")
     is_allocated = _read_allocation(fields)
     if is_allocated and not any(type(rule).__name__ == "RegionSelectionRule" for rule in rules):
         message = "is true, and PlayFab then needs a RegionSelectionRule; here none is needed"
