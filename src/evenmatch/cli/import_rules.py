@@ -11,10 +11,12 @@ from cyclopts import Parameter
 from evenmatch.cli.output import console, print_json
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.report import Imported, ImportOptions
+from evenmatch.rules.playfab.reader import is_playfab_text
 
 BYTES_MAX = 4_000_000
+SIGN = b'"ruleLanguageVersion"'
+"""A key that every FlexMatch rule set has, and no PlayFab queue."""
 SECONDS_MAX = 1_000_000.0
-FORMATS = ("flexmatch", "playfab")
 
 
 def import_rules(
@@ -104,6 +106,9 @@ def _imported(
     beside: bool,
 ) -> Imported:
     text = _bytes_of(file)
+    other = "playfab" if is_playfab_text(text) else "flexmatch" if SIGN in text else format
+    if other != format:
+        raise ConfigError(f"is from {other}: evenmatch import {other} {file}")
     if format == "flexmatch":
         from evenmatch.lab.imports.flexmatch import import_rule_set
 

@@ -103,7 +103,7 @@ class _QueueImport:
         self._lines = source.lines
         self._options = options
         self._kinds: dict[str, KindRule] = {
-            rule.path: kind_rule(queue, rule) for rule in queue.rules
+            rule.path: kind_rule(queue, rule, options.wait_max) for rule in queue.rules
         }
         taken = {each.taken for each in self._kinds.values()} | {format_taken(queue)[0]}
         is_same = taken == {"exactly"}

@@ -6,6 +6,7 @@ tickets are single players, everybody has its attribute, and its expansion only 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from evenmatch.lab.imports.report import Taken
@@ -28,6 +29,8 @@ from evenmatch.rules.playfab.queue import (
 LIFTED = 1e15
 """The limit of numbers that forbids nothing."""
 LIFTED_MS = 1e6
+STEPS_MAX = 100
+"""Steps that a rule of ours may have."""
 Table = dict[str, object]
 
 
@@ -55,6 +58,8 @@ def format_taken(queue: PlayFabQueue) -> tuple[Taken, str]:
     least, most = sizes_of(queue)
     if queue.players_min > sum(least) or queue.players_max < sum(most):
         return "approximately", "only the sizes of teams hold, not MinMatchSize and MaxMatchSize"
+    if queue.teams and not all(least):
+        return "approximately", "every team has a player at least, since our formats want it so"
     is_alone = sum(size > 0 for size in least) < 2 and queue.ticket_max >= queue.players_min
     if is_alone and not is_solo(queue):
         return "approximately", "a party that fills a match is one by itself"
@@ -70,7 +75,7 @@ def format_table(queue: PlayFabQueue) -> Table:
         return {"teams": most[0], "players": 1}
     table["players"] = list(most)
     if least != most:
-        table["players_min"] = list(least)
+        table["players_min"] = [max(1, size) for size in least]
     if queue.teams:
         table["sides"] = [team.name for team in queue.teams]
     if largest < max(most):
@@ -78,8 +83,14 @@ def format_table(queue: PlayFabQueue) -> Table:
     return table
 
 
-def kind_rule(queue: PlayFabQueue, rule: PlayFabRule) -> KindRule:
-    """Return what a rule becomes as a rule of a kind of ours."""
+def kind_rule(queue: PlayFabQueue, rule: PlayFabRule, wait_max: float | None = None) -> KindRule:
+    """Return what a rule becomes as a rule of a kind of ours.
+
+    Args:
+        queue: Its queue.
+        rule: The rule.
+        wait_max: Seconds after which a ticket ends, so that nothing later counts.
+    """
     if isinstance(rule, MatchTotalRule):
         note = "no kind adds a number up over a match; use roles, or --target rules_file"
         return KindRule("not at all", None, note)
@@ -91,14 +102,35 @@ def kind_rule(queue: PlayFabQueue, rule: PlayFabRule) -> KindRule:
         note = "party_parity compares all party sizes of the teams, not only large ones"
         return KindRule("approximately", {"kind": "party_parity", "limit": 0.5}, note)
     values = values_at(rule, 0.0)
+    if all(values_at(rule, age) is None for age in ages_of(rule)):
+        return KindRule("exactly", None, "nothing to demand: it is not active at any age")
     if not only_loosens(rule) or values is None:
         note = "rules of our own only widen, and this one begins later or shrinks"
         return KindRule("not at all", None, f"{note}; use --target rules_file")
     table, notes = _table(queue, rule, values)
+    if table is not None:
+        table, cut = _until(table, math.inf if wait_max is None else wait_max)
+        notes += cut
     attribute = attribute_in(rule)
     if attribute is not None and attribute.missing != "needed" and table is not None:
         notes.append("whoever lacks the attribute is refused")
     return KindRule("approximately" if notes else "exactly", table, "; ".join(notes))
+
+
+def _until(table: Table, wait_max: float) -> tuple[Table, list[str]]:
+    """Return a rule without steps that no ticket lives to see, and what is lost if they are many.
+
+    >>> _until({"limit": 1.0, "expand": {"steps": [[5.0, 2.0], [60.0, 3.0]]}}, 60.0)
+    ({'limit': 1.0, 'expand': {'steps': [[5.0, 2.0]]}}, [])
+    """
+    expand = table.get("expand")
+    if not isinstance(expand, dict):
+        return table, []
+    steps = [step for step in expand["steps"] if step[0] < wait_max]
+    kept: Table = {key: value for key, value in table.items() if key != "expand"}
+    if steps:
+        kept["expand"] = {"steps": steps[:STEPS_MAX]}
+    return kept, [f"only the first {STEPS_MAX} steps are kept"] if len(steps) > STEPS_MAX else []
 
 
 def _of_balance(queue: PlayFabQueue, rule: TeamSizeBalanceRule) -> KindRule:
