@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.registry import kind_with
 from evenmatch.lab.imports.report import Taken
 from evenmatch.rules.playfab.compile import attribute_in, large_from, sizes_of
 from evenmatch.rules.playfab.queue import (
@@ -26,6 +28,10 @@ from evenmatch.rules.playfab.queue import (
     values_at,
 )
 
+WIDEST = kind_with(Form.NUMBERS, NumberGap.WIDEST)
+TEAMS = kind_with(Form.NUMBERS, NumberGap.TEAMS)
+WORD, SETS = kind_with(Form.WORD), kind_with(Form.SETS)
+PLACES, PARTIES = kind_with(Form.PLACES), kind_with(Form.PARTIES)
 LIFTED = 1e15
 """The limit of numbers that forbids nothing."""
 LIFTED_MS = 1e6
@@ -99,8 +105,8 @@ def kind_rule(queue: PlayFabQueue, rule: PlayFabRule, wait_max: float | None = N
     if type(rule).__name__ == "TeamTicketSizeSimilarityRule":
         if is_solo(queue) and large_from(queue) > 1:
             return KindRule("exactly", None, "nothing to demand: all tickets are single players")
-        note = "party_parity compares all party sizes of the teams, not only large ones"
-        return KindRule("approximately", {"kind": "party_parity", "limit": 0.5}, note)
+        note = f"{PARTIES} compares all party sizes of the teams, not only large ones"
+        return KindRule("approximately", {"kind": PARTIES, "limit": 0.5}, note)
     values = values_at(rule, 0.0)
     if all(values_at(rule, age) is None for age in ages_of(rule)):
         return KindRule("exactly", None, "nothing to demand: it is not active at any age")
@@ -151,25 +157,25 @@ def _table(
     attribute = attribute_in(rule)
     name = "" if attribute is None else attribute.name
     if isinstance(rule, RegionSelectionRule):
-        table: Table = {"kind": "latency", "pairs": "region", "limit": min(values[0], LIFTED_MS)}
+        table: Table = {"kind": PLACES, "pairs": "region", "limit": min(values[0], LIFTED_MS)}
         if _lifted(rule) is not None:
             notes.append("players without any region in common never meet")
         return table | _steps(rule, LIFTED_MS), notes
     if isinstance(rule, StringEqualityRule):
-        return {"kind": "same", "attribute": name} | _lift(rule), notes
+        return {"kind": WORD, "attribute": name} | _lift(rule), notes
     if isinstance(rule, SetIntersectionRule):
         if not values[0]:
             return None, notes
         if values[0] > 1:
             notes.append(f"one element in common is enough, not {values[0]:g}")
-        return {"kind": "overlap", "attribute": name} | _lift(rule), notes
+        return {"kind": SETS, "attribute": name} | _lift(rule), notes
     if isinstance(rule, TeamDifferenceRule):
-        table = {"kind": "imbalance", "attribute": name, "measure": "mean", "limit": values[0]}
+        table = {"kind": TEAMS, "attribute": name, "measure": "mean", "limit": values[0]}
         return table | _steps(rule, LIFTED), notes
     assert isinstance(rule, DifferenceRule)
     if not is_solo(queue):
         notes.append("each player of a party counts by themselves, not the party's merged value")
-    table = {"kind": "spread", "attribute": name, "limit": values[0]}
+    table = {"kind": WIDEST, "attribute": name, "limit": values[0]}
     return table | _steps(rule, LIFTED), notes
 
 
