@@ -28,7 +28,7 @@ from evenmatch.model.queue import (  # noqa: E402
     Rule,
     Scale,
 )
-from evenmatch.server.http.openapi.fields import Recorded  # noqa: E402
+from evenmatch.server.http.openapi.fields import RecordedExchange  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
 TARGET = ROOT / "src" / "evenmatch" / "server" / "http" / "openapi" / "examples.json"
@@ -62,7 +62,7 @@ class Recorder:
 
     def __init__(self, site: Site, key: str) -> None:
         self.site, self.key = site, key
-        self.kept: list[Recorded] = []
+        self.kept: list[RecordedExchange] = []
 
     async def __call__(
         self, operation: str, name: str, target: str, sent: Any = None, **more: Any
@@ -79,7 +79,7 @@ class Recorder:
         media = "application/toml" if isinstance(sent, str) else "application/json"
         media = more.get("headers", {}).get("content-type", media)
         self.kept.append(
-            Recorded(
+            RecordedExchange(
                 operation,
                 name,
                 status,
@@ -263,7 +263,7 @@ async def refusals(ask: Recorder) -> None:
 
 def main() -> None:
     """Record everything and write the file."""
-    kept: list[Recorded] = []
+    kept: list[RecordedExchange] = []
 
     async def scene(site: Site) -> None:
         ask = Recorder(site, key)

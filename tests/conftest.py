@@ -15,6 +15,8 @@ __all__ = ["nats_server", "postgres_server"]
 
 SEEDS_DEFAULT = extent(2, 5)
 LONG = pytest.StashKey[int]()
+NAME_MOST = 120
+"""Characters of a value that may name a test."""
 
 # A busy machine is no fault of the code: no example has a deadline, and none is too slow.
 settings.register_profile(
@@ -52,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"how many seeds a test over many seeds tries (default {SEEDS_DEFAULT})",
     )
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    # A long text is no name. Keys and tokens, made anew by each process, would be another one in
+    # each, and processes that share the tests must collect the same.
+    return argname if isinstance(val, str | bytes) and len(val) > NAME_MOST else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -249,7 +249,7 @@ def _told_of_retries(count: int, results: Sequence[Found]) -> Findings:
     return Findings(tuple(rows), (table_of_rows(plot.title, text, rows),), (plot,))
 
 
-class Timed(msgspec.Struct, frozen=True):
+class TimedPool(msgspec.Struct, frozen=True):
     """A pool in which speed is measured."""
 
     players: int
@@ -259,11 +259,11 @@ class Timed(msgspec.Struct, frozen=True):
 
 def speed(effort: Effort) -> Part:
     """Return the part of swaps per second."""
-    tasks = [Timed(n, effort.seed, TIMED / 4 if effort.quick else TIMED) for n in SIZES]
+    tasks = [TimedPool(n, effort.seed, TIMED / 4 if effort.quick else TIMED) for n in SIZES]
     return Part(("galactron.speed",), measure_speed, tasks, _told_of_speed)
 
 
-def measure_speed(given: Timed) -> Found:
+def measure_speed(given: TimedPool) -> Found:
     """Return what a second of one core does; another machine gives other figures."""
     pool = pool_of(given.players, given.seed)
     search = _search(pool, "skill", given.seed)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from papers.statements.saying import Saying
+from papers.statements.saying import PaperStatement
 
 WORLD = "The players are our own model of the world; the game's are not published."
 CHANCE = "More pools narrow the interval."
 MACHINE = "Their computer and program and ours are different ones, so that nothing is judged."
 
 
-def _says(name: str, says: str, **more: object) -> Saying:
-    return Saying(id=f"galactron.{name}", says=says, **more)  # type: ignore[arg-type]
+def _says(name: str, says: str, **more: object) -> PaperStatement:
+    return PaperStatement(id=f"galactron.{name}", says=says, **more)  # type: ignore[arg-type]
 
 
-def _ours(name: str, says: str, what: str = "") -> Saying:
-    return Saying(id=f"galactron.{name}", says=says, what=what, is_ours=True)
+def _ours(name: str, says: str, what: str = "") -> PaperStatement:
+    return PaperStatement(id=f"galactron.{name}", says=says, what=what, is_ours=True)
 
 
 RULES = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from papers.shared.findings import Row, Verdict
 from papers.shared.words import figure
-from papers.statements.saying import Judge, Judged, Saying
+from papers.statements.saying import Judge, Judgement, PaperStatement
 
 ByID = Mapping[str, Sequence[Row]]
 WIDENING = "window:limit=150,rate=2"
@@ -19,8 +19,8 @@ FEW = "low"
 UNITS = {"wait": " s", "rating difference": " points", "matched": "", "rematches": ""}
 
 
-def _says(name: str, says: str, **more: object) -> Saying:
-    return Saying(id=f"gamedev.{name}", says=says, **more)  # type: ignore[arg-type]
+def _says(name: str, says: str, **more: object) -> PaperStatement:
+    return PaperStatement(id=f"gamedev.{name}", says=says, **more)  # type: ignore[arg-type]
 
 
 def _find(by_id: ByID, name: str, policy: str, group: str, key: str) -> Row:
@@ -39,7 +39,7 @@ def _told(row: Row) -> str:
     return figure(row.simulated, row.half_width, digits) + UNITS[row.params["figure"]]
 
 
-def _more(one: Row, other: Row, words: str) -> Judged:
+def _more(one: Row, other: Row, words: str) -> Judgement:
     """Return whether one figure is surely above another.
 
     Args:
@@ -51,10 +51,10 @@ def _more(one: Row, other: Row, words: str) -> Judged:
     width = math.hypot(one.half_width or 0.0, other.half_width or 0.0)
     told = f"{words}: {_told(one)} against {_told(other)}."
     if gap > width:
-        return Judged("holds", told, one)
+        return Judgement("holds", told, one)
     if gap < -width:
-        return Judged("differs", told, one)
-    return Judged("unresolved", f"{told} {_runs(one.runs, width, gap)}", one)
+        return Judgement("differs", told, one)
+    return Judgement("unresolved", f"{told} {_runs(one.runs, width, gap)}", one)
 
 
 def _runs(runs: int, width: float, gap: float) -> str:
@@ -64,14 +64,14 @@ def _runs(runs: int, width: float, gap: float) -> str:
     return f"About {needed:,} runs would decide ({runs} made)."
 
 
-def _all(*judged: Judged) -> Judged:
+def _all(*judged: Judgement) -> Judgement:
     """Return what holds of several comparisons together: the worst, and all words."""
     order: tuple[Verdict, ...] = ("differs", "unresolved", "holds")
     worst = min((each for each in judged if each.verdict), key=lambda e: order.index(e.verdict))
     return worst._replace(why=" ".join(each.why for each in judged))
 
 
-def _nearest(figures: Sequence[Row], by_id: ByID) -> Judged:
+def _nearest(figures: Sequence[Row], by_id: ByID) -> Judgement:
     """Taking the nearest makes fairer matches: where there is anybody to choose from."""
     del figures
     key = "rating difference"
@@ -90,7 +90,7 @@ def _nearest(figures: Sequence[Row], by_id: ByID) -> Judged:
         "If matches are made in rounds, so that there is somebody to choose from. Decided at once "
         f"{equal} of {len(at_once)} figures are identical: a pair is made the moment it may play."
     )
-    return Judged("holds if", f"{condition} {found.why}", nearest)
+    return Judgement("holds if", f"{condition} {found.why}", nearest)
 
 
 def _against(other: str, policy: str, *, wait: int = 0, gap: int = 0) -> Judge:
@@ -103,9 +103,9 @@ def _against(other: str, policy: str, *, wait: int = 0, gap: int = 0) -> Judge:
         gap: Likewise of rating differences.
     """
 
-    def judge(figures: Sequence[Row], by_id: ByID) -> Judged:
+    def judge(figures: Sequence[Row], by_id: ByID) -> Judgement:
         if f"gamedev.{other}" not in by_id:
-            return Judged(None, "")
+            return Judgement(None, "")
         found = []
         name = figures[0].id.partition(".")[2]
         for key, sign in (("wait", wait), ("rating difference", gap)):
@@ -120,7 +120,7 @@ def _against(other: str, policy: str, *, wait: int = 0, gap: int = 0) -> Judge:
     return judge
 
 
-def _lonely(_: Sequence[Row], by_id: ByID) -> Judged:
+def _lonely(_: Sequence[Row], by_id: ByID) -> Judgement:
     """Few teams at high ratings wait long, or are never matched."""
     policy = "window:limit=150"
     wait = [_find(by_id, "fixed", policy, group, "wait") for group in ("top tenth", "all")]
@@ -131,7 +131,7 @@ def _lonely(_: Sequence[Row], by_id: ByID) -> Judged:
     )
 
 
-def _unfair(_: Sequence[Row], by_id: ByID) -> Judged:
+def _unfair(_: Sequence[Row], by_id: ByID) -> Judgement:
     """A larger limit makes matches unfair."""
     gaps = [
         _find(by_id, "fixed", f"window:limit={limit}", "all", "rating difference")
@@ -140,10 +140,10 @@ def _unfair(_: Sequence[Row], by_id: ByID) -> Judged:
     return _more(gaps[0], gaps[1], "Mean difference with a limit of 500, and of 150")
 
 
-def _widening(_: Sequence[Row], by_id: ByID) -> Judged:
+def _widening(_: Sequence[Row], by_id: ByID) -> Judgement:
     """A limit that grows: the lonely are matched, and others more fairly than by a large limit."""
     if "gamedev.fixed" not in by_id:
-        return Judged(None, "")
+        return Judgement(None, "")
     own = {key: _find(by_id, "widening", "", "top tenth", key) for key in ("matched",)}
     gap = _find(by_id, "widening", "", "all", "rating difference")
     return _all(
@@ -160,10 +160,10 @@ def _widening(_: Sequence[Row], by_id: ByID) -> Judged:
     )
 
 
-def _rematches(_: Sequence[Row], by_id: ByID) -> Judged:
+def _rematches(_: Sequence[Row], by_id: ByID) -> Judgement:
     """The rule makes rematches rarer."""
     if "gamedev.widening" not in by_id:
-        return Judged(None, "")
+        return Judgement(None, "")
     return _more(
         _find(by_id, "widening", "", "all", "rematches"),
         _find(by_id, "rematch", "", "all", "rematches"),
@@ -171,10 +171,10 @@ def _rematches(_: Sequence[Row], by_id: ByID) -> Judged:
     )
 
 
-def _second(figures: Sequence[Row], by_id: ByID) -> Judged:
+def _second(figures: Sequence[Row], by_id: ByID) -> Judgement:
     """A clock of one second changes next to nothing."""
     if "gamedev.widening" not in by_id:
-        return Judged(None, "")
+        return Judgement(None, "")
     own = _find(by_id, "second", "", "all", "wait")
     exact = _find(by_id, "widening", "", "all", "wait")
     more = (own.simulated or 0.0) - (exact.simulated or 0.0)
@@ -193,14 +193,14 @@ def _second(figures: Sequence[Row], by_id: ByID) -> Judged:
         "the exact timers."
     )
     if max(more, wider) > WILL_DO:
-        return Judged("differs", words, own)
-    return Judged("holds if", f"If a second and a point more will do. {words}", own)
+        return Judgement("differs", words, own)
+    return Judgement("holds if", f"If a second and a point more will do. {words}", own)
 
 
-def _rounds(_: Sequence[Row], by_id: ByID) -> Judged:
+def _rounds(_: Sequence[Row], by_id: ByID) -> Judgement:
     """Frames of two minutes: unnecessary waiting for closer matches."""
     if "gamedev.fixed" not in by_id:
-        return Judged(None, "")
+        return Judgement(None, "")
     wide = "window:limit=500"
     return _all(
         _more(
@@ -216,11 +216,11 @@ def _rounds(_: Sequence[Row], by_id: ByID) -> Judged:
     )
 
 
-def _virtual(_: Sequence[Row], by_id: ByID) -> Judged:
+def _virtual(_: Sequence[Row], by_id: ByID) -> Judgement:
     """Top ranked players eventually meet someone."""
     top = _find(by_id, "virtual", "virtual_rating", "top tenth", "matched")
     if "gamedev.fixed" not in by_id:
-        return Judged(None, "")
+        return Judgement(None, "")
     fixed = _find(by_id, "fixed", "window:limit=150", "top tenth", "matched")
     return _more(top, fixed, "Share of the top tenth matched, and with the fixed limit of 150")
 

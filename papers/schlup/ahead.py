@@ -10,7 +10,7 @@ import msgspec
 from evenmatch.lab.report.plots import Plot, PlotLine
 from papers.shared.estimates import mean_of_ratios
 from papers.shared.findings import Effort, Findings, Part, Row, Table
-from papers.shared.sequences import Measured, Task, measure, optima, seeds
+from papers.shared.sequences import SequenceFigures, Task, measure, optima, seeds
 from papers.shared.words import of_row
 from papers.shared.worlds import LENGTH, WAIT_MAX, Rates, World, file_name
 
@@ -63,7 +63,7 @@ def ticks(effort: Effort) -> Part:
     return Part(("schlup.ticks",), measure, tasks, _of_ticks)
 
 
-def _of_lookahead(seed: int, results: Sequence[Measured]) -> Findings:
+def _of_lookahead(seed: int, results: Sequence[SequenceFigures]) -> Findings:
     groups = [results[at :: len(SETTINGS)] for at in range(len(SETTINGS))]
     rate, rates = SETTINGS[-1]
     world = World(rate=rate, rates=rates)
@@ -87,7 +87,7 @@ def _of_lookahead(seed: int, results: Sequence[Measured]) -> Findings:
     return Findings(tuple(rows), (AHEAD.table(rows),), (AHEAD.plot(rows),), scenarios)
 
 
-def _of_ticks(results: Sequence[Measured]) -> Findings:
+def _of_ticks(results: Sequence[SequenceFigures]) -> Findings:
     rows = []
     for policy in ON_CLOCK:
         for at, share in enumerate(TICKS):
@@ -106,7 +106,7 @@ def _of_ticks(results: Sequence[Measured]) -> Findings:
 
 
 def _costs_and_optima(
-    results: Sequence[Measured], policy: str, tick: int, world: int
+    results: Sequence[SequenceFigures], policy: str, tick: int, world: int
 ) -> tuple[list[float], list[float]]:
     """Return the costs at a tick, and the optima, which are measured where there is no clock."""
     step, start = len(TICKS) * len(SETTINGS), world * len(TICKS)

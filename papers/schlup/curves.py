@@ -12,7 +12,7 @@ from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
 from papers.shared.sequences import (
     CRITERIA,
     TIME,
-    Measured,
+    SequenceFigures,
     Task,
     cost_per_match,
     measure,
@@ -61,7 +61,7 @@ def curves(effort: Effort) -> Part:
     return Part(ids, measure, tasks, partial(_finish, effort.seed))
 
 
-def _finish(seed: int, results: Sequence[Measured]) -> Findings:
+def _finish(seed: int, results: Sequence[SequenceFigures]) -> Findings:
     each = len(results) // len(RATES)
     groups = {rate: results[at * each : (at + 1) * each] for at, rate in enumerate(RATES)}
     rows = [row for rate in RATES for row in _rows(rate, groups[rate])]
@@ -79,7 +79,7 @@ def _figure(rate: float) -> str:
     return next(name for name, rates in FIGURES.items() if rate in rates)
 
 
-def _rows(rate: float, runs: Sequence[Measured]) -> list[Row]:
+def _rows(rate: float, runs: Sequence[SequenceFigures]) -> list[Row]:
     rows = []
     for name, spec in SPECS.items():
         for x in CHOICES[name]:
@@ -157,7 +157,7 @@ def _formula(name: str, x: int, rate: float) -> float | None:
     return None
 
 
-def _plot(rate: float, runs: Sequence[Measured], rows: Sequence[Row]) -> Plot:
+def _plot(rate: float, runs: Sequence[SequenceFigures], rows: Sequence[Row]) -> Plot:
     lines = []
     for name in SPECS:
         own = list(_of(name, rate, rows))

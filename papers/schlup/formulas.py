@@ -12,7 +12,7 @@ import msgspec
 from evenmatch.theory import schlup
 from papers.shared.estimates import Estimate, ratio
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
-from papers.shared.sequences import Measured, Task, cost_per_match, measure, seeds
+from papers.shared.sequences import SequenceFigures, Task, cost_per_match, measure, seeds
 from papers.shared.words import table_of_rows
 from papers.shared.worlds import World, file_name
 
@@ -85,7 +85,7 @@ def formulas(effort: Effort) -> list[Part]:
     return parts
 
 
-def _finish(own: Sequence[Statement], seed: int, results: Sequence[Measured]) -> Findings:
+def _finish(own: Sequence[Statement], seed: int, results: Sequence[SequenceFigures]) -> Findings:
     each = len(results) // len(own)
     groups = [results[at : at + each] for at in range(0, len(results), each)]
     rows = [_row(statement, group) for statement, group in zip(own, groups, strict=True)]
@@ -178,7 +178,7 @@ def _best() -> list[Statement]:
     return found
 
 
-def _estimate(statement: Statement, runs: Sequence[Measured]) -> Estimate:
+def _estimate(statement: Statement, runs: Sequence[SequenceFigures]) -> Estimate:
     """Return from the runs what the statement is about."""
     policy = statement.policies[0]
     matches = [each.matches[policy] for each in runs]
@@ -193,7 +193,7 @@ def _estimate(statement: Statement, runs: Sequence[Measured]) -> Estimate:
     return cost
 
 
-def _row(statement: Statement, runs: Sequence[Measured]) -> Row:
+def _row(statement: Statement, runs: Sequence[SequenceFigures]) -> Row:
     if len(statement.policies) > 1:
         return _row_of_best(statement, runs)
     found = _estimate(statement, runs)
@@ -235,7 +235,7 @@ def _verdict(statement: Statement, found: Estimate) -> Verdict:
     return verdict
 
 
-def _row_of_best(statement: Statement, runs: Sequence[Measured]) -> Row:
+def _row_of_best(statement: Statement, runs: Sequence[SequenceFigures]) -> Row:
     """Return the row of a parameter: the formula's, and the one that measured cheapest."""
     costs = {policy: cost_per_match(runs, policy).value for policy in statement.policies}
     cheapest = min(costs, key=lambda policy: costs[policy])

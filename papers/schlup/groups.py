@@ -8,7 +8,14 @@ from typing import Any
 
 from evenmatch.theory import schlup
 from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
-from papers.shared.sequences import Measured, Task, cost_per_match, measure, parts_per_match, seeds
+from papers.shared.sequences import (
+    SequenceFigures,
+    Task,
+    cost_per_match,
+    measure,
+    parts_per_match,
+    seeds,
+)
 from papers.shared.words import of_row
 from papers.shared.worlds import WAIT_MAX, World, file_name
 
@@ -31,7 +38,7 @@ def groups(effort: Effort) -> Part:
     return Part(ids, measure, tasks, partial(_finish, effort.seed))
 
 
-def _finish(seed: int, results: Sequence[Measured]) -> Findings:
+def _finish(seed: int, results: Sequence[SequenceFigures]) -> Findings:
     each = len(results) // len(WORLDS)
     rows: list[Row] = []
     lines: list[tuple[str, ...]] = []
@@ -64,7 +71,7 @@ def _finish(seed: int, results: Sequence[Measured]) -> Findings:
     return Findings(tuple(rows), (table,), scenarios=scenarios)
 
 
-def _cheapest(runs: Sequence[Measured], policies: Sequence[str]) -> str:
+def _cheapest(runs: Sequence[SequenceFigures], policies: Sequence[str]) -> str:
     return min(policies, key=lambda policy: cost_per_match(runs, policy).value)
 
 
@@ -72,7 +79,7 @@ def _params(world: World) -> dict[str, Any]:
     return {**world.setting, "criteria": world.criteria}
 
 
-def _row(world: World, runs: Sequence[Measured], policy: str) -> Row:
+def _row(world: World, runs: Sequence[SequenceFigures], policy: str) -> Row:
     found = cost_per_match(runs, policy)
     return Row(
         id="schlup.groups",
@@ -83,7 +90,7 @@ def _row(world: World, runs: Sequence[Measured], policy: str) -> Row:
     )
 
 
-def _rows_of_parts(world: World, runs: Sequence[Measured], policy: str) -> list[Row]:
+def _rows_of_parts(world: World, runs: Sequence[SequenceFigures], policy: str) -> list[Row]:
     """Return what the criteria of a match cost, and what its waits do."""
     return [
         Row(
@@ -96,7 +103,7 @@ def _rows_of_parts(world: World, runs: Sequence[Measured], policy: str) -> list[
     ]
 
 
-def _row_of_table1(world: World, runs: Sequence[Measured], best: str) -> Row:
+def _row_of_table1(world: World, runs: Sequence[SequenceFigures], best: str) -> Row:
     """Return the number of brackets: by Table 1, mended, and the one measured cheapest."""
     printed = schlup.r_opt(**world.setting, printed=True)
     corrected = schlup.r_opt(**world.setting, criteria=world.criteria)

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from papers.shared.estimates import Estimate, is_above, ratio_of_ratios, told
 from papers.shared.findings import Row, judged
-from papers.shared.sequences import Measured, optima
+from papers.shared.sequences import SequenceFigures, optima
 from papers.shared.worlds import Rates, World
 
 ID = "schlup.section5.3"
@@ -24,7 +24,7 @@ PROPORTION = "proportion"
 RAISING = "raising over constant"
 HALVES = "first half over second half"
 
-Runs = Mapping[str, Sequence[Measured]]
+Runs = Mapping[str, Sequence[SequenceFigures]]
 """The measured sequences of each world, by its name."""
 Best = Callable[[str, str], str]
 """Returns the cheapest policy of an algorithm in a world, both by name."""

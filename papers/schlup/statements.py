@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from papers.schlup.other_rates import HALVES, PROPORTION, RAISING, SIMILAR, SMALLER
 from papers.shared.findings import Row
 from papers.shared.words import figure
-from papers.statements.saying import Judge, Judged, Saying
+from papers.statements.saying import Judge, Judgement, PaperStatement
 
 SLACK = 0.03
 """Relative error that we allow to a formula which the paper calls an approximation."""
@@ -33,15 +33,15 @@ AVERAGES = (
 )
 
 
-def _says(name: str, says: str, **more: object) -> Saying:
-    return Saying(id=f"schlup.{name}", says=says, **more)  # type: ignore[arg-type]
+def _says(name: str, says: str, **more: object) -> PaperStatement:
+    return PaperStatement(id=f"schlup.{name}", says=says, **more)  # type: ignore[arg-type]
 
 
-def _ours(name: str, says: str, **more: str) -> Saying:
-    return Saying(id=f"schlup.{name}", says=says, is_ours=True, **more)  # type: ignore[arg-type]
+def _ours(name: str, says: str, **more: str) -> PaperStatement:
+    return PaperStatement(id=f"schlup.{name}", says=says, is_ours=True, **more)  # type: ignore[arg-type]
 
 
-def _line(algorithm: str, printed: float, **more: object) -> Saying:
+def _line(algorithm: str, printed: float, **more: object) -> PaperStatement:
     says = f"Table 3: {algorithm} costs {printed:.2f} times the optimum."
     return _says("table3", says, what=algorithm, key="algorithm", judge=_of_table3, **more)
 
@@ -49,14 +49,16 @@ def _line(algorithm: str, printed: float, **more: object) -> Saying:
 def _curve(number: int) -> Judge:
     """Return the judge of a formula over a parameter, drawn in a figure."""
 
-    def judge(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+    def judge(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
         own = [row for row in figures if row.printed is not None]
         good = [row for row in own if _error(row) <= SLACK]
         last = max(own, key=_error)
         if not _error(last):
-            return Judged("holds", f"({number}) within three standard errors at {len(own)} points.")
+            return Judgement(
+                "holds", f"({number}) within three standard errors at {len(own)} points."
+            )
         if len(good) == len(own):
-            return Judged("holds if", (
+            return Judgement("holds if", (
                 f"Taken as the approximation that it is called: ({number}) is within chance and "
                 f"{100 * _error(last):.1f} % at all {len(own)} points."
             ), last)  # fmt: skip
@@ -69,7 +71,7 @@ def _curve(number: int) -> Judge:
                 f"at rate {rate:g} {reach}, off by {100 * _error(worst):.0f} % at "
                 f"{worst.params['parameter']}"
             )
-        return Judged("holds if", (
+        return Judgement("holds if", (
             f"While the parameter is small: ({number}) is within 3 % {'; '.join(parts)}. Beyond, "
             "rounds and queues fill too slowly for the deadline, which the formula leaves out."
         ), last)  # fmt: skip
@@ -85,7 +87,7 @@ def _error(row: Row) -> float:
     return max(gap, 0.0) / row.simulated
 
 
-def _of_table3(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+def _of_table3(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
     """Judge a line of Table 3 by the reading that comes nearest to it."""
     own = [row for row in figures if row.printed is not None]
     nearest = min(own, key=lambda row: abs((row.simulated or 0.0) - (row.printed or 0.0)))
@@ -95,23 +97,23 @@ def _of_table3(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged
     between = f"All readings lie between {min(values):.2f} and {max(values):.2f}."
     # Half a unit of the table's last digit is no difference.
     if abs(printed - value) <= (nearest.half_width or 0.0) + UNIT:
-        return Judged("holds if", f"If the table averages by {words}. {between}", nearest)
+        return Judgement("holds if", f"If the table averages by {words}. {between}", nearest)
     where = "between two readings" if min(values) < printed < max(values) else "below all readings"
     why = (
         f"By {100.0 * (value / printed - 1.0):+.1f} %, {where}; the nearest is {words}. {between} "
         "The paper's sequences, its ramp and how it chose parameters are not known, which is the "
         "likely reason."
     )
-    return Judged("differs", why, nearest)
+    return Judgement("differs", why, nearest)
 
 
-def _undefined(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+def _undefined(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
     """Say how the table's averages are read; its optimum is not printed."""
     del figures
-    return Judged("undefined in the source", AVERAGES)
+    return Judgement("undefined in the source", AVERAGES)
 
 
-def _proportion(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+def _proportion(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
     """Judge that the costs of A_PM, A_MQ and A_DW keep their proportion at smaller rates."""
     worst = {name: _farthest(own) for name, own in _by("algorithm", figures).items()}
     near = [row for row in worst.values() if _change(row) <= SIMILAR]
@@ -119,16 +121,16 @@ def _proportion(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judge
     same = "; ".join(f"{row.params['algorithm']} {_moved(row)}" for row in near)
     other = "; ".join(f"{row.params['algorithm']} {_moved(row)}" for row in far)
     if not far:
-        return Judged("holds if", f"If {TEN_PERCENT} is more or less the same: {same}.")
+        return Judgement("holds if", f"If {TEN_PERCENT} is more or less the same: {same}.")
     if not near:
-        return Judged("differs", f"Beside A_MQ, from rate 10 on: {other}.", far[0])
-    return Judged("holds if", (
+        return Judgement("differs", f"Beside A_MQ, from rate 10 on: {other}.", far[0])
+    return Judgement("holds if", (
         f"Of A_MQ and A_DW alone. Beside A_MQ, from rate 10 on: {same}; but {other}, since rounds "
         "of several matches fill too slowly at small rates and those of one match are A_G."
     ), far[0])  # fmt: skip
 
 
-def _raising(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+def _raising(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
     """Judge that raising rates cost what constant ones do."""
     worst = {ramp: _farthest(own) for ramp, own in _by("ramp", figures).items()}
     told = "; ".join(
@@ -139,11 +141,11 @@ def _raising(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
     near = [ramp for ramp, row in worst.items() if _change(row) <= SIMILAR]
     telling = _farthest(figures)
     if not near:
-        return Judged("differs", f"A match costs with a ramp {told}.", telling)
+        return Judgement("differs", f"A match costs with a ramp {told}.", telling)
     ramps = f"If {TEN_PERCENT} is similar"
     if len(near) < len(worst):
         ramps += f" and the rate rises in proportion to {' or '.join(near)}"
-    return Judged("holds if", f"{ramps}. With a ramp a match costs: {told}.", telling)
+    return Judgement("holds if", f"{ramps}. With a ramp a match costs: {told}.", telling)
 
 
 def _by(key: str, rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -20,7 +20,7 @@ from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
 from papers.shared.sequences import (
     CRITERIA,
     TIME,
-    Measured,
+    SequenceFigures,
     Task,
     cost_over_optimum,
     measure,
@@ -81,7 +81,7 @@ def table3(effort: Effort) -> Part:
     return Part((ID, "schlup.floor", OTHER_RATES), measure, tasks, partial(_finish, effort.seed))
 
 
-def _finish(seed: int, runs: Sequence[Measured]) -> Findings:
+def _finish(seed: int, runs: Sequence[SequenceFigures]) -> Findings:
     by_world = {world.name: list(runs[at :: len(WORLDS)]) for at, world in enumerate(WORLDS)}
     rows = [*_optimum_rows(by_world), *_floor_rows(by_world)]
     for each in ALGORITHMS:
@@ -101,7 +101,7 @@ def _finish(seed: int, runs: Sequence[Measured]) -> Findings:
     return Findings(tuple(rows), tuple(tables), scenarios=scenarios)
 
 
-Runs = dict[str, list[Measured]]
+Runs = dict[str, list[SequenceFigures]]
 """The measured sequences of each world, by its name."""
 
 
@@ -175,7 +175,7 @@ def _setting_rows(algorithm: Algorithm, by_world: Runs) -> list[Row]:
     return rows
 
 
-def _best_in(algorithm: Algorithm, runs: Sequence[Measured]) -> str:
+def _best_in(algorithm: Algorithm, runs: Sequence[SequenceFigures]) -> str:
     return min(algorithm.policies, key=lambda policy: sum(each.costs[policy] for each in runs))
 
 
@@ -215,7 +215,7 @@ def _average_rows(algorithm: Algorithm, by_world: Runs) -> list[Row]:
 
 
 def _average(
-    average: str, settings: Sequence[Sequence[Measured]], policies: Sequence[str]
+    average: str, settings: Sequence[Sequence[SequenceFigures]], policies: Sequence[str]
 ) -> Estimate:
     pairs = [
         ([each.costs[policy] for each in runs], optima(runs))

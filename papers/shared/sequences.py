@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Played:
+class SequenceRun:
     """What came of a run.
 
     Args:
@@ -65,7 +65,9 @@ def arrivals_of(queue: Queue, times: Floats, values: Floats) -> list[Arrival]:
     ]  # fmt: skip
 
 
-def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: int = 0) -> Played:
+def play(
+    queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: int = 0
+) -> SequenceRun:
     """Run a policy on one sequence, in compiled code where it has compiled steps.
 
     Args:
@@ -77,7 +79,7 @@ def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: i
     """
     if not why_not(queue, policy):
         found = compiled.play(queue, policy, times, values)
-        return Played(found.tickets, found.at, found.bots, found.costs, found.criteria)
+        return SequenceRun(found.tickets, found.at, found.bots, found.costs, found.criteria)
     run = simulate(
         Scenario((queue,)), arrivals=arrivals_of(queue, times, values), policy=policy, seed=seed
     )
@@ -90,7 +92,7 @@ def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: i
     costs = np.asarray([match.cost for match in matches])
     waits = np.where(tickets < 0, 0.0, at[:, None] - times[tickets]).sum(axis=1)
     waits += bots * (queue.wait_max or 0.0)
-    return Played(tickets, at, bots, costs, costs - queue.price * waits)
+    return SequenceRun(tickets, at, bots, costs, costs - queue.price * waits)
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +116,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     is_steady: bool = False
 
 
-class Measured(msgspec.Struct, frozen=True):
+class SequenceFigures(msgspec.Struct, frozen=True):
     """What came of a task.
 
     Args:
@@ -137,7 +139,7 @@ class Measured(msgspec.Struct, frozen=True):
     optimum: float | None
 
 
-def measure(task: Task) -> Measured:
+def measure(task: Task) -> SequenceFigures:
     """Play one sequence under each policy.
 
     On a clock every arrival is seen at the next tick; its wait counts from when it came.
@@ -146,7 +148,7 @@ def measure(task: Task) -> Measured:
     times, values = task.world.draw(task.seed)
     seen = np.ceil(times / task.tick) * task.tick if task.tick else times
     unseen = float((seen - times).sum()) / WAIT_MAX
-    measured = Measured({}, {}, {}, {}, {}, {}, None)
+    measured = SequenceFigures({}, {}, {}, {}, {}, {}, None)
     for spec in task.policies:
         policy = parse_policy(spec)
         outcome = play(queue, policy, seen, values)
@@ -165,7 +167,7 @@ def measure(task: Task) -> Measured:
     return msgspec.structs.replace(measured, optimum=best.cost)
 
 
-def _of_first_half(outcome: Played, counted: NDArray[np.bool_]) -> float:
+def _of_first_half(outcome: SequenceRun, counted: NDArray[np.bool_]) -> float:
     """Return what the earlier half of the counted matches cost; of an odd number the smaller."""
     at, costs = outcome.at[counted], outcome.costs[counted]
     return float(costs[np.argsort(at, kind="stable")[: len(at) // 2]].sum())
@@ -190,12 +192,12 @@ CRITERIA, TIME = "criteria cost", "time cost"
 """The two parts of a cost, as rows name them."""
 
 
-def cost_per_match(measured: Sequence[Measured], policy: str) -> Estimate:
+def cost_per_match(measured: Sequence[SequenceFigures], policy: str) -> Estimate:
     """Return what a match costs under a policy."""
     return ratio([m.costs[policy] for m in measured], [m.matches[policy] for m in measured])
 
 
-def parts_per_match(measured: Sequence[Measured], policy: str) -> dict[str, Estimate]:
+def parts_per_match(measured: Sequence[SequenceFigures], policy: str) -> dict[str, Estimate]:
     """Return the criteria cost and the time cost of a match, by their names in a row."""
     matches = [m.matches[policy] for m in measured]
     criteria = [m.criteria[policy] for m in measured]
@@ -203,12 +205,12 @@ def parts_per_match(measured: Sequence[Measured], policy: str) -> dict[str, Esti
     return {CRITERIA: ratio(criteria, matches), TIME: ratio(time, matches)}
 
 
-def cost_over_optimum(measured: Sequence[Measured], policy: str) -> Estimate:
+def cost_over_optimum(measured: Sequence[SequenceFigures], policy: str) -> Estimate:
     """Return what a policy costs, times the optimum in hindsight."""
     return ratio([m.costs[policy] for m in measured], optima(measured))
 
 
-def parts_over_optimum(measured: Sequence[Measured], policy: str) -> dict[str, Estimate]:
+def parts_over_optimum(measured: Sequence[SequenceFigures], policy: str) -> dict[str, Estimate]:
     """Return the criteria cost and the time cost of a policy, times the optimum in hindsight."""
     best = optima(measured)
     time = [m.costs[policy] - m.criteria[policy] for m in measured]
@@ -216,7 +218,7 @@ def parts_over_optimum(measured: Sequence[Measured], policy: str) -> dict[str, E
     return {CRITERIA: ratio(criteria, best), TIME: ratio(time, best)}
 
 
-def optima(measured: Sequence[Measured]) -> list[float]:
+def optima(measured: Sequence[SequenceFigures]) -> list[float]:
     """Return the optimum of each sequence."""
     found = [each.optimum for each in measured]
     assert None not in found, "the task asked for the optimum"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from evenmatch.lab.report.figures import shown
 from papers.shared.findings import Row, Verdict
 from papers.shared.words import at_setting, figure, setting_in_words, setting_of
-from papers.statements.saying import Judge, Judged, Saying, Statement
+from papers.statements.saying import Judge, Judgement, PaperStatement, Statement
 
 SAME = 1e-9
 """Relative difference below which two computed figures are one."""
@@ -23,7 +23,7 @@ NAMED_MAX = 3
 """Settings that are named one by one."""
 
 
-def statements_of(sayings: Sequence[Saying], rows: Sequence[Row]) -> list[Statement]:
+def statements_of(sayings: Sequence[PaperStatement], rows: Sequence[Row]) -> list[Statement]:
     """Return a statement for each saying that has figures, in the order of the rows.
 
     Figures that no saying takes are statements by their own words.
@@ -39,8 +39,8 @@ def statements_of(sayings: Sequence[Saying], rows: Sequence[Row]) -> list[Statem
 
 
 def _shared_out(
-    sayings: Sequence[Saying], rows: Sequence[Row]
-) -> Iterator[tuple[Saying, list[Row]]]:
+    sayings: Sequence[PaperStatement], rows: Sequence[Row]
+) -> Iterator[tuple[PaperStatement, list[Row]]]:
     """Yield each saying with its figures: the longest words that fit decide whose they are."""
     taken: dict[int, list[Row]] = {}
     others: dict[str, list[Row]] = {}
@@ -59,11 +59,11 @@ def _shared_out(
     for place in sorted(taken):
         yield sayings[place], taken[place]
     for words, own in others.items():
-        yield Saying(id=rows[0].id, says=words[:1].upper() + words[1:] + "."), own
+        yield PaperStatement(id=rows[0].id, says=words[:1].upper() + words[1:] + "."), own
 
 
 def _statement(
-    saying: Saying, figures: Sequence[Row], by_id: Mapping[str, Sequence[Row]]
+    saying: PaperStatement, figures: Sequence[Row], by_id: Mapping[str, Sequence[Row]]
 ) -> Statement:
     verdict, why, telling = judged_by(saying, figures, by_id)
     most = telling or _telling(figures, verdict)
@@ -84,7 +84,9 @@ def _statement(
     )
 
 
-def judged_by(saying: Saying, figures: Sequence[Row], by_id: Mapping[str, Sequence[Row]]) -> Judged:
+def judged_by(
+    saying: PaperStatement, figures: Sequence[Row], by_id: Mapping[str, Sequence[Row]]
+) -> Judgement:
     """Return the verdict on a statement, and why.
 
     Args:
@@ -98,18 +100,20 @@ def judged_by(saying: Saying, figures: Sequence[Row], by_id: Mapping[str, Sequen
     return found._replace(why=" ".join(part for part in words if part))
 
 
-def _by_figures(saying: Saying) -> Judge:
+def _by_figures(saying: PaperStatement) -> Judge:
     """Return the judge that most statements have."""
 
-    def judge(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+    def judge(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
         marks = Counter(each.verdict for each in figures if each.verdict is not None)
         verdict = _verdict(saying, marks, figures)
-        return Judged(verdict, _why(saying, verdict, figures))
+        return Judgement(verdict, _why(saying, verdict, figures))
 
     return judge
 
 
-def _verdict(saying: Saying, marks: Counter[Verdict], figures: Sequence[Row]) -> Verdict | None:
+def _verdict(
+    saying: PaperStatement, marks: Counter[Verdict], figures: Sequence[Row]
+) -> Verdict | None:
     if not marks or saying.is_ours:
         return None
     if marks["wrong in print"]:
@@ -146,7 +150,7 @@ def _off(row: Row) -> float:
     return gap / abs(value) if value else math.inf
 
 
-def _is_near(row: Row, saying: Saying) -> bool:
+def _is_near(row: Row, saying: PaperStatement) -> bool:
     """Return whether the print is a rounded figure, or an approximation: near, and not equal."""
     return row.verdict == "holds" and (saying.unit > 0.0 or saying.slack > 0.0) and _off(row) > 0.0
 
@@ -164,7 +168,7 @@ def _telling(figures: Sequence[Row], verdict: Verdict | None) -> Row:
     return max(figures, key=key)
 
 
-def _why(saying: Saying, verdict: Verdict | None, figures: Sequence[Row]) -> str:
+def _why(saying: PaperStatement, verdict: Verdict | None, figures: Sequence[Row]) -> str:
     if verdict == "wrong in print":
         return saying.mended
     if verdict == "undefined in the source":
@@ -181,7 +185,7 @@ def _why(saying: Saying, verdict: Verdict | None, figures: Sequence[Row]) -> str
     return _support(figures)
 
 
-def _near(saying: Saying, figures: Sequence[Row]) -> str:
+def _near(saying: PaperStatement, figures: Sequence[Row]) -> str:
     """Return that a figure is a rounded one, or that a formula is near and not exact."""
     if not figures:
         return ""

@@ -10,7 +10,7 @@ import msgspec
 from papers.shared.findings import Row, Verdict
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """A verdict and the words that explain it.
 
     Args:
@@ -24,11 +24,11 @@ class Judged(NamedTuple):
     telling: Row | None = None
 
 
-Judge = Callable[[Sequence[Row], Mapping[str, Sequence[Row]]], Judged]
+Judge = Callable[[Sequence[Row], Mapping[str, Sequence[Row]]], Judgement]
 """Judges a statement by its own figures and by those of all others, by id."""
 
 
-class Saying(msgspec.Struct, frozen=True, kw_only=True):
+class PaperStatement(msgspec.Struct, frozen=True, kw_only=True):
     """One statement of a paper. Figures that are computed and simulated for it decide on it.
 
     Args:

@@ -8,7 +8,7 @@ import msgspec
 
 from evenmatch.lab.report.plots import Plot
 from papers.shared.findings import Effort, Part, RowsByID
-from papers.statements.saying import Saying
+from papers.statements.saying import PaperStatement
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    sayings: Sequence[Saying]
+    sayings: Sequence[PaperStatement]
     parts: Callable[[Effort], list[Part]]
     opening: Opening
     pictures: Sequence[Callable[[RowsByID], Plot | None]] = ()

@@ -13,7 +13,7 @@ import numpy as np
 from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import (
     FloatArray,
-    PlayerRating,
+    PlainRating,
     Ratings,
     RatingSystem,
     logistic,
@@ -67,8 +67,8 @@ def predict_each(system: RatingSystem, games: Iterable[Duels]) -> FloatArray:
     Returns:
         The first players' win probabilities.
     """
-    start = PlayerRating(*(column.item() for column in newcomers(system, 1)))
-    known: dict[int, PlayerRating] = {}
+    start = PlainRating(*(column.item() for column in newcomers(system, 1)))
+    known: dict[int, PlainRating] = {}
     chances = []
     for firsts, seconds, scores in games:
         first, second, score = int(firsts.item()), int(seconds.item()), float(scores.item())

@@ -13,7 +13,7 @@ from evenmatch.theory.wu import odd_share, patient_law, wu
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
 from papers.shared.words import table_of_rows
-from papers.wu.worlds import Found, World, by_world, mean, play, runs_of, two_skills
+from papers.wu.worlds import PeriodFigures, World, by_world, mean, play, runs_of, two_skills
 
 POINTS = ((1, 0.3, 2.0), (2, 0.3, 0.5), (3, 0.5, 1.0), (5, 0.1, 1.5))
 """n, q and alpha: waiting pays, it does not, it is a tie, it pays."""
@@ -60,7 +60,7 @@ def _timed(policy: str) -> World:
     )
 
 
-def _finish(found: Mapping[str, Sequence[Found]], seed: int) -> Findings:
+def _finish(found: Mapping[str, Sequence[PeriodFigures]], seed: int) -> Findings:
     rows = [*_greedy(found), *_patient(found), *_pi(found), *_units(found)]
     text = (
         "Printed: the paper's formula. Exact: the sum that it stands for, or the mean over the "
@@ -102,7 +102,7 @@ def _odd_sum(n: int, q: float) -> float:
     return float(sum(terms, Fraction(0)))
 
 
-def _greedy(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
+def _greedy(found: Mapping[str, Sequence[PeriodFigures]]) -> Iterator[Row]:
     for n, q, alpha in POINTS:
         world = two_skills(n, q, alpha, "greedy")
         runs = found[world.name]
@@ -122,7 +122,7 @@ def _greedy(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
         yield _row("greedy_cost", figures, costs, {**params, "what": "cost per period"})
 
 
-def _patient(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
+def _patient(found: Mapping[str, Sequence[PeriodFigures]]) -> Iterator[Row]:
     for n, q, alpha in (*POINTS, EDGE):
         world = two_skills(n, q, alpha, "patient")
         cost = mean([run.cost for run in found[world.name]])
@@ -133,7 +133,7 @@ def _patient(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
         yield _row("patient_cost", (float(n), exact), (world, cost), params, verdict)
 
 
-def _pi(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
+def _pi(found: Mapping[str, Sequence[PeriodFigures]]) -> Iterator[Row]:
     n, q, alpha = POINTS[1]
     world = two_skills(n, q, alpha, "patient")
     law = patient_law(n=n, q=q)
@@ -145,7 +145,7 @@ def _pi(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
         yield _row("pi", (printed, exact), (world, share), params)
 
 
-def _units(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
+def _units(found: Mapping[str, Sequence[PeriodFigures]]) -> Iterator[Row]:
     """Yield costs per player in seconds: the paper's, with alpha * rate / price in its place."""
     n, q, alpha = TIMED_POINT
     period = WAIT_PRICE / RATE

@@ -12,7 +12,7 @@ from evenmatch.theory.skill_mdp import SkillPolicies, best_moves, skill_mdp
 from evenmatch.theory.skill_pools import Floats, Ints, Pools, run_long
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
-from papers.wu.worlds import Found, Run, World, by_world, choice, mean, play, runs_of
+from papers.wu.worlds import PeriodFigures, Run, World, by_world, choice, mean, play, runs_of
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ def skill(effort: Effort) -> Part:
     return Part(ids, work, tasks, lambda results: _finish(runs, results, effort.seed))
 
 
-def work(task: Task) -> SkillPolicies | Found:
+def work(task: Task) -> SkillPolicies | PeriodFigures:
     """Solve a setting, or simulate a run."""
     return play(task) if isinstance(task, Run) else solved(task)
 
@@ -93,13 +93,15 @@ def _world(setting: Setting, policy: str) -> World:
     )
 
 
-def _finish(runs: Sequence[Run], results: Sequence[SkillPolicies | Found], seed: int) -> Findings:
+def _finish(
+    runs: Sequence[Run], results: Sequence[SkillPolicies | PeriodFigures], seed: int
+) -> Findings:
     exact = {
         setting: found
         for setting, found in zip(SETTINGS, results, strict=False)
         if isinstance(found, SkillPolicies)
     }
-    played = [found for found in results if isinstance(found, Found)]
+    played = [found for found in results if isinstance(found, PeriodFigures)]
     found = by_world(runs, played)
     rows = [row for setting in SETTINGS for row in _rows(setting, exact[setting])]
     rows += _simulated(exact, found)
@@ -199,7 +201,7 @@ def _cost_of_limits(pools: Pools, price: float, least: Ints, limits: Floats) -> 
 
 
 def _simulated(
-    exact: Mapping[Setting, SkillPolicies], found: Mapping[str, Sequence[Found]]
+    exact: Mapping[Setting, SkillPolicies], found: Mapping[str, Sequence[PeriodFigures]]
 ) -> Iterator[Row]:
     """Yield what the engine's policies cost beside their chains; ties go to the longest waiting."""
     for world in worlds():

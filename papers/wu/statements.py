@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from papers.statements.saying import Saying
+from papers.statements.saying import PaperStatement
 
 INSIDE = "If 0 < q < 1: where all are of one skill the chain has 2n pools and costs n - 1/2."
 
 
-def _says(name: str, says: str, **more: object) -> Saying:
-    return Saying(id=f"wu.{name}", says=says, **more)  # type: ignore[arg-type]
+def _says(name: str, says: str, **more: object) -> PaperStatement:
+    return PaperStatement(id=f"wu.{name}", says=says, **more)  # type: ignore[arg-type]
 
 
-def _ours(name: str, says: str, what: str = "") -> Saying:
-    return Saying(id=f"wu.{name}", says=says, what=what, is_ours=True)
+def _ours(name: str, says: str, what: str = "") -> PaperStatement:
+    return PaperStatement(id=f"wu.{name}", says=says, what=what, is_ours=True)
 
 
 SAYINGS = (

@@ -10,7 +10,7 @@ from evenmatch.theory.recommend_window import recommend_window
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict
 from papers.shared.words import table_of_rows
-from papers.wu.worlds import Found, World, by_world, mean, play, runs_of
+from papers.wu.worlds import PeriodFigures, World, by_world, mean, play, runs_of
 
 ALPHAS, MORE_ALPHAS = (64.0,), (16.0, 256.0)
 """More only where there is time for them."""
@@ -61,7 +61,7 @@ def _ends() -> World:
     )
 
 
-def _finish(found: Mapping[str, Sequence[Found]], effort: Effort) -> Findings:
+def _finish(found: Mapping[str, Sequence[PeriodFigures]], effort: Effort) -> Findings:
     rows = [*_windows(found, effort), *_tenths(found)]
     text = (
         "Duels with the nearest who waits, if he is within delta; one player each second. Skill "
@@ -89,7 +89,7 @@ def _told(
     )
 
 
-def _windows(found: Mapping[str, Sequence[Found]], effort: Effort) -> Iterator[Row]:
+def _windows(found: Mapping[str, Sequence[PeriodFigures]], effort: Effort) -> Iterator[Row]:
     for world in worlds(effort)[:-1]:
         root = math.sqrt(world.alpha)
         runs = found[world.name]
@@ -104,7 +104,7 @@ def _windows(found: Mapping[str, Sequence[Found]], effort: Effort) -> Iterator[R
                 yield _told("window", _world(alpha, width), what, more)
 
 
-def _tenths(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
+def _tenths(found: Mapping[str, Sequence[PeriodFigures]]) -> Iterator[Row]:
     """Yield how much longer the ends wait than the middle, in every run."""
     world = _ends()
     runs = found[world.name]
@@ -115,7 +115,7 @@ def _tenths(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
         yield _told("ends", world, what, times, verdict)
 
 
-def _plot(found: Mapping[str, Sequence[Found]], effort: Effort) -> Plot:
+def _plot(found: Mapping[str, Sequence[PeriodFigures]], effort: Effort) -> Plot:
     lines = []
     for alpha in dict.fromkeys(world.alpha for world in worlds(effort)[:-1]):
         costs = [

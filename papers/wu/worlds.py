@@ -108,7 +108,7 @@ class Run(msgspec.Struct, frozen=True):
     child: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class PeriodFigures(msgspec.Struct, frozen=True):
     """What a run came to, per period.
 
     Args:
@@ -125,7 +125,7 @@ class Found(msgspec.Struct, frozen=True):
     waits: tuple[float, ...] = ()
 
 
-def play(run: Run) -> Found:
+def play(run: Run) -> PeriodFigures:
     """Simulate one sequence with the engine."""
     world = run.world
     seed = np.random.SeedSequence(run.seed, spawn_key=(run.child,))
@@ -134,7 +134,7 @@ def play(run: Run) -> Found:
     found, history = done.summary, done.history
     waited = float(np.sum(history.ended_at) - np.sum(history.enqueued_at))
     tenths = found["by"]["skill_decile"].values() if by else ()
-    return Found(
+    return PeriodFigures(
         cost=(found["cost"] + found["cost_waiting"]) / world.periods,
         wait=world.wait_price * waited / world.periods,
         pools=() if world.rate else _pools([match.at for match in history.matches], world),
@@ -156,9 +156,11 @@ def runs_of(worlds: Sequence[World], effort: Effort) -> list[Run]:
     return [Run(world, effort.seed, child) for world in worlds for child in range(count)]
 
 
-def by_world(runs: Sequence[Run], results: Sequence[Found]) -> dict[str, list[Found]]:
+def by_world(
+    runs: Sequence[Run], results: Sequence[PeriodFigures]
+) -> dict[str, list[PeriodFigures]]:
     """Return the results of each world by its name, in the order of the runs."""
-    found: dict[str, list[Found]] = {}
+    found: dict[str, list[PeriodFigures]] = {}
     for run, result in zip(runs, results, strict=True):
         found.setdefault(run.world.name, []).append(result)
     return found

@@ -85,7 +85,7 @@ class Task(msgspec.Struct, frozen=True):
     duration: float
 
 
-class Found(msgspec.Struct, frozen=True):
+class DriftFigures(msgspec.Struct, frozen=True):
     """What came of a run.
 
     Args:
@@ -116,7 +116,7 @@ def drift(effort: Effort) -> Part:
     return Part(("xu.drift",), run_drifting, tasks, partial(_finish, effort, tasks))
 
 
-def run_drifting(task: Task) -> Found:
+def run_drifting(task: Task) -> DriftFigures:
     """Simulate the scenario under a policy."""
     scenario = parse_scenario(TEXT)
     assert scenario.arrivals is not None
@@ -129,7 +129,7 @@ def run_drifting(task: Task) -> Found:
     part = np.minimum(np.searchsorted(ends, begun), BINS - 1)
     counts = np.maximum(np.bincount(part, minlength=BINS), 1)
     summary = run.summary
-    return Found(
+    return DriftFigures(
         {
             "mean wait": summary["wait"]["mean"],
             "wait that 95 % do not exceed": summary["wait"]["p95"],
@@ -142,7 +142,7 @@ def run_drifting(task: Task) -> Found:
     )  # fmt: skip
 
 
-def _finish(effort: Effort, tasks: Sequence[Task], results: Sequence[Found]) -> Findings:
+def _finish(effort: Effort, tasks: Sequence[Task], results: Sequence[DriftFigures]) -> Findings:
     runs = len(tasks) // len(POLICIES)
     rows: list[Row] = []
     lines = []

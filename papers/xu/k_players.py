@@ -14,7 +14,7 @@ from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.printed import wait_of_k
 from papers.xu.rows import CHANCE, agreement, fractions, rounded, tell
-from papers.xu.trial import Observed, Trial, observe
+from papers.xu.trial import Trial, TrialFigures, observe
 from papers.xu.worlds import players_toml
 
 FIXED = ((2, 1.0), (4, 1.0), (10, 0.5))
@@ -94,7 +94,7 @@ def k_players(effort: Effort) -> Part:
     return Part(ids, observe, tasks, partial(_finish, effort, own))
 
 
-def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Point], results: Sequence[TrialFigures]) -> Findings:
     rows = []
     for point, found in zip(own, results, strict=True):
         rows += _lemma1(point, found) if point.order != "oldest" else _formulas(point, found)
@@ -109,7 +109,7 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -
     return Findings(tuple(rows), (table,), scenarios=texts(effort.seed))
 
 
-def _formulas(point: Point, found: Observed) -> list[Row]:
+def _formulas(point: Point, found: TrialFigures) -> list[Row]:
     exact = k_player(k=point.k, rate=point.rate)
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario}
     (rate,) = fractions(point.rate)
@@ -130,7 +130,7 @@ def _formulas(point: Point, found: Observed) -> list[Row]:
     return rows
 
 
-def _lemma1(point: Point, found: Observed) -> list[Row]:
+def _lemma1(point: Point, found: TrialFigures) -> list[Row]:
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario, "order": point.order}
     (rate,) = fractions(point.rate)
     exact = k_player(k=point.k, rate=point.rate)

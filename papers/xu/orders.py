@@ -15,7 +15,7 @@ from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.counts_chain import CountsChain, counts_chain, team_rule
 from papers.xu.rows import agreement, tell
-from papers.xu.trial import ALL, Observed, Trial, observe
+from papers.xu.trial import ALL, Trial, TrialFigures, observe
 from papers.xu.worlds import parties_toml
 
 RATES: dict[str, tuple[float, ...]] = {
@@ -123,7 +123,7 @@ def orders(effort: Effort) -> Part:
     return Part(ids, observe, tasks, partial(_finish, effort, own))
 
 
-def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Point], results: Sequence[TrialFigures]) -> Findings:
     seen = dict(zip(own, results, strict=True))
     rows = [row for point, found in seen.items() for row in _rows(point, found)]
     rows += [*_stability(), *_optimal(seen), *_reserve(seen)]
@@ -149,7 +149,7 @@ def _setting(point: Point) -> dict[str, Any]:
     }
 
 
-def _rows(point: Point, found: Observed) -> list[Row]:
+def _rows(point: Point, found: TrialFigures) -> list[Row]:
     exact = point.exact()
     setting = _setting(point)
     rows = [
@@ -165,7 +165,7 @@ def _rows(point: Point, found: Observed) -> list[Row]:
     return rows
 
 
-def percent_above(one: Observed, other: Observed) -> Estimate:
+def percent_above(one: TrialFigures, other: TrialFigures) -> Estimate:
     """Return by how many percent the mean wait of one is above another's, on the same parties."""
     ratio = mean_of_ratios([(one.sums[ALL][1], other.sums[ALL][1])])
     return Estimate(100.0 * (ratio.value - 1.0), 100.0 * ratio.half_width)
@@ -183,7 +183,7 @@ def _stability() -> list[Row]:
     return rows
 
 
-def _optimal(seen: dict[Point, Observed]) -> list[Row]:
+def _optimal(seen: dict[Point, TrialFigures]) -> list[Row]:
     """Return how far packing is from the best that is known, and from the bound."""
     rows = [
         tell("optimal", "least mean wait of any rule, two against two", k=2, printed=1.5,
@@ -205,7 +205,7 @@ def _optimal(seen: dict[Point, Observed]) -> list[Row]:
     return rows
 
 
-def _reserve(seen: dict[Point, Observed]) -> list[Row]:
+def _reserve(seen: dict[Point, TrialFigures]) -> list[Row]:
     """Return what it brings to keep solos back for pairs, which is no longer "as soon as"."""
     rows = []
     for rates, theta in (("k3-2", 5), ("k3-3", 9)):
@@ -222,7 +222,7 @@ def _reserve(seen: dict[Point, Observed]) -> list[Row]:
     return rows
 
 
-def _plot(seen: dict[Point, Observed]) -> Plot:
+def _plot(seen: dict[Point, TrialFigures]) -> Plot:
     xs = tuple(map(float, THETAS))
     curves = [exact_waits(NEAR, "reserve", theta) for theta in THETAS]
     found = seen[Point(NEAR, "reserve-9")]

@@ -19,7 +19,7 @@ from papers.xu.duels import LENGTHS, Duels, duels
 from papers.xu.printed import sides_factor
 from papers.xu.rows import agreement, fractions, rounded, said, tell
 from papers.xu.side_proofs import EDGES, State, law_of_chain, side_proofs
-from papers.xu.trial import Observed, Trial, observe
+from papers.xu.trial import Trial, TrialFigures, observe
 
 B = 0.4
 """Share of players who insist on side B, in figure 10."""
@@ -252,7 +252,7 @@ def with_sides(effort: Effort) -> Part:
     return Part(ids, observe, tasks, partial(_finish, effort, own))
 
 
-def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[TrialFigures]) -> Findings:
     seen = list(zip(own, results, strict=True))
     rows = [row for point, found in seen for row in _formulas(point, found)]
     rows += _of_chain(*seen[0])
@@ -276,7 +276,7 @@ def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[Observed]) -
     )
 
 
-def _formulas(point: Duels, found: Observed) -> list[Row]:
+def _formulas(point: Duels, found: TrialFigures) -> list[Row]:
     paper = sides(**point.rates)
     a, b, c = fractions(*point.rates.values())
     exact = compatibility_graph(rates=point.rates, edges=EDGES)
@@ -299,7 +299,7 @@ def _formulas(point: Duels, found: Observed) -> list[Row]:
     ]  # fmt: skip
 
 
-def _of_chain(point: Duels, found: Observed) -> list[Row]:
+def _of_chain(point: Duels, found: TrialFigures) -> list[Row]:
     """Return the stationary law of figure 8, and what is wrong in its drawing."""
     paper, law = stationary_law(**point.rates, states=2), law_of_chain(**point.rates)
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario}

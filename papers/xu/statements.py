@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.statements.saying import Saying
+from papers.statements.saying import PaperStatement
 
 CHAIN = "l1 and l2 are the rates of individual players and of pairs, L = l1 + 2 l2."
 TWO_QUEUES = (
@@ -30,12 +30,12 @@ MINIMUM = (
 )
 
 
-def _says(name: str, says: str, **more: object) -> Saying:
-    return Saying(id=f"xu.{name}", says=says, **more)  # type: ignore[arg-type]
+def _says(name: str, says: str, **more: object) -> PaperStatement:
+    return PaperStatement(id=f"xu.{name}", says=says, **more)  # type: ignore[arg-type]
 
 
-def _ours(name: str, says: str, what: str = "") -> Saying:
-    return Saying(id=f"xu.{name}", says=says, what=what, is_ours=True)
+def _ours(name: str, says: str, what: str = "") -> PaperStatement:
+    return PaperStatement(id=f"xu.{name}", says=says, what=what, is_ours=True)
 
 
 K_PLAYERS = (

@@ -56,7 +56,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     wants_states: bool = False
 
 
-class Observed(msgspec.Struct, frozen=True):
+class TrialFigures(msgspec.Struct, frozen=True):
     """What came of a trial, batch by batch.
 
     Args:
@@ -143,7 +143,7 @@ def _estimate(value: float, residuals: Floats) -> Estimate:
     return Estimate(value, student_t(count - 1) * math.sqrt(variance / count))
 
 
-def observe(trial: Trial) -> Observed:
+def observe(trial: Trial) -> TrialFigures:
     """Simulate a scenario."""
     scenario = parse_scenario(trial.text)
     assert scenario.arrivals is not None
@@ -153,7 +153,7 @@ def observe(trial: Trial) -> Observed:
     return observed(simulate(own, by=by).history, trial)
 
 
-def observed(history: History, trial: Trial) -> Observed:
+def observed(history: History, trial: Trial) -> TrialFigures:
     """Return what a run shows."""
     names, classes = _classes(history, trial.by)
     sizes = np.asarray(history.sizes, dtype=np.float64)
@@ -168,7 +168,7 @@ def observed(history: History, trial: Trial) -> Observed:
         edges = begun[np.searchsorted(batch, np.arange(1, BATCHES))]
         states = shares_of_states(begun, ended, classes, edges)
     left = np.frombuffer(bytes(history.states), dtype=np.uint8) == WAITING
-    return Observed(
+    return TrialFigures(
         sums,
         states,
         float(left.sum()) / history.end if history.end else 0.0,

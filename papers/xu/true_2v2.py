@@ -19,7 +19,7 @@ from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict
 from papers.shared.words import table_of_rows
 from papers.xu.rows import tell
-from papers.xu.trial import Observed, Trial, observe
+from papers.xu.trial import Trial, TrialFigures, observe
 from papers.xu.worlds import sides_2v2_toml, zones_2v2_toml
 
 Kind = Literal["sides", "zones"]
@@ -123,7 +123,7 @@ def _count(kind: Kind, effort: Effort) -> int:
     return 30_000 if kind == "sides" else 5_000
 
 
-def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Point], results: Sequence[TrialFigures]) -> Findings:
     seen = dict(zip(own, results, strict=True))
     rows = [row for point, found in seen.items() for row in _rows(point, found)]
     text = (
@@ -139,7 +139,7 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -
     return Findings(tuple(rows), (table,), plots, texts(effort.seed))
 
 
-def _rows(point: Point, found: Observed) -> list[Row]:
+def _rows(point: Point, found: TrialFigures) -> list[Row]:
     duel = point.approximation()
     row_id = f"{point.kind}2v2"
     setting: dict[str, Any] = {
@@ -169,7 +169,7 @@ def error_of(approximation: float, found: Estimate) -> Estimate:
     return Estimate(100.0 * (share - 1.0), 100.0 * share * found.half_width / found.value)
 
 
-def _plot(kind: Kind, seen: dict[Point, Observed]) -> Plot:
+def _plot(kind: Kind, seen: dict[Point, TrialFigures]) -> Plot:
     lines = []
     for number, rates in enumerate(RATES[kind]):
         own = sorted(

@@ -27,7 +27,7 @@ from papers.shared.words import table_of_rows
 from papers.xu.points import LENGTH, Point, points, texts
 from papers.xu.printed import wait_per_party
 from papers.xu.rows import agreement, fractions, said, tell
-from papers.xu.trial import Observed, Trial, observe
+from papers.xu.trial import Trial, TrialFigures, observe
 
 STATES = {"0": "0,0", "1": "1,0", "2a": "2,0", "2b": "0,1", "3a": "3,0", "3b": "1,1"}
 """States of figure 4: how many individual players and pairs wait."""
@@ -45,7 +45,7 @@ NEARLY_NONE = 0.001
 """Individual players per second beside one pair, where hardly any come alone."""
 
 
-def rows_of(point: Point, found: Observed) -> list[Row]:
+def rows_of(point: Point, found: TrialFigures) -> list[Row]:
     """Return the rows of one setting."""
     exact = chain_of(point.solo, point.party, point.order)
     if point.order == "two_queues":
@@ -79,7 +79,7 @@ def chain_of(solo: float, party: float, order: Order) -> TaggedChain[Fraction]:
     return cast("TaggedChain[Fraction]", found)
 
 
-def _of_variance(point: Point, found: Observed, exact: TaggedChain[Fraction]) -> Row:
+def _of_variance(point: Point, found: TrialFigures, exact: TaggedChain[Fraction]) -> Row:
     solo, party = fractions(point.solo, point.party)
     return tell(
         NUMBERS[point.order], "variance of the wait", **point.params, scenario=point.scenario,
@@ -88,7 +88,7 @@ def _of_variance(point: Point, found: Observed, exact: TaggedChain[Fraction]) ->
     )  # fmt: skip
 
 
-def _of_lemma2(point: Point, found: Observed, exact: TaggedChain[Fraction]) -> list[Row]:
+def _of_lemma2(point: Point, found: TrialFigures, exact: TaggedChain[Fraction]) -> list[Row]:
     solo, party = fractions(point.solo, point.party)
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario}
     lemma = mean_of_players(solo, party, "fifo")
@@ -102,7 +102,7 @@ def _of_lemma2(point: Point, found: Observed, exact: TaggedChain[Fraction]) -> l
     ]  # fmt: skip
 
 
-def _of_pools(point: Point, found: Observed) -> list[Row]:
+def _of_pools(point: Point, found: TrialFigures) -> list[Row]:
     """Return the stationary laws of figures 3 and 4."""
     solo, party = fractions(point.solo, point.party)
     law = stationary(chain_of_figure4(solo, party))
@@ -135,7 +135,7 @@ def chain_of_figure4(solo: Fraction, party: Fraction) -> dict[str, dict[str, Fra
     }
 
 
-def _of_two_queues(point: Point, found: Observed, exact: TaggedChain[Fraction]) -> list[Row]:
+def _of_two_queues(point: Point, found: TrialFigures, exact: TaggedChain[Fraction]) -> list[Row]:
     solo, party = fractions(point.solo, point.party)
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario}
     return [
@@ -167,9 +167,9 @@ def limits() -> list[Row]:
     ]  # fmt: skip
 
 
-def differences(seen: Sequence[tuple[Point, Observed]]) -> list[Row]:
+def differences(seen: Sequence[tuple[Point, TrialFigures]]) -> list[Row]:
     """Return by how much the orders differ on the same arrivals: nothing, says Lemma 2."""
-    by_order: dict[str, dict[str, Observed]] = {}
+    by_order: dict[str, dict[str, TrialFigures]] = {}
     for point, found in seen:
         by_order.setdefault(point.order, {})[point.name] = found
     rows = []
@@ -198,7 +198,7 @@ IDS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "lemma2", "figure3", "figu
        "text3")  # fmt: skip
 
 
-def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Point], results: Sequence[TrialFigures]) -> Findings:
     seen = list(zip(own, results, strict=True))
     rows = [row for point, found in seen for row in rows_of(point, found)]
     rows += [*limits(), *differences(seen)]

@@ -43,7 +43,7 @@ class Task(msgspec.Struct, frozen=True):
     seed: int
 
 
-class Left(msgspec.Struct, frozen=True):
+class UnmatchedTickets(msgspec.Struct, frozen=True):
     """Who still waits.
 
     Args:
@@ -76,7 +76,7 @@ def texts(seed: int) -> dict[str, str]:
     return {name: sides_toml(*rates, **run) for name, rates in named.items()}  # type: ignore[arg-type]
 
 
-def count_left(task: Task) -> Left:
+def count_left(task: Task) -> UnmatchedTickets:
     """Simulate, and count who waits."""
     scenario = parse_scenario(task.text)
     assert scenario.arrivals is not None
@@ -84,7 +84,7 @@ def count_left(task: Task) -> Left:
     own = msgspec.structs.replace(scenario, arrivals=arrivals)
     history = simulate(own, seed=task.seed).history
     at_end = _waiting(history, task.count)
-    return Left(_waiting(history, task.count // 4), at_end, at_end / history.end)
+    return UnmatchedTickets(_waiting(history, task.count // 4), at_end, at_end / history.end)
 
 
 def _waiting(history: History, arrived: int) -> int:
@@ -114,7 +114,7 @@ def _estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean or 0.0, width or 0.0)
 
 
-def _finish(effort: Effort, runs: int, count: int, results: Sequence[Left]) -> Findings:
+def _finish(effort: Effort, runs: int, count: int, results: Sequence[UnmatchedTickets]) -> Findings:
     even = results[:runs]
     a, b, flexible = EVEN
     setting: dict[str, Any] = {"a": a, "b": b, "flexible": flexible, "scenario": NAME_OF_EVEN}

@@ -21,7 +21,7 @@ from papers.xu import printed
 from papers.xu.duels import LENGTHS, Duels, duels
 from papers.xu.printed import zones_factor
 from papers.xu.rows import agreement, fractions, rounded, tell
-from papers.xu.trial import Observed, Trial, observe
+from papers.xu.trial import Trial, TrialFigures, observe
 
 MOVED = (0.0, 0.05, 0.15, 0.25)
 """Shares of all players who become choice-free, of a half who are experts."""
@@ -252,7 +252,7 @@ def with_zones(effort: Effort) -> Part:
     return Part(ids, observe, tasks, partial(_finish, effort, own))
 
 
-def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[TrialFigures]) -> Findings:
     seen = list(zip(own, results, strict=True))
     rows = [row for point, found in seen for row in _formulas(point, found)]
     rows += [row for point, found in seen if found.states for row in _of_states(point, found)]
@@ -276,7 +276,7 @@ def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[Observed]) -
     )
 
 
-def _formulas(point: Duels, found: Observed) -> list[Row]:
+def _formulas(point: Duels, found: TrialFigures) -> list[Row]:
     paper = zones(**point.rates)
     exact = compatibility_graph(rates=point.rates, edges=EDGES)
     assert exact.means is not None
@@ -319,7 +319,7 @@ def chain_of_figure11(a: Fraction, b: Fraction, c: Fraction) -> dict[str, dict[s
     }
 
 
-def _of_states(point: Duels, found: Observed) -> list[Row]:
+def _of_states(point: Duels, found: TrialFigures) -> list[Row]:
     """Return the stationary law: (35) to (39), and the chain of figure 11."""
     paper = stationary_law(**point.rates)
     law = stationary(chain_of_figure11(*fractions(*point.rates.values())))

@@ -39,7 +39,7 @@ Calls = Mapping[str, Sequence[str]]
 """Kernels that are kept nowhere, `module:name`, and the kernels that each calls."""
 
 
-class Missing(NamedTuple):
+class MissingKernels(NamedTuple):
     """Kernels that are kept nowhere.
 
     Args:
@@ -203,7 +203,7 @@ def _heights(calls: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[str, int
     return heights
 
 
-def missing(queues: Sequence[Queue] | None = None) -> Missing:
+def missing(queues: Sequence[Queue] | None = None) -> MissingKernels:
     """Return the kernels that are kept nowhere, of those that queues use or of all.
 
     Args:
@@ -218,7 +218,7 @@ def missing(queues: Sequence[Queue] | None = None) -> Missing:
         raise MatchmakingError("the kernels that the queues use could not be found")
     found: dict[str, tuple[int, list[str]]] = json.loads(answer)
     calls = {name: callees for name, (_, callees) in found.items()}
-    return Missing(calls, {name: size for name, (size, _) in found.items()})
+    return MissingKernels(calls, {name: size for name, (size, _) in found.items()})
 
 
 def processors() -> int:

@@ -1,6 +1,6 @@
 """What a search costs the event loop before its thread begins: making batches, by half.
 
-`WaitingPlayers.later` runs on the loop, what it returns on the search's thread. The queue has
+`WaitingRoster.later` runs on the loop, what it returns on the search's thread. The queue has
 every kind of criterion and rule, and its players have met, measured and reached some of each other.
 Players who wait are written into columns as they come, so that is done before the clock runs.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.ticket_batch import WaitingPlayers
+from evenmatch.policies.shared.ticket_batch import WaitingRoster
 from tests.bench.report import Row, Setting
 
 COUNTS = (400, 1_600)
@@ -109,7 +109,7 @@ def run(setting: Setting) -> Iterator[Row]:
 
 def _halves(tickets: list[Ticket], rounds: int) -> Iterator[Row]:
     count = len(tickets)
-    roster = WaitingPlayers(EVERYTHING)
+    roster = WaitingRoster(EVERYTHING)
     for each in tickets:
         roster.enter(each)
     roster.write_some(count)

@@ -7,20 +7,20 @@ from papers.reproduction import SOURCES, parts_of, source_of
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Row
 from papers.statements.judging import identical, identical_elsewhere, runs_to_decide, statements_of
-from papers.statements.saying import Saying, Statement
+from papers.statements.saying import PaperStatement, Statement
 from papers.xu.rows import is_near, said
 
 QUICK = Effort(quick=True, seed=0)
 
 
-def only(saying: Saying, *figures: Row) -> Statement:
+def only(saying: PaperStatement, *figures: Row) -> Statement:
     """Return the statement that comes of some figures."""
     (found,) = statements_of([saying], figures)
     return found
 
 
-def says(**more: object) -> Saying:
-    return Saying(id="p.1", says="It is so.", **more)  # type: ignore[arg-type]
+def says(**more: object) -> PaperStatement:
+    return PaperStatement(id="p.1", says="It is so.", **more)  # type: ignore[arg-type]
 
 
 def row(**more: object) -> Row:
@@ -197,9 +197,9 @@ def test_simulated_figure_far_from_the_exact_one_is_no_support(value: float, is_
 
 def test_longest_words_decide_whose_a_figure_is() -> None:
     sayings = [
-        Saying(id="p.1", says="All."),
-        Saying(id="p.1", says="Means.", what="mean"),
-        Saying(id="p.1", says="Mean waits.", what="mean wait"),
+        PaperStatement(id="p.1", says="All."),
+        PaperStatement(id="p.1", says="Means.", what="mean"),
+        PaperStatement(id="p.1", says="Mean waits.", what="mean wait"),
     ]
     rows = [row(params={"what": what}) for what in ("mean wait of A", "mean cost", "other")]
     found = {each.statement: each.params["what"] for each in statements_of(sayings, rows)}

@@ -137,14 +137,14 @@ print(forest.top_of(table, 0), held[0](table, 0), type(held[0]).__name__)
 """
     first = run(tmp_path, program=program)
     assert first.stdout.splitlines() == [
-        "0 Deferred 8",
+        "0 DeferredKernel 8",
         "1 CPUDispatcher CPUDispatcher",
-        "8 8 Deferred",
+        "8 8 DeferredKernel",
     ], first.stderr
     assert run(tmp_path, program=program).stdout.splitlines() == [
-        "0 Loaded 8",
-        "0 Loaded Loaded",
-        "8 8 Loaded",
+        "0 LoadedKernel 8",
+        "0 LoadedKernel LoadedKernel",
+        "8 8 LoadedKernel",
     ]
 
 
@@ -274,9 +274,9 @@ def test_warm_of_several_configurations_says_once_what_it_did(
     pytest.importorskip("numba")
     asked: list[list[str]] = []
 
-    def nothing(queues: Sequence[Queue] | None) -> warming.Missing:
+    def nothing(queues: Sequence[Queue] | None) -> warming.MissingKernels:
         asked.append([queue.policy or "" for queue in queues or ()])
-        return warming.Missing({})
+        return warming.MissingKernels({})
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(evenmatch.cli.warm, "missing", nothing)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.advise.hours import Day
     from evenmatch.lab.advise.market import SplitPool
     from evenmatch.lab.advise.player_base import PlayerBase
-    from evenmatch.lab.advise.pool_simulation import Interval
+    from evenmatch.lab.advise.pool_simulation import MeanInterval
     from evenmatch.lab.advise.splits import SplitEffect
 
 
@@ -365,7 +365,7 @@ def simulated_lines(advice: Advice) -> Iterator[str]:
         )
 
 
-def _interval(figure: Interval) -> str:
+def _interval(figure: MeanInterval) -> str:
     if figure.value is None or figure.half_width is None:
         return "-"
     unit = 1.0 if figure.value < 600.0 else 60.0

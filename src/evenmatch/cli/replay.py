@@ -16,7 +16,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.engine.replay import Difference
 from evenmatch.errors import ConfigError
 from evenmatch.lab.replay.counterfactual import with_other_policy
-from evenmatch.lab.replay.redecide import FirstDifference, Redecided, kind_of, redecide
+from evenmatch.lab.replay.redecide import FirstDifference, ReplayResult, kind_of, redecide
 from evenmatch.lab.replay.source import Say, Source, opened
 from evenmatch.lab.replay.timeline import (
     Cast,
@@ -32,7 +32,7 @@ from evenmatch.model.inputs import Advance, Input
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenmatch.lab.replay.counterfactual import Compared, Figures
+    from evenmatch.lab.replay.counterfactual import CounterfactualResult, Figures
     from evenmatch.lab.replay.timeline import TimelineEntry
 
 
@@ -153,13 +153,13 @@ LEFT_OUT = (
 )
 
 
-def print_redecided(out: Console, found: Redecided) -> None:
+def print_redecided(out: Console, found: ReplayResult) -> None:
     """Print how many records were decided the same, and the first difference."""
     for line in _redecided(found):
         out.print(line, soft_wrap=True)
 
 
-def _redecided(found: Redecided) -> Iterable[str]:
+def _redecided(found: ReplayResult) -> Iterable[str]:
     if found.first > 1:
         yield f"records before {found.first:,} are deleted; a snapshot holds what came of them"
     inputs = ", ".join(f"{count:,} {kind}" for kind, count in found.inputs.most_common())
@@ -233,7 +233,7 @@ def _brief(value: object) -> str:
     return text if len(text) <= VALUE_MOST else f"{text[:VALUE_MOST]}..."
 
 
-def redecided_as_json(found: Redecided) -> dict[str, Any]:
+def redecided_as_json(found: ReplayResult) -> dict[str, Any]:
     """Return the object of --json."""
     difference = None
     if found.found is not None:
@@ -287,7 +287,7 @@ def story_as_json(asked: dict[str, str | None], lines: Sequence[TimelineEntry]) 
     return {**asked, "story": msgspec.to_builtins(lines)}
 
 
-def print_comparison(out: Console, found: Compared) -> None:
+def print_comparison(out: Console, found: CounterfactualResult) -> None:
     """Print both worlds side by side, queue by queue."""
     from rich.table import Table
     from rich.text import Text
@@ -330,7 +330,7 @@ def _rows(figures: Figures) -> list[tuple[str, str]]:
     ]
 
 
-def comparison_as_json(found: Compared) -> dict[str, Any]:
+def comparison_as_json(found: CounterfactualResult) -> dict[str, Any]:
     """Return the object of --json."""
     return {
         "policy": found.policy,

@@ -19,7 +19,14 @@ from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure
 from evenmatch.lab.rule_set_scenario import scenario_of_rules
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
-from evenmatch.lab.study.study import SHARES, Repeated, Task, TaskResult, averages, execute_all
+from evenmatch.lab.study.study import (
+    SHARES,
+    RepeatedRuns,
+    RunTask,
+    TaskResult,
+    averages,
+    execute_all,
+)
 from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.simulation.history import History
 from evenmatch.simulation.metrics import Summary
@@ -230,7 +237,7 @@ def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
 
         pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
-        repeated = Repeated(partial(samples_of, groups), len(groups[0]))
+        repeated = RepeatedRuns(partial(samples_of, groups), len(groups[0]))
         write_text(request.report, render(request.title, names, pairs, repeated))
 
 
@@ -259,12 +266,14 @@ def _files(node: object) -> Iterator[str]:
             yield from _files(value)
 
 
-def tasks_of(request: RunOptions, scenario: Scenario, policies: Sequence[str | None]) -> list[Task]:
+def tasks_of(
+    request: RunOptions, scenario: Scenario, policies: Sequence[str | None]
+) -> list[RunTask]:
     """Return the runs of a scenario under policies, all runs of one after the other."""
     children: Sequence[int | None] = [None] if request.runs is None else range(request.runs)
     wants_lines = request.matches is not None or request.tickets is not None
     return [
-        Task(
+        RunTask(
             scenario=scenario,
             seed=request.seed,
             child=child,

@@ -21,7 +21,7 @@ from evenmatch.cli.runs import (
 from evenmatch.config.files import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
 from evenmatch.lab.report.figures import GAPS, figure, figures_of, shown, with_width
-from evenmatch.lab.study.study import Task, execute_all, map_all
+from evenmatch.lab.study.study import RunTask, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
     FirstArrivals,
@@ -90,7 +90,7 @@ def swept(
     """Return what comes of each value under each policy, several runs at a time."""
     path = check_request(request)
     assert path is not None  # a sweep takes no --rules
-    tasks: list[Task] = []
+    tasks: list[RunTask] = []
     whose: list[tuple[str, float]] = []
     for policy in policies:
         for value, plain, own in _variants(path, sweep, policy):

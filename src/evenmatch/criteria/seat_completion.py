@@ -32,7 +32,7 @@ State = Any
 """What the chosen parties make of the seats; false if they do not go together."""
 
 
-class Completed(NamedTuple):
+class CompletedSeats(NamedTuple):
     """A choice that fills all seats.
 
     Args:
@@ -68,7 +68,7 @@ class SeatCompletion(Protocol):
         """Return the state with one party more."""
         ...
 
-    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+    def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
         """Return which parties complete a state, those first that come first; None if none do."""
         ...
 
@@ -121,11 +121,11 @@ class SoloSeats:
         del kind
         return (state + 1) % (self._k + 1)
 
-    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+    def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
         """Return the first who are needed."""
         self.steps += 1
         room = self._k - int(state)
-        return Completed(list(range(room)), len(kinds) - room) if len(kinds) >= room else None
+        return CompletedSeats(list(range(room)), len(kinds) - room) if len(kinds) >= room else None
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
         """Return how many are needed."""
@@ -204,7 +204,7 @@ class PackedSeats:
         self.steps += self._step
         return found
 
-    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+    def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
         """Return which parties complete a state.
 
         Backwards over the parties it is found from which states those that are left can fill up;
@@ -212,7 +212,7 @@ class PackedSeats:
         """
         goal = self._full
         if state & goal:
-            return Completed([], -1)
+            return CompletedSeats([], -1)
         goals = [goal] * (len(kinds) + 1)
         left: dict[int, int] = {}
         last = -1
@@ -239,7 +239,7 @@ class PackedSeats:
                 state = taken
                 if state & self._full:
                     break
-        return Completed(chosen, last)
+        return CompletedSeats(chosen, last)
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
         """Return how many of the parties, in order, it takes to complete a state."""
@@ -324,7 +324,7 @@ class CountedSeats:
         own = self._kinds[kind]
         return None if room < 0 else (room, {**have, own: have.get(own, 0) + 1})
 
-    def complete(self, state: State, kinds: Sequence[int]) -> Completed | None:
+    def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
         """Return the parties found without ever going back."""
         room, given = state
         have, left = Counter(given), Counter([self._kinds[kind] for kind in kinds])
@@ -348,7 +348,7 @@ class CountedSeats:
                 # Whoever comes later has more chosen and less left: the kind stays hopeless.
                 have[own] -= 1
                 hopeless.add(kind)
-        return None if room else Completed(chosen, len(kinds) - 1)
+        return None if room else CompletedSeats(chosen, len(kinds) - 1)
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
         """Return how many parties are needed at the least; more are asked about in doubling."""

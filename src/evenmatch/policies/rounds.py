@@ -109,7 +109,7 @@ class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
     def __init__(self, queue: Queue, chosen: Rounds, seed: int, memory: Memory) -> None:
-        from evenmatch.policies.shared.ticket_batch import WaitingPlayers
+        from evenmatch.policies.shared.ticket_batch import WaitingRoster
 
         self._chosen = chosen
         self._queue = queue
@@ -118,7 +118,7 @@ class RoundsMatcher:
         self._effort = effort_of(queue, parts=parts, each=each, solver=chosen.solver)
         self._objective = Objective(queue)
         self._seed = seed
-        self._roster = WaitingPlayers(queue)
+        self._roster = WaitingRoster(queue)
         every = chosen.rounds_every
         self._clock = None if every is None else RoundClock(every, memory)
         self._began_at: float | None = memory.get("began_at")

@@ -42,7 +42,7 @@ class Ratings(NamedTuple):
         return Ratings(*(column[index] for column in self))
 
 
-class PlayerRating(NamedTuple):
+class PlainRating(NamedTuple):
     """The rating of one player, in plain numbers; see `Ratings`."""
 
     mean: float
@@ -62,7 +62,7 @@ class RatingSystem(Protocol):
         """Return the ratings after one period; players without a match rest for one period."""
         ...
 
-    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
         """Return a player's rating after a period of one game against one other: as `update`."""
         ...
 

@@ -9,7 +9,7 @@ import msgspec
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
     FloatArray,
-    PlayerRating,
+    PlainRating,
     Ratings,
     chance_of,
     logistic,
@@ -56,11 +56,11 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
         change = add_up(met.player, met.score - expected, ratings.mean.size)
         return ratings._replace(mean=ratings.mean + self.k_factor * change)
 
-    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
         """Return a player's rating after a period of one game against one other."""
         expected, _ = chance_of((mine.mean - theirs.mean) * LOGITS_PER_POINT)
         change = self.k_factor * (score - expected)
-        return PlayerRating(mine.mean + change, mine.deviation, mine.volatility)
+        return PlainRating(mine.mean + change, mine.deviation, mine.volatility)
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the same ratings: Elo forgets nothing."""

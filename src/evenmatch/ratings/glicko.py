@@ -17,7 +17,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
     FloatArray,
-    PlayerRating,
+    PlainRating,
     Ratings,
     chance_of,
     logistic,
@@ -74,7 +74,7 @@ def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
     )
 
 
-def evidence_of_game(mine: PlayerRating, theirs: PlayerRating, score: float) -> tuple[float, float]:
+def evidence_of_game(mine: PlainRating, theirs: PlainRating, score: float) -> tuple[float, float]:
     """Return the information and the surprise of one game; see `Evidence`."""
     deviation = theirs.deviation / POINTS_PER_LOGIT
     g = 1.0 / math.sqrt(1.0 + (3.0 / math.pi**2) * deviation * deviation)
@@ -150,12 +150,12 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
         rested = self.rest(ratings).deviation
         return ratings._replace(mean=mean, deviation=np.where(evidence.played, active, rested))
 
-    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
         """Return a player's rating after a period of one game against one other."""
         information, surprise = evidence_of_game(mine, theirs, score)
         variance = (mine.deviation / POINTS_PER_LOGIT) ** 2
         posterior = variance / (1.0 + variance * information)
-        return PlayerRating(
+        return PlainRating(
             mine.mean + POINTS_PER_LOGIT * posterior * surprise,
             max(math.sqrt(posterior) * POINTS_PER_LOGIT, self.deviation_min),
             mine.volatility,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenmatch.model.ticket import Rating
-from evenmatch.ratings.base import FloatArray, PlayerRating, Ratings, require_positive
+from evenmatch.ratings.base import FloatArray, PlainRating, Ratings, require_positive
 from evenmatch.ratings.glicko import (
     POINTS_PER_LOGIT,
     evidence_of_game,
@@ -62,7 +62,7 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
         limit = np.maximum(ratings.deviation, self.deviation)
         return Ratings(mean, np.minimum(deviation * POINTS_PER_LOGIT, limit), volatility)
 
-    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
         """Return a player's rating after a period of one game against one other."""
         information, surprise = evidence_of_game(mine, theirs, score)
         prior, v = (mine.deviation / POINTS_PER_LOGIT) ** 2, 1.0 / information
@@ -70,7 +70,7 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
         variance = prior + volatility * volatility
         posterior = variance / (1.0 + variance * information)
         deviation = math.sqrt(posterior) * POINTS_PER_LOGIT
-        return PlayerRating(
+        return PlainRating(
             mine.mean + POINTS_PER_LOGIT * posterior * surprise,
             min(deviation, max(mine.deviation, self.deviation)),
             volatility,

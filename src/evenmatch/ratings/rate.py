@@ -13,7 +13,7 @@ import numpy as np
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Result
 from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, Rating
-from evenmatch.ratings.base import PlayerRating, Ratings, RatingSystem
+from evenmatch.ratings.base import PlainRating, Ratings, RatingSystem
 from evenmatch.ratings.encounters import ranks_from_points
 from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, team_matches
 from evenmatch.ratings.registry import SPECS_KEPT, parse_system
@@ -188,13 +188,13 @@ def _read_game(game: Any) -> tuple[float, tuple[str, ...]]:
     return 0.5 if ahead == 0.0 else float(ahead > 0.0), names
 
 
-def _plain_rating(given: Any, start: Rating) -> PlayerRating | None:
+def _plain_rating(given: Any, start: Rating) -> PlainRating | None:
     """Return a rating of Python's own numbers, in range; None if it takes a closer look."""
     mean, deviation, volatility = start.mean, start.deviation, start.volatility or 1.0
     if type(given) is not dict:
         return None
     for name, value in given.items():
-        if value is None and name in PlayerRating._fields:
+        if value is None and name in PlainRating._fields:
             continue
         if type(value) not in NUMBERS:
             return None
@@ -208,7 +208,7 @@ def _plain_rating(given: Any, start: Rating) -> PlayerRating | None:
             return None
     is_steady = start.volatility is None or 0.0 < volatility <= VOLATILITY_MAX
     if abs(mean) <= POINTS_MAX and 0.0 <= deviation <= POINTS_MAX and is_steady:
-        return PlayerRating(float(mean), float(deviation), float(volatility))
+        return PlainRating(float(mean), float(deviation), float(volatility))
     return None
 
 

@@ -17,7 +17,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
     FloatArray,
-    PlayerRating,
+    PlainRating,
     Ratings,
     chance_of,
     logistic,
@@ -73,14 +73,14 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
             mean=ratings.mean + pull / precision, deviation=np.sqrt(variance / precision)
         )
 
-    def after_game(self, mine: PlayerRating, theirs: PlayerRating, score: float) -> PlayerRating:
+    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
         """Return a player's rating after a period of one game against one other."""
         own, other = self._grown(mine.deviation) ** 2, self._grown(theirs.deviation) ** 2
         c_squared = own + other + 2.0 * self.beta**2
         c = math.sqrt(c_squared)
         chance, spread = chance_of((mine.mean - theirs.mean) / c)
         keep = max(1.0 - math.sqrt(own) / c * own / c_squared * spread, self.kappa)
-        return PlayerRating(
+        return PlainRating(
             mine.mean + own / c * (score - chance), math.sqrt(own * keep), mine.volatility
         )
 

@@ -29,12 +29,12 @@ COMPILING = "evenmatch: compiling kernels for this machine; it happens once and 
 on_compile: list[Callable[[], None]] = []
 """Called before the first kernel that is in no cache; whoever talks to people may add to it."""
 
-deferred: dict[str, Deferred] | None = None
+deferred: dict[str, DeferredKernel] | None = None
 """Kernels that other processes compile meanwhile, by name; None: the first call compiles each.
 
 See `defer`."""
 
-_imported: dict[int, Deferred] = {}
+_imported: dict[int, DeferredKernel] = {}
 """Kernels that were imported and neither called nor deferred yet."""
 _one_at_a_time = threading.RLock()
 
@@ -71,7 +71,7 @@ def kernel(
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        made = Deferred(function, signature, inline, allocates)
+        made = DeferredKernel(function, signature, inline, allocates)
         if deferred is None:
             _imported[id(made)] = made
         elif _loads_kept and made.is_kept:
@@ -174,7 +174,7 @@ def settle() -> None:
         return
     for module in list(sys.modules.values()):
         for name, value in list(getattr(module, "__dict__", {}).items()):
-            if isinstance(value, Deferred):
+            if isinstance(value, DeferredKernel):
                 setattr(module, name, value.compiled)
     for each in list(_imported.values()):
         _ = each.compiled
@@ -190,7 +190,7 @@ def check_installed() -> None:
         raise NotSupported(f"the solvers are compiled by numba, which is missing: {INSTALL}")
 
 
-class Deferred:
+class DeferredKernel:
     """A kernel that is compiled when it is needed: by its first call, or by a kernel that calls it.
 
     Once it is there, it takes this one's place wherever it is called from. While kernels are
@@ -248,7 +248,7 @@ class Deferred:
             codes.extend(each for each in code.co_consts if isinstance(each, CodeType))
             for name in code.co_names:
                 found = self.function.__globals__.get(name)
-                if isinstance(found, Deferred):
+                if isinstance(found, DeferredKernel):
                     yield found.name
 
     @property
@@ -263,7 +263,7 @@ def entry(function: Function) -> Function:
     deferred, it is the function that was given.
     """
     made: Any = function
-    if isinstance(made, Deferred):
+    if isinstance(made, DeferredKernel):
         if deferred is not None and made._compiled is None:
             return function
         made = made.compiled

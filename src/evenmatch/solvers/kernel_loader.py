@@ -42,7 +42,7 @@ class Code(NamedTuple):
     """An object file."""
 
 
-class Loaded(BASE):  # type: ignore[misc]
+class LoadedKernel(BASE):  # type: ignore[misc]
     """A kernel that can be called; the compiler is loaded only if another kernel is compiled.
 
     Args:
@@ -110,13 +110,15 @@ def code_of(result: Any, types: tuple[Any, ...], environments: Sequence[Any]) ->
     return pickle.dumps(tuple(code))
 
 
-def load(function: Callable[..., Any], data: bytes, compiled: Callable[[], Any]) -> Loaded | None:
+def load(
+    function: Callable[..., Any], data: bytes, compiled: Callable[[], Any]
+) -> LoadedKernel | None:
     """Return a kernel from what `code_of` gave; None if this process cannot run it."""
     code = Code(*pickle.loads(data))
     _engine()
     if any(binding.address_of_symbol(name) is None for name in code.needs):
         return None
-    return Loaded(function, code, compiled)
+    return LoadedKernel(function, code, compiled)
 
 
 def _described(environment: Any) -> tuple[str, str, list[Any]]:

@@ -19,7 +19,7 @@ from papers.shared.findings import Effort, Row
 from papers.shared.sequences import arrivals_of
 from papers.wu import costs, worlds
 from papers.wu.source import scenarios
-from papers.wu.worlds import Found, Run, World, mean, play, two_skills
+from papers.wu.worlds import PeriodFigures, Run, World, mean, play, two_skills
 from tests.extent import extent, more
 
 pytestmark = more
@@ -163,7 +163,7 @@ def test_engine_costs_what_the_theory_says(
     world = drawn_worlds(policy)[point]
     q = msgspec.toml.decode(world.skill)["probs"][1]
     print(f"EVENMATCH_SEED={SEED}: {world.name}")
-    runs: list[Found] = [play(Run(world, SEED, child)) for child in range(RUNS)]
+    runs: list[PeriodFigures] = [play(Run(world, SEED, child)) for child in range(RUNS)]
     theory = wu(n=world.n, q=q, alpha=world.alpha)
     expected = {
         "greedy": (theory.greedy_cost, world.n - 0.5),

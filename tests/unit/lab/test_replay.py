@@ -11,8 +11,8 @@ import pytest
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.lab.replay.counterfactual import Compared, with_other_policy
-from evenmatch.lab.replay.redecide import Redecided, redecide
+from evenmatch.lab.replay.counterfactual import CounterfactualResult, with_other_policy
+from evenmatch.lab.replay.redecide import ReplayResult, redecide
 from evenmatch.lab.replay.source import opened
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import (
@@ -44,12 +44,12 @@ CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
 DUEL = Queue("duel", policy="greedy", criteria=(CLOSE,))
 
 
-def redecided(data: Path) -> Redecided:
+def redecided(data: Path) -> ReplayResult:
     with opened(data, "s0") as source:
         return redecide(source, lambda done, total: None)
 
 
-def compared(data: Path, policy: str, queue: str | None = None) -> Compared:
+def compared(data: Path, policy: str, queue: str | None = None) -> CounterfactualResult:
     with opened(data, "s0") as source:
         return with_other_policy(source, policy, lambda done, total: None, queue=queue)
 
@@ -384,7 +384,7 @@ def test_a_server_may_write_meanwhile(tmp_path: Path) -> None:
     world = a_duel()
     data = world.write(tmp_path)
 
-    async def write_on() -> Redecided:
+    async def write_on() -> ReplayResult:
         journal = SqliteJournal.open(data, wall=lambda: 1e9)
         epoch = await journal.lease("s0", "me", 1e8)
         with opened(data, "s0") as source:

@@ -11,7 +11,7 @@ from evenmatch.engine.state.snapshot import decode_snapshot
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
 from evenmatch.lab.replay import source as replay_source
-from evenmatch.lab.replay.redecide import Redecided, redecide
+from evenmatch.lab.replay.redecide import ReplayResult, redecide
 from evenmatch.lab.replay.source import opened, start_point
 from evenmatch.model.events import Repaired
 from evenmatch.model.inputs import Accept, Configure, Decline, Enqueue, Open
@@ -53,7 +53,7 @@ def enter(now: float, name: str, rating: float) -> Enqueue:
     return Enqueue(now, (new_ticket(name, rating),))
 
 
-def redecided(world: Played, folder: Path) -> Redecided:
+def redecided(world: Played, folder: Path) -> ReplayResult:
     """Return what a replay tells that has no record before the snapshot."""
     (taken,) = world.snapshots
     data = world.write(folder)

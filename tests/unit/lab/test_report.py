@@ -13,7 +13,7 @@ from evenmatch.lab.report.figures import figure, figures_of, shown, with_width
 from evenmatch.lab.report.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
 from evenmatch.lab.report.report import render
 from evenmatch.lab.simulate import Run
-from evenmatch.lab.study.study import Repeated, averages
+from evenmatch.lab.study.study import RepeatedRuns, averages
 from evenmatch.model.queue import Criterion, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Exponential, Scenario, Uniform
 
@@ -62,7 +62,9 @@ def test_page_of_several_policies_puts_them_beside_each_other() -> None:
     specs = ["greedy", "window:limit=0.1,rate=1"]
     runs = [run(spec) for spec in specs]
     several = {"greedy": [1.0, 1.2, 1.1], "window": [2.0, 2.3, 2.2]}
-    repeated = Repeated(lambda key: list(several.values()) if key == "wait.mean" else [[], []], 3)
+    repeated = RepeatedRuns(
+        lambda key: list(several.values()) if key == "wait.mean" else [[], []], 3
+    )
     html = render("<duel>", specs, [(found.summary, found) for found in runs], repeated)
     assert "The policies beside each other" in html
     assert "&lt;duel&gt;" in html

@@ -13,7 +13,7 @@ from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.lab.study.study import (
     T_975,
-    Task,
+    RunTask,
     _interrupts_deferred,
     averages,
     execute_all,
@@ -26,7 +26,7 @@ WORLD = Scenario((Queue(),), Arrivals(rate=2.0, count=40), seed=3)
 
 
 def test_run_uses_its_child_of_the_seed() -> None:
-    tasks = [Task(WORLD, child=child) for child in range(3)]
+    tasks = [RunTask(WORLD, child=child) for child in range(3)]
     with ThreadPoolExecutor(2) as pool:
         results = execute_all(tasks, executor=pool)
     children = np.random.SeedSequence(3).spawn(3)
@@ -37,7 +37,7 @@ def test_run_uses_its_child_of_the_seed() -> None:
 
 @pytest.mark.several_processes
 def test_results_do_not_depend_on_where_they_were_made() -> None:
-    tasks = [Task(WORLD, seed=8, child=child, keeps_run=True) for child in range(2)]
+    tasks = [RunTask(WORLD, seed=8, child=child, keeps_run=True) for child in range(2)]
     ticks: list[int] = []
     results = execute_all(tasks, lambda: ticks.append(1))
     with ThreadPoolExecutor(1) as pool:
@@ -51,7 +51,7 @@ def test_results_do_not_depend_on_where_they_were_made() -> None:
 
 @pytest.mark.several_processes
 def test_error_in_another_process_is_the_same_error() -> None:
-    tasks = [Task(WORLD, policy="nope"), Task(WORLD, policy="greedy")]
+    tasks = [RunTask(WORLD, policy="nope"), RunTask(WORLD, policy="greedy")]
     with pytest.raises(ConfigError, match="no policy is called 'nope'"):
         execute_all(tasks)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -259,7 +260,9 @@ def test_log_tells_of_a_herd_in_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     async def scene() -> None:
         house = await House.open()
         told = []
-        monkeypatch.setattr(presence_module.log, "info", lambda *_, count: told.append(count))
+        # The log itself is replaced: what one process shares keeps what is put on it and taken off.
+        log = SimpleNamespace(info=lambda *_, count: told.append(count))
+        monkeypatch.setattr(presence_module, "log", log)
         # On a busy machine a second may pass between the two.
         monkeypatch.setattr(presence_module, "TELL_SECONDS", GIVE_UP)
         for wait in (1.0, 30.0, 30.0):

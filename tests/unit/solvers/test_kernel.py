@@ -205,7 +205,7 @@ except ValueError as error:
 """
     found = [run(program, tmp_path) for _ in range(2)]
     assert found[0] == ["CPUDispatcher [1. 1.]", "no size is below 0"]
-    assert found[1] == ["Loaded [1. 1.]", "no size is below 0"]
+    assert found[1] == ["LoadedKernel [1. 1.]", "no size is below 0"]
 
 
 def refusing(size):

@@ -21,13 +21,13 @@ from evenmatch.lab.advise.market import (
     pooled_figures,
 )
 from evenmatch.lab.advise.player_base import SECONDS_MAX, PlayerBase
-from evenmatch.lab.advise.pool_theory import PoolEvidence, Statement, known_of, pool_as_if
+from evenmatch.lab.advise.pool_theory import PoolEvidence, PoolStatement, known_of, pool_as_if
 from evenmatch.lab.advise.pools import PatientPool, PoolWaits
 from evenmatch.lab.advise.splits import Goal, best_cuts, split_effects
 
 if TYPE_CHECKING:
     from evenmatch.lab.advise.pool_scenario import PoolScenario
-    from evenmatch.lab.advise.pool_simulation import Mapper, Simulated
+    from evenmatch.lab.advise.pool_simulation import Mapper, SimulatedPool
 
 PLAYERS_MAX = 1e9
 
@@ -131,7 +131,7 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
 
 
-def _seen_instead(simulated: Simulated, advice: Advice) -> Advice:
+def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
     """Return an advice with the simulated waits of the smallest pool in place of an estimate.
 
     With patience they hold at the rate that was simulated only: other pools, and how many players
@@ -155,10 +155,10 @@ def _seen_instead(simulated: Simulated, advice: Advice) -> Advice:
     if is_all and advice.given:
         others = tuple(each for each in known.statements if each.figure == "players online")
         seen = replace(pool, of_mean="simulated", of_quantiles="simulated")
-        statements = (Statement("waits", "simulated", text), *others)
+        statements = (PoolStatement("waits", "simulated", text), *others)
         known = replace(known, pool=seen, statements=statements)
     else:
-        statement = Statement("waits of the smallest pool", "simulated", text)
+        statement = PoolStatement("waits of the smallest pool", "simulated", text)
         known = replace(known, statements=(*known.statements, statement))
     return replace(advice, known=known, cells=cells, pooled=figures if is_all else advice.pooled)
 

@@ -9,7 +9,7 @@ from evenmatch.lab.advise.flexible_theory import Flexible
 from evenmatch.lab.advise.hours import Day
 from evenmatch.lab.advise.market import SplitPool, WaitFigures, finite
 from evenmatch.lab.advise.player_base import PlayerBase
-from evenmatch.lab.advise.pool_simulation import Simulated
+from evenmatch.lab.advise.pool_simulation import SimulatedPool
 from evenmatch.lab.advise.pool_theory import PoolEvidence
 from evenmatch.lab.advise.splits import SplitEffect, ZonePlan
 
@@ -66,7 +66,7 @@ class Advice:
     day: Day | None = None
     given: bool = False
     worst_wait_if_pooled: float | None = None
-    simulated: Simulated | None = None
+    simulated: SimulatedPool | None = None
 
     @property
     def worst(self) -> SplitPool | None:

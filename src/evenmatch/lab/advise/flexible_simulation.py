@@ -24,12 +24,14 @@ from evenmatch.lab.advise.pool_scenario import (
     text,
     texts,
 )
-from evenmatch.lab.advise.pool_simulation import Mapper, Simulated, simulated_pool
+from evenmatch.lab.advise.pool_simulation import Mapper, SimulatedPool, simulated_pool
 from evenmatch.lab.advise.splits import shared_split
 from evenmatch.simulation.groups import FLEXIBLE
 
 
-def shifted(advice: Advice, pool: PoolScenario, seen: Simulated, map_: Mapper) -> list[Flexible]:
+def shifted(
+    advice: Advice, pool: PoolScenario, seen: SimulatedPool, map_: Mapper
+) -> list[Flexible]:
     """Return what a flexible player gains and who loses, with one class shifted by a tenth.
 
     Args:
@@ -45,7 +47,7 @@ def shifted(advice: Advice, pool: PoolScenario, seen: Simulated, map_: Mapper) -
     return [*([] if found is None else [found]), *advice.flexible]
 
 
-def _composition(pool: PoolScenario, seen: Simulated, map_: Mapper) -> Flexible | None:
+def _composition(pool: PoolScenario, seen: SimulatedPool, map_: Mapper) -> Flexible | None:
     """Return what becomes of players by role or side; None if none who is particular was seen."""
     base = pool.base
     field, shares = ("role_shares", base.role_shares) if base.roles else ("sides", base.sides)
@@ -88,7 +90,7 @@ def _label(pool: PoolScenario, name: str) -> str:
     return pool.label(FLEXIBLE if name == ANY else name)
 
 
-def _mean(seen: Simulated, label: str) -> float | None:
+def _mean(seen: SimulatedPool, label: str) -> float | None:
     """Return the mean wait of a class; None if no run had one of its players."""
     found = seen.classes.get(label)
     return None if found is None else found.value

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenmatch.config.files import parse_scenario
 from evenmatch.lab.advise.market import QUANTILES
-from evenmatch.lab.advise.pool_theory import KnownClass, PoolEvidence, Statement
+from evenmatch.lab.advise.pool_theory import KnownClass, PoolEvidence, PoolStatement
 from evenmatch.lab.advise.pools import Floats, ScalingPool
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study.study import mean_and_width
@@ -26,7 +26,7 @@ Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True)
-class Interval:
+class MeanInterval:
     """A figure with the half-width of its 95 % confidence interval; None where there is none."""
 
     value: float | None
@@ -56,7 +56,7 @@ class EmpiricalWaits:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedPool:
     """What the runs came to.
 
     Args:
@@ -75,8 +75,8 @@ class Simulated:
     rate: float
     runs: int
     players: int
-    figures: dict[str, Interval]
-    classes: dict[str, Interval]
+    figures: dict[str, MeanInterval]
+    classes: dict[str, MeanInterval]
     law: EmpiricalWaits = field(repr=False)
     by_class: dict[str, tuple[float, EmpiricalWaits]] = field(repr=False, default_factory=dict)
 
@@ -158,7 +158,7 @@ def one_by_one(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
     return [function(item) for item in items]
 
 
-def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one) -> Simulated:
+def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one) -> SimulatedPool:
     """Simulate a pool.
 
     Args:
@@ -181,7 +181,7 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one)
         for name in dict.fromkeys(name for each in seen for name in each.kinds)
     }
     players = sum(len(each.waits) for each in every)
-    return Simulated(
+    return SimulatedPool(
         policy=pool.policy,
         rate=pool.rate,
         runs=len(seen),
@@ -196,7 +196,7 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one)
     )
 
 
-def known_by(simulated: Simulated, known: PoolEvidence) -> PoolEvidence:
+def known_by(simulated: SimulatedPool, known: PoolEvidence) -> PoolEvidence:
     """Return what is known of a pool with the simulated law in place of the estimate.
 
     Without patience all times scale with the rate, so the law that was seen at one rate holds at
@@ -220,7 +220,7 @@ def known_by(simulated: Simulated, known: PoolEvidence) -> PoolEvidence:
         pool=ScalingPool(simulated.law, mean * simulated.rate, "simulated", "simulated"),
         statements=(
             *(each for each in known.statements if each.source == "bound"),
-            Statement("waits", "simulated", text),
+            PoolStatement("waits", "simulated", text),
             *others,
         ),
         classes=classes,
@@ -248,12 +248,12 @@ def _run(run: _PoolRun) -> _Seen:
     )
 
 
-def _interval(values: Iterable[float | None]) -> Interval:
+def _interval(values: Iterable[float | None]) -> MeanInterval:
     found = list(values)
     known = [value for value in found if value is not None]
     if len(known) < len(found):
-        return Interval(None, None)
-    return Interval(*mean_and_width(known))
+        return MeanInterval(None, None)
+    return MeanInterval(*mean_and_width(known))
 
 
 def _mean(seen: _Waits) -> float | None:

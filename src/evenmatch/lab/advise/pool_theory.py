@@ -39,7 +39,7 @@ class Stability(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Statement:
+class PoolStatement:
     """What is known of one figure.
 
     Args:
@@ -70,7 +70,7 @@ class PoolEvidence:
     pool: PoolModel | None
     stable: bool | None
     margins: tuple[StabilityCondition, ...] = ()
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[PoolStatement, ...] = ()
     classes: tuple[KnownClass, ...] = ()
     growth: float | None = None
 
@@ -132,12 +132,12 @@ def _plain(base: PlayerBase) -> PoolEvidence:
             f"any waiting players can play together, so a pool holds 0 to {base.seats - 1} of "
             "them, each number equally often"
         )
-    statements = (Statement("waits", "exact", text), _closed_loop())
+    statements = (PoolStatement("waits", "exact", text), _closed_loop())
     return PoolEvidence(_any_of(base, base.seats), True, statements=statements)
 
 
-def _closed_loop() -> Statement:
-    return Statement(
+def _closed_loop() -> PoolStatement:
+    return PoolStatement(
         "players online",
         "estimate",
         "players online = searches per second x (match + idle + time in queue), by Little's law, "
@@ -161,7 +161,7 @@ def _one_size(base: PlayerBase) -> PoolEvidence | None:
     text = f"all come in parties of {size}: a match is any {count} of them"
     if base.patience is not None:
         text += ", and each party gives up after an exponential time"
-    statements = (Statement("waits", "exact", text), _closed_loop())
+    statements = (PoolStatement("waits", "exact", text), _closed_loop())
     return PoolEvidence(_any_of(base, count, size), True, statements=statements)
 
 
@@ -187,7 +187,7 @@ def _two_v_two(base: PlayerBase) -> PoolEvidence:
         KnownClass("solo", solo, found.law_solo, found.law_solo.mean),
         KnownClass("party of 2", party, found.law_party, found.law_party.mean),
     )
-    statements = (Statement("waits", "exact", text), _closed_loop())
+    statements = (PoolStatement("waits", "exact", text), _closed_loop())
     return PoolEvidence(ScalingPool(found.law, found.mean), True, (), statements, classes)
 
 
@@ -214,7 +214,7 @@ def _duel_sides(base: PlayerBase) -> PoolEvidence:
         )
     )
     text = "duels with sides, longest waiting first: an exact chain, each class 0 or exponential"
-    statements = (Statement("waits", "exact", text), _closed_loop())
+    statements = (PoolStatement("waits", "exact", text), _closed_loop())
     pool = ScalingPool(law.everybody, law.everybody.mean)
     return PoolEvidence(pool, True, margins, statements, classes)
 
@@ -243,7 +243,7 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
             of_mean="estimate",
             of_quantiles="estimate",
         )
-        estimate = Statement("waits", "estimate", text)
+        estimate = PoolStatement("waits", "estimate", text)
         return PoolEvidence(patient, True, margins, (estimate, _closed_loop()))
     return _bounded(base, what, margins, is_decided=is_decided)
 
@@ -257,13 +257,13 @@ def _bounded(
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
     bound = float(least_pool(base.seats, sizes))
     statements = (
-        Statement(
+        PoolStatement(
             "mean wait",
             "bound",
             f"with {what} no rule makes the mean less than {bound:g} / (players per second of the "
             "pool), what it is where any who come can play",
         ),
-        Statement(
+        PoolStatement(
             "percentiles of the wait",
             "estimate",
             f"theory ends here: they are those of a pool where any players can play, and {what} "

@@ -26,7 +26,7 @@ from evenmatch.simulation.metrics import wait_figures
 Figures = dict[str, Any]
 
 
-class Compared(msgspec.Struct):
+class CounterfactualResult(msgspec.Struct):
     """Both worlds' figures, by queue.
 
     Args:
@@ -47,7 +47,9 @@ class Compared(msgspec.Struct):
     other: dict[str, Figures]
 
 
-def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None = None) -> Compared:
+def with_other_policy(
+    source: Source, spec: str, say: Say, *, queue: str | None = None
+) -> CounterfactualResult:
     """Play a journal's inputs under another policy.
 
     Args:
@@ -84,7 +86,7 @@ def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None 
     if queue is not None and queue not in names:
         raise ConfigError(f"the journal has no queue {queue!r}; it has {', '.join(names)}")
     mine, theirs = ({name: _figures(each.of(name)) for name in names} for each in (journal, other))
-    return Compared(spec, count, now - since, world.merged, mine, theirs)
+    return CounterfactualResult(spec, count, now - since, world.merged, mine, theirs)
 
 
 def _figures(sums: Sums) -> Figures:

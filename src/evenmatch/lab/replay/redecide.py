@@ -44,7 +44,7 @@ class FirstDifference(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
-class Redecided(msgspec.Struct):
+class ReplayResult(msgspec.Struct):
     """What came of a replay.
 
     Args:
@@ -87,7 +87,7 @@ class _Tried(msgspec.Struct):
         return float("inf") if self.difference is None else self.difference.record.sequence
 
 
-def redecide(source: Source, say: Say) -> Redecided:
+def redecide(source: Source, say: Say) -> ReplayResult:
     """Decide all records again; after a difference go on where the journal tells the state.
 
     Args:
@@ -109,12 +109,12 @@ class _Again:
     def __init__(self, source: Source, say: Say) -> None:
         self._source = source
         self._say = say
-        self.told = Redecided(source.shard, source.begin)
+        self.told = ReplayResult(source.shard, source.begin)
         self._counted = source.begin - 1
         # Queues that a configuration changed, by its record.
         self._changed: dict[int, set[str]] = {}
 
-    def run(self) -> Redecided:
+    def run(self) -> ReplayResult:
         source, told = self._source, self.told
         kept: Memories = {} if source.start is None else source.start.memories
         tables, choices = source.tables, [kept]

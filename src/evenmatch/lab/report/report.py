@@ -10,7 +10,7 @@ from typing import Any
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figure, figures_of, group_tables, shown, with_width
 from evenmatch.lab.simulate import Run
-from evenmatch.lab.study.study import Repeated, best_of, footnote
+from evenmatch.lab.study.study import RepeatedRuns, best_of, footnote
 from evenmatch.simulation.metrics import Summary
 
 TEMPLATE = "report.html.j2"
@@ -21,7 +21,7 @@ def render(
     title: str,
     names: Sequence[str],
     results: Sequence[tuple[Summary, Run]],
-    repeated: Repeated | None = None,
+    repeated: RepeatedRuns | None = None,
 ) -> str:
     """Return the page as HTML that loads nothing from anywhere.
 
@@ -141,7 +141,7 @@ TIMES = "Figures of equal spans of the run, in the order of time."
 QUALITY = "1 is the best match that the criteria know."
 
 
-def _rows(summaries: Sequence[Summary], repeated: Repeated | None) -> list[dict[str, Any]]:
+def _rows(summaries: Sequence[Summary], repeated: RepeatedRuns | None) -> list[dict[str, Any]]:
     rows = []
     for key, words, unit, direction in figures_of(summaries):
         best: set[int] = set()

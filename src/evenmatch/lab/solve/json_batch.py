@@ -33,7 +33,7 @@ from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
-from evenmatch.policies.shared.ticket_batch import WaitingPlayers
+from evenmatch.policies.shared.ticket_batch import WaitingRoster
 from evenmatch.solvers.teams.batch import Batch
 
 KEYS = ("format", "criteria", "rules", "tickets", "pairs")
@@ -82,7 +82,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     new = _new_tickets(raw.get("tickets", []), queue, tables)
     tables = _checked(tables, sum(len(ticket.players) for ticket in new))
     tickets = _admitted(queue, new)
-    roster = WaitingPlayers(queue)
+    roster = WaitingRoster(queue)
     for ticket in tickets:
         roster.enter(ticket)
     batch = roster.batch(tickets, 0.0)

@@ -27,7 +27,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-class Task(msgspec.Struct, frozen=True):
+class RunTask(msgspec.Struct, frozen=True):
     """One run to do, small enough to send to another process.
 
     Args:
@@ -56,13 +56,13 @@ class Task(msgspec.Struct, frozen=True):
 class TaskResult(msgspec.Struct, frozen=True):
     """What came of a task: the figures, the whole run if it was asked for, and its shares'."""
 
-    task: Task
+    task: RunTask
     summary: Summary
     run: Run | None
     shares: tuple[Summary, ...] = ()
 
 
-def execute(task: Task) -> TaskResult:
+def execute(task: RunTask) -> TaskResult:
     """Do one task here and now.
 
     Raises:
@@ -91,7 +91,7 @@ def execute(task: Task) -> TaskResult:
 
 
 def execute_all(
-    tasks: Sequence[Task],
+    tasks: Sequence[RunTask],
     on_done: Callable[[], None] = lambda: None,
     executor: Executor | None = None,
 ) -> list[TaskResult]:
@@ -236,7 +236,7 @@ SHARES = 10
 """Parts of a single run."""
 
 
-class Repeated(NamedTuple):
+class RepeatedRuns(NamedTuple):
     """The figures of policies, taken several times.
 
     Args:

@@ -1,6 +1,6 @@
 """From the waiting tickets of a queue to a `Batch`: what the solvers of team matches work on.
 
-`WaitingPlayers` gives each player a row. Entering and leaving only take and give back rows; what is
+`WaitingRoster` gives each player a row. Entering and leaving only take and give back rows; what is
 known of the new ones is written into columns when a batch is asked for, so nobody waits for it at
 the door. Rules become flags and limits as they stand at that instant; they are as strict as the
 rules or stricter in a rounding. Whoever takes a match from a plan still asks `Objective.rules`
@@ -40,7 +40,7 @@ from evenmatch.solvers.teams.batch import (
 ROWS_FIRST = 64
 
 
-class WaitingPlayers:
+class WaitingRoster:
     """The waiting players of one queue, row by row.
 
     Args:

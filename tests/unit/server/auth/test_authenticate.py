@@ -191,6 +191,21 @@ def test_token_of_another_time_is_refused_with_the_reason(
         ),
         ("letmein", "the key or token is not valid here", "malformed"),
     ],
+    # Tokens say when they were made, which differs from process to process: names must not.
+    ids=[
+        "other audience",
+        "no audience",
+        "no end",
+        "end is text",
+        "no player",
+        "rating without mean",
+        "empty player",
+        "empty party member",
+        "other algorithm",
+        "no algorithm",
+        "other secret",
+        "no token",
+    ],
 )
 def test_claim_that_is_wrong_is_named_to_the_caller_and_in_the_audit_log(
     tmp_path: Path, credential: str, words: str, reason: str

@@ -140,7 +140,7 @@ def _all_below(kinds: Iterable[Any]) -> set[type]:
 # schema, and fails for an operation without one.
 
 
-class Recorded(msgspec.Struct, frozen=True, omit_defaults=True):
+class RecordedExchange(msgspec.Struct, frozen=True, omit_defaults=True):
     """An exchange with a server.
 
     Args:
@@ -163,10 +163,10 @@ class Recorded(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @lru_cache(maxsize=1)
-def recorded() -> tuple[Recorded, ...]:
+def recorded() -> tuple[RecordedExchange, ...]:
     """Return all exchanges that were recorded."""
     text = files("evenmatch.server.http.openapi").joinpath("examples.json").read_bytes()
-    return msgspec.json.decode(text, type=tuple[Recorded, ...])
+    return msgspec.json.decode(text, type=tuple[RecordedExchange, ...])
 
 
 def with_examples(paths: Json) -> Json:
@@ -175,8 +175,8 @@ def with_examples(paths: Json) -> Json:
     A refusal that was not recorded for an operation is shown as another one was told the same
     status.
     """
-    own: dict[str, list[Recorded]] = {}
-    refusals: dict[str, Recorded] = {}
+    own: dict[str, list[RecordedExchange]] = {}
+    refusals: dict[str, RecordedExchange] = {}
     for each in recorded():
         own.setdefault(each.operation, []).append(each)
         if each.status >= 400:
@@ -190,7 +190,9 @@ def with_examples(paths: Json) -> Json:
     }
 
 
-def _shown(operation: Json, own: dict[str, list[Recorded]], refusals: dict[str, Recorded]) -> Json:
+def _shown(
+    operation: Json, own: dict[str, list[RecordedExchange]], refusals: dict[str, RecordedExchange]
+) -> Json:
     exchanges = own.get(operation["operationId"], [])
     responses = {}
     for status, response in operation["responses"].items():
