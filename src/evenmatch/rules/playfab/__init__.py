@@ -4,6 +4,6 @@
 with a finding for whatever is wrong or odd. `rule_reader` reads rules and `expansion_reader` their
 expansions; `compile` turns a queue into conditions, which say exactly the same.
 
-Imports `model`, `criteria`, msgspec and what lies in `rules`; never the engine, and has no clock, no
-chance and no files.
+Imports `model`, `criteria`, msgspec and what lies in `rules`; never the engine, and has no clock,
+no chance and no files.
 """

@@ -93,7 +93,7 @@ class RegionSelectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
     """All players are near enough to one region."""
 
     latencies: str
-    latency: Steps
+    latency_ms: Steps
 
 
 class TeamDifferenceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
@@ -166,7 +166,7 @@ def steps_of(rule: PlayFabRule) -> tuple[Steps, ...]:
     if isinstance(rule, MatchTotalRule):
         return rule.least, rule.most
     if isinstance(rule, RegionSelectionRule):
-        return (rule.latency,)
+        return (rule.latency_ms,)
     if isinstance(rule, TeamTicketSizeSimilarityRule):
         return ()
     return (rule.difference,)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
+from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import shown
 from evenmatch.rules.json_text import Json
@@ -40,7 +41,7 @@ SECONDS_MAX = 1_000_000
 WEIGHT_MAX = 1e6
 PLAYERS_MAX = 100
 MERGES: dict[str, Merge] = {"Average": "avg", "Min": "min", "Max": "max"}
-RESERVED = ("at", "latency", "leaves_at", "player", "queues", "roles", "side", "size", "ticket")
+RESERVED = ("at", LATENCY, "leaves_at", "player", "queues", "roles", "side", "size", "ticket")
 """Names that mean something else in our tickets and recordings."""
 LISTS = {
     "StringEqualityRules": "StringEqualityRule",
@@ -274,7 +275,7 @@ def _region_selection(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     number = Expandable("MaxLatency", "MaxLatencyOverrides", reader.limit(rule, "MaxLatency"))
     expansion = read_expansion(rule, (number,), common["optional_after"])
     rule.raw("Path")
-    return _made(RegionSelectionRule, rule, common, expansion, None, "latency")
+    return _made(RegionSelectionRule, rule, common, expansion, None, "latency_ms")
 
 
 def _team_difference(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
