@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken
+from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken, unreached
 from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
 from evenmatch.lab.rule_set_scenario import drawn_by
 from evenmatch.rules.fields import Fields
@@ -70,13 +70,13 @@ def import_rule_set(
     raw = read_json(text, noted)
     assert isinstance(raw, dict)
     compiled = compile_rule_set(rule_set)
-    settings = _Settings(options, configuration)
-    queue = NOT_SLUG.sub("-", settings.name or rule_set.name or name).strip("-")[:64] or "main"
+    settings = _Settings(options, configuration, rule_set.name or name)
+    queue = settings.queue
     file = beside or f"{queue}.rules.json"
     values: dict[str, object] = {"name": queue, "rules_file": file} | settings.values
     tables = ["\n".join(table_text("[[queue]]", values)) + "\n"]
     tables.append(arrivals_text(compiled.format.k, (queue,), drawn_by(rule_set)))
-    report = _Report(rule_set, compiled, raw, noted.lines, queue)
+    report = _Report(rule_set, compiled, raw, noted.lines, settings)
     return Imported(
         format="flexmatch",
         queues=(queue,),
@@ -90,14 +90,13 @@ def import_rule_set(
 class _Settings:
     """What a configuration says of a queue, or who imports it."""
 
-    def __init__(self, options: ImportOptions, configuration: bytes | None) -> None:
-        self.name = ""
+    def __init__(self, options: ImportOptions, configuration: bytes | None, name: str) -> None:
         self.values: dict[str, object] = {}
         self.lines: list[ImportLine] = []
         wait_max, accept = options.wait_max, options.accept
         if configuration is not None:
             fields, lines = _configuration(configuration)
-            self.name = fields.text("Name")
+            name = fields.text("Name") or name
             wait_max = wait_max or fields.number(REQUEST)
             if fields.raw("AcceptanceRequired") is True:
                 accept = accept or fields.number(ACCEPTANCE)
@@ -108,6 +107,8 @@ class _Settings:
                 self.values["backfill"] = "automatic"
         else:
             self.lines = list(_not_said(options))
+        self.queue = NOT_SLUG.sub("-", name).strip("-")[:64] or "main"
+        self.wait_max = wait_max
         if wait_max is not None:
             self.values["wait_max"] = wait_max
         if accept is not None:
@@ -178,12 +179,13 @@ class _Report:
         compiled: CompiledRuleSet,
         raw: dict[str, Json],
         lines: dict[str, int],
-        queue: str,
+        settings: _Settings,
     ) -> None:
         self._rule_set = rule_set
         self._raw = raw
         self._lines = lines
-        self._queue = queue
+        self._queue = settings.queue
+        self._wait_max = settings.wait_max
         self._sources = compiled.sources
 
     def lines(self) -> Iterator[ImportLine]:
@@ -248,7 +250,8 @@ class _Report:
         steps = [f"from {each.wait:g} s" for each in expansion.steps]
         if len(shown) == len(steps):
             steps = [f"{a} {b}" for a, b in zip(shown, steps, strict=True)]
-        note = f"by the age of the {self._rule_set.algorithm.age} ticket of a match"
+        late = unreached([each.wait for each in expansion.steps], self._wait_max)
+        note = late or f"by the age of the {self._rule_set.algorithm.age} ticket of a match"
         return self._line(path, "exactly", ", ".join(steps), note)
 
     def _of_algorithm(self, path: str, key: str) -> ImportLine:

@@ -13,7 +13,7 @@ from evenmatch.lab.imports.playfab_kinds import (
     is_solo,
     kind_rule,
 )
-from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken
+from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken, unreached
 from evenmatch.lab.imports.toml_text import arrivals_text, json_file, table_text, value_text
 from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.queue import Criterion
@@ -290,6 +290,7 @@ class _QueueImport:
             note = "it shrinks at some age, and is kept so: each ticket goes by its own wait"
         elif clock_of(self._queue) == "each":
             note = "each ticket goes by its own wait"
+        note = note or unreached(ages_of(rule), self._options.wait_max)
         if rule.is_cut:
             taken, note = (
                 "approximately",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -42,6 +43,18 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     wait_max: float | None = None
     accept: float | None = None
     target: Literal["auto", "kinds", "rules_file"] = "auto"
+
+
+def unreached(ages: Iterable[float], wait_max: float | None) -> str:
+    """Return what to know of steps that no ticket lives to see; "" if there are none.
+
+    >>> unreached((5.0, 60.0), 60.0)
+    'what changes from 60 s on never counts: tickets end after 60 s'
+    """
+    late = [age for age in ages if wait_max is not None and age >= wait_max]
+    if not late:
+        return ""
+    return f"what changes from {min(late):g} s on never counts: tickets end after {wait_max:g} s"
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):

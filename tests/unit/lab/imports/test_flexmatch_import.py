@@ -94,6 +94,12 @@ def test_each_line_says_how_it_was_taken() -> None:
     assert "--accept" in notes["AcceptanceTimeoutSeconds"]
 
 
+def test_step_that_no_ticket_lives_to_see_is_reported() -> None:
+    found = import_rule_set(encoded(RULES), ImportOptions(wait_max=8.0))
+    (line,) = [each for each in found.lines if each.path == "$.expansions[0]"]
+    assert line.note == "what changes from 10 s on never counts: tickets end after 8 s"
+
+
 def test_options_say_what_a_rule_set_does_not() -> None:
     found = import_rule_set(encoded(RULES), ImportOptions(wait_max=60.0, accept=15.0))
     queue = tomllib.loads(found.toml)["queue"][0]
