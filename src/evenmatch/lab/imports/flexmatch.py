@@ -27,13 +27,12 @@ SEARCH = "it says how AWS searches, and forbids nothing; by_rules tries all it c
 ELSEWHERE = {
     "AdditionalPlayerCount": "leave seats free by maxPlayers, or fill them by backfill",
     "GameSessionQueueArns": "name a hook: allocation = NAME and [server.allocation.NAME]",
-    "FlexMatchMode": "STANDALONE is what a queue without allocation does",
+    "FlexMatchMode": "name a hook: allocation = NAME and [server.allocation.NAME]",
     "NotificationTarget": "events go over webhooks and streams; or serve the GameLift protocol",
     "CustomEventData": "only the GameLift protocol has it",
     "GameProperties": "only the GameLift protocol has them",
     "GameSessionData": "only the GameLift protocol has it",
     "Description": "it means nothing to the matchmaker",
-    "RuleSetName": "the rule set is the file that is imported",
     "RuleSetArn": "the rule set is the file that is imported",
     "ConfigurationArn": "it is AWS's own",
     "CreationTime": "it is AWS's own",
@@ -155,12 +154,15 @@ def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportL
     }
     is_asked = fields.raw("AcceptanceRequired") is True
     accept = f"accept = {{seconds = {value_text(fields.number(ACCEPTANCE))}}}" if is_asked else ""
-    note = "who turned a match down queues again by hand, as with AWS; loss_max repairs matches"
+    note = "if one turns a match down, those who accepted wait again with their age, as with AWS"
     taken["AcceptanceRequired"] = ("exactly", accept or "no ready-check", note if is_asked else "")
     taken[ACCEPTANCE] = ("exactly", accept or "nothing, as nobody is asked", "")
     is_automatic = fields.raw("BackfillMode") == "AUTOMATIC"
     backfill = 'backfill = "automatic"' if is_automatic else "no backfill by itself"
     taken["BackfillMode"] = ("exactly", backfill, "")
+    taken["RuleSetName"] = ("exactly", "rules_file", "")
+    if fields.raw("FlexMatchMode") == "STANDALONE":
+        taken["FlexMatchMode"] = ("exactly", "no allocation", "")
     for key in fields.names:
         path = fields.at(key)
         level, becomes, note = taken.get(key, ("not at all", "", ELSEWHERE.get(key, "")))
