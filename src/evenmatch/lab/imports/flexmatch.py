@@ -21,6 +21,8 @@ from evenmatch.rules.flexmatch.rendering import render_rule_set
 from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet, SortRule
 from evenmatch.rules.json_text import Json, NotJson, read_json
 
+ANSWER_MAX = 1_000_000
+BODY = "RuleSetBody"
 NOT_SLUG = re.compile(r"[^A-Za-z0-9_.-]+")
 REQUEST, ACCEPTANCE = "RequestTimeoutSeconds", "AcceptanceTimeoutSeconds"
 SEARCH = "it says how AWS searches, and forbids nothing; by_rules tries all it can, oldest first"
@@ -52,7 +54,7 @@ def import_rule_set(
     """Return what a rule set becomes.
 
     Args:
-        text: The rule set, in JSON.
+        text: The rule set, in JSON, or what AWS's API answers about it.
         options: What it does not say.
         configuration: A matchmaking configuration of AWS, in JSON.
         name: What the queue is called if neither of them has a name.
@@ -61,6 +63,9 @@ def import_rule_set(
     Raises:
         ConfigError: There are errors; the message lists them, one a line.
     """
+    body = body_of(text)
+    if body is not None:
+        text, beside = body, ""
     rule_set, findings = read_rule_set(text)
     if rule_set is None:
         errors = [each for each in findings if each.level == "error"]
@@ -84,6 +89,26 @@ def import_rule_set(
         lines=(*report.lines(), *settings.lines),
         findings=findings,
     )
+
+
+def body_of(text: bytes) -> bytes | None:
+    """Return the rule set inside an answer of AWS's API; None if a text is none.
+
+    Raises:
+        ConfigError: The answer holds several rule sets, or none.
+    """
+    if BODY.encode() not in text:
+        return None
+    try:
+        raw: Json = read_json(text, FindingList(), characters_max=ANSWER_MAX)
+    except NotJson:
+        return None
+    inner = raw.get("RuleSets", raw.get("RuleSet", raw)) if isinstance(raw, dict) else raw
+    sets = inner if isinstance(inner, list) else [inner]
+    bodies = [each[BODY] for each in sets if isinstance(each, dict) and BODY in each]
+    if len(bodies) != 1:
+        raise ConfigError(f"must hold one rule set, got {len(bodies)}; name one to AWS's command")
+    return str(bodies[0]).encode()
 
 
 class _Settings:

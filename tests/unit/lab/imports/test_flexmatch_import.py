@@ -139,6 +139,20 @@ def test_configuration_that_is_none_is_refused() -> None:
             import_rule_set(encoded(RULES), NONE, text)
 
 
+@pytest.mark.parametrize("key", ["RuleSets", "RuleSet", ""])
+def test_answer_of_aws_about_a_rule_set_is_taken(key: str) -> None:
+    own = {"RuleSetName": "x", "RuleSetBody": encoded(RULES).decode()}
+    raw = {key: [own] if key == "RuleSets" else own} if key else own
+    found = import_rule_set(encoded(raw), NONE, beside="answer.json")
+    assert found == import_rule_set(encoded(RULES), NONE)
+
+
+def test_answer_about_several_rule_sets_is_refused() -> None:
+    own = {"RuleSetBody": encoded(RULES).decode()}
+    with pytest.raises(ConfigError, match="must hold one rule set, got 2"):
+        import_rule_set(encoded({"RuleSets": [own, own]}), NONE)
+
+
 def test_rule_set_with_errors_lists_them() -> None:
     with pytest.raises(ConfigError, match="ruleLanguageVersion"):
         import_rule_set(b'{"teams": []}', NONE)
