@@ -198,7 +198,7 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
         if not all(values):
             return False
         means = [sum(each) / len(each) for each in values]
-        return max(means) - min(means) <= exact_or_inf(limit)
+        return bool(max(means) - min(means) <= exact_or_inf(limit))
     sizes = [[len(ticket.players) for ticket in team] for team in teams]
     if kind == "TeamSizeBalanceRule":
         limit = value_of(rule, "Difference", rule["Difference"], wait)
@@ -219,7 +219,9 @@ def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
     if not values:
         return None
     how = rule.get("MergeFunction", "Average")
-    return {"Min": min(values), "Max": max(values)}.get(how, sum(values) / len(values))
+    if how == "Average":
+        return Fraction(sum(values), len(values))
+    return min(values) if how == "Min" else max(values)
 
 
 def pairs(values: Sequence[Fraction]) -> Iterator[tuple[Fraction, Fraction]]:

@@ -1,6 +1,7 @@
 """Conditions that go by the age of each ticket of a match."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ ALL = TeamProperty(teams=(0,), is_grouped=False, what="players")
 NEVER = ValueTest(measured=(FoldOf("count", ALL),), operator="<", reference=FixedValue(0.0))
 
 
-def ticket(name: str, at: float, *values: object, key: str = "value") -> Ticket:
+def ticket(name: str, at: float, *values: Any, key: str = "value") -> Ticket:
     players = tuple(
         [
             Player(f"{name}{n}", attributes={} if value is None else {key: value})

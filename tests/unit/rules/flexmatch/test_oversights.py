@@ -124,4 +124,5 @@ def test_attribute_that_nothing_reads_and_nobody_may_lack_is_a_warning() -> None
 )  # fmt: skip
 def test_attribute_that_something_reads_is_none(reader: Json) -> None:
     own = [{"name": "skill", "type": "number"}]
-    assert found(**({"playerAttributes": own} | reader)) == []
+    keys: Json = {"playerAttributes": own} | reader
+    assert found(**keys) == []
