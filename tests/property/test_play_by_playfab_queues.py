@@ -6,9 +6,12 @@ the package.
 
 from random import Random
 
+import msgspec
 import pytest
 
+from evenmatch.rules.playfab.compile import clock_of
 from evenmatch.rules.playfab.reader import load_queues
+from evenmatch.rules.playfab.rule_reader import READERS
 from tests.extent import extent, more
 from tests.playfab_play import (
     admitted,
@@ -19,7 +22,7 @@ from tests.playfab_play import (
     played,
 )
 
-QUEUES = 240
+QUEUES = 150
 EACH = 30
 DIVISIONS_MAX = 1_100
 
@@ -68,23 +71,13 @@ def test_who_may_queue_is_who_the_engine_takes() -> None:
     assert refused > 50
 
 
-def test_both_forms_are_read_and_some_rules_tighten() -> None:
+def test_draws_have_both_forms_all_expansions_and_rules_that_tighten() -> None:
     texts = [drawn_queue(Random(seed)) for seed in range(QUEUES)]
-    forms = ["Rules" in text for text in texts]
-    assert 50 < sum(forms) < QUEUES - 50
-    clocks = [
-        rule.expanded
-        for text in texts
-        for queue in load_queues(repr_of(text))
-        for rule in queue.rules
-    ]
-    assert {"", "linear", "custom"} == set(clocks)
-
-
-def repr_of(text: dict[str, object]) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(text)
+    assert 50 < sum("Rules" in text for text in texts) < QUEUES - 50
+    queues = [queue for text in texts for queue in load_queues(msgspec.json.encode(text))]
+    assert {rule.expanded for queue in queues for rule in queue.rules} == {"", "linear", "custom"}
+    assert {type(rule).__name__ for queue in queues for rule in queue.rules} == set(READERS)
+    assert sum(clock_of(queue) == "each" for queue in queues) > 15
 
 
 def test_the_oracle_finds_late_and_unmade_matches() -> None:
