@@ -64,9 +64,12 @@ def value_of(rule: Json, key: str, base: Any, wait: float) -> Any:
         value = overrides[min(interval, len(overrides) - 1)]
         return value.get("Value") if isinstance(value, dict) else value
     delta, limit = exact(expansion["Delta"]), expansion.get("Limit")
+    # What is beyond its limit at once stays there: expansion has stopped before it began.
     if key == "MinIntersectionSize":
-        return max(base - interval * delta, 0 if limit is None else limit)
-    return min(exact(base) + interval * delta, math.inf if limit is None else exact(limit))
+        least = 0 if limit is None else limit
+        return base if base <= least else max(base - interval * delta, least)
+    most = math.inf if limit is None else exact(limit)
+    return base if exact(base) >= most else min(exact(base) + interval * delta, most)
 
 
 def exact(number: float) -> Fraction:

@@ -105,6 +105,11 @@ def test_linear_expansion_widens_at_each_interval_as_far_as_its_limit() -> None:
     assert made(text, ticket("a", 0), ticket("b", 1.9)) == []
 
 
+def test_difference_that_is_beyond_its_limit_at_once_stays_as_it_is() -> None:
+    text = queue(rule("DifferenceRule", Difference=3, Expansion=linear(5, 1, 2)))
+    assert made(text, ticket("a", 0), ticket("b", 3, at=20)) == [(20.0, "ab")]
+
+
 def test_custom_expansion_starts_at_second_0_and_keeps_its_last_value() -> None:
     text = queue(
         rule("DifferenceRule", Difference=100, Expansion=custom(5, DifferenceOverrides=[1, 3]))
