@@ -28,10 +28,12 @@ from evenmatch.model.queue import (  # noqa: E402
     Rule,
     Scale,
 )
+from evenmatch.server.gamelift import cbor  # noqa: E402
 from evenmatch.server.http.openapi.fields import RecordedExchange  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
 TARGET = ROOT / "src" / "evenmatch" / "server" / "http" / "openapi" / "examples.json"
+CBOR = "application/cbor"
 SHOWN_MOST = 400
 """Characters of a stream or of a text that are shown."""
 PATIENCE = 0.05
@@ -71,13 +73,17 @@ class Recorder:
         method, _, path = target.partition(" ")
         key = more.get("key", self.key)
         status, kind, body = await self._call(method, path, sent, key, more.get("headers", {}))
-        if kind.startswith(("application/json", "application/x-amz-json")):
+        if kind.startswith("application/cbor"):
+            # As the standard's diagnostic notation has it, which is JSON here.
+            answer = msgspec.json.encode(_rounded(cbor.decode(body))).decode()
+        elif kind.startswith(("application/json", "application/x-amz-json")):
             answer = _rounded(msgspec.json.decode(body))
         else:
             text = body.decode()
             answer = text if len(text) <= SHOWN_MOST else text[:SHOWN_MOST] + "..."
         media = "application/toml" if isinstance(sent, str) else "application/json"
         media = more.get("headers", {}).get("content-type", media)
+        sent = msgspec.json.encode(sent).decode() if media == CBOR else sent
         self.kept.append(
             RecordedExchange(
                 operation,
@@ -98,6 +104,7 @@ class Recorder:
         start: dict[str, Any] = {}
         parts: list[bytes] = []
         data = b"" if sent is None else sent.encode() if type(sent) is str else _encoded(sent)
+        data = cbor.encode(sent) if more.get("content-type") == CBOR else data
         asked, leave = False, asyncio.Event()
 
         async def receive() -> dict[str, Any]:
@@ -242,6 +249,10 @@ async def operations(ask: Recorder) -> None:
     ):
         call = {**aws, "x-amz-target": f"GameLift.{operation}"}
         await ask("gameLift", name, "POST /", sent, headers=call)
+        path = f"POST /service/GameLift/operation/{operation}"
+        call = {"content-type": CBOR, "smithy-protocol": "rpc-v2-cbor"}
+        await ask("gameLiftCbor", name, path, sent, headers=call)
+    await ask("followGameLift", "the beginning", "GET /v1/gamelift/events")
     guest = await ask("makeGuest", "a guest", "POST /v1/guests", key=None)
     shortened = {**guest, "token": "eyJhbGciOi..."}
     ask.kept[-1] = msgspec.structs.replace(ask.kept[-1], answer=shortened)

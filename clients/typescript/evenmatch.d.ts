@@ -675,6 +675,8 @@ export class Evenmatch extends Connection {
   makeGuest(): Promise<GuestToken>;
   /** Who did what when. */
   getAudit(query?: { after?: number; most?: number }): Promise<AuditPage>;
+  /** The events of FlexMatch as server-sent events, each an envelope of EventBridge; `Last-Event-ID` takes up where a client left off. */
+  followGameLift(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
   /** Prometheus metrics. */
   getMetrics(): Promise<string>;
   /** Does the process live. */

@@ -155,6 +155,10 @@ export class Evenmatch extends Connection {
     return this.request("GET", "/v1/audit", { query });
   }
 
+  followGameLift(options) {
+    return this.events(`/v1/gamelift/events`, options);
+  }
+
   getMetrics() {
     return this.request("GET", "/metrics");
   }

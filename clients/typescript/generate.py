@@ -22,7 +22,7 @@ EVENTS = {"followTicket": "TicketState"}
 STREAM = "text/event-stream"
 ONCE = {"makeGuest"}
 """Operations that would do something else the second time."""
-LEFT_OUT = {"streamTickets", "getDocument", "gameLift"} | {
+LEFT_OUT = {"streamTickets", "getDocument", "gameLift", "gameLiftCbor"} | {
     "getPage", "getPageFile", "getApiPage", "getApiPageFile",
 }  # fmt: skip
 """The WebSocket, since `stream` is written by hand, and what programs have no use for."""

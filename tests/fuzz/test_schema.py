@@ -26,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from evenmatch.server.gamelift import cbor
 from evenmatch.server.http.operation import WEBSOCKET
 from evenmatch.server.http.table import OPERATIONS as ROWS
 from evenmatch.server.http.table import openapi_document
@@ -50,6 +51,13 @@ def as_json(context: Any, value: Any) -> bytes:
     """Write a body as AWS's clients do: it is JSON by another name."""
     del context
     return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
+@schemathesis.serializer("application/cbor")
+def as_cbor(context: Any, value: Any) -> bytes:
+    """Write a drawn text as the bytes that it stands for, or as a call of CBOR."""
+    del context
+    return value if isinstance(value, bytes) else cbor.encode({"TicketIds": [str(value)]})
 
 
 SCHEMA: Any = schemathesis.openapi.from_dict(openapi_document())

@@ -1,6 +1,5 @@
 """A running server as AWS's own client sees it: boto3, unchanged but for the address."""
 
-import hmac
 import json
 import os
 import random
@@ -8,125 +7,33 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.integration.gamelift_clients import (
+    COWBOYS,
+    DUEL,
+    FOREIGN,
+    SETTINGS,
+    client_of,
+    following,
+    listening,
+    on,
+    player,
+    prepare,
+    refused,
+    states,
+)
 from tests.integration.serving import CONFIG, Server, running
 from tests.waiting import GIVE_UP, wait_until
 
-DATA = Path(__file__).parents[1] / "data" / "flexmatch"
-COWBOYS = (DATA / "01_aliens_vs_cowboys.json").read_text()
-DUEL = json.dumps(
-    {
-        "name": "duel",
-        "ruleLanguageVersion": "1.0",
-        "playerAttributes": [{"name": "skill", "type": "number", "default": 10}],
-        "teams": [
-            {"name": "red", "minPlayers": 1, "maxPlayers": 1},
-            {"name": "blue", "minPlayers": 1, "maxPlayers": 1},
-        ],
-    }
-)
 BODIES = int(os.environ.get("EVENMATCH_BODIES", "120"))
 """Random bodies for each operation."""
-SETTINGS = {"retries": {"total_max_attempts": 1}}
-
-
-class Model:
-    """Says whether answers are as botocore's own model of GameLift has them."""
-
-    def __init__(self, client: Any) -> None:
-        self._model = client.meta.service_model
-        self.answers = 0
-
-    def check(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        if model.output_shape is not None:
-            told = {key: value for key, value in parsed.items() if key != "ResponseMetadata"}
-            self._check(told, model.output_shape, model.name)
-        self.answers += 1
-
-    def _check(self, value: Any, shape: Any, at: str) -> None:
-        limits, kind = shape.metadata, shape.type_name
-        if kind == "structure":
-            assert set(value) <= set(shape.members), at
-            assert set(shape.required_members) <= set(value), at
-            for key, each in value.items():
-                self._check(each, shape.members[key], f"{at}.{key}")
-        elif kind == "list":
-            for each in value:
-                self._check(each, shape.member, at)
-        elif kind == "map":
-            for key, each in value.items():
-                self._check(key, shape.key, at)
-                self._check(each, shape.value, at)
-        elif kind == "string":
-            assert isinstance(value, str), at
-            assert limits.get("min", 0) <= len(value) <= limits.get("max", 10**9), at
-            assert not shape.enum or value in shape.enum, at
-        elif kind in ("integer", "double"):
-            assert limits.get("min", value) <= value <= limits.get("max", value), at
-        elif kind == "boolean":
-            assert isinstance(value, bool), at
-
-
-def client_of(server: Server, key: str = "any", secret: str = "any") -> Any:
-    client = boto3.client(
-        "gamelift",
-        endpoint_url=server.url,
-        region_name="eu-west-1",
-        aws_access_key_id=key,
-        aws_secret_access_key=secret,
-        config=boto3.session.Config(**SETTINGS),
-    )
-    client.model_check = Model(client)
-
-    def checked(parsed: dict[str, Any], model: Any, http_response: Any, **_: Any) -> None:
-        if http_response.status_code == 200:
-            client.model_check.check(parsed, model)
-
-    client.meta.events.register("after-call.gamelift", checked)
-    return client
-
-
-def player(name: str, **attributes: float) -> dict[str, Any]:
-    told: dict[str, Any] = {"PlayerId": name}
-    if attributes:
-        told["PlayerAttributes"] = {key: {"N": value} for key, value in attributes.items()}
-    return told
-
-
-def states(client: Any, *tickets: str) -> list[str]:
-    found = client.describe_matchmaking(TicketIds=list(tickets))["TicketList"]
-    assert [each["TicketId"] for each in found] == list(tickets)
-    return [each["Status"] for each in found]
-
-
-def prepare(client: Any, body: str, name: str = "game", **more: Any) -> None:
-    client.create_matchmaking_rule_set(Name=f"{name}-rules", RuleSetBody=body)
-    given = {
-        "RequestTimeoutSeconds": 60,
-        "AcceptanceRequired": False,
-        "FlexMatchMode": "STANDALONE",
-        **more,
-    }
-    client.create_matchmaking_configuration(Name=name, RuleSetName=f"{name}-rules", **given)
-
-
-@contextmanager
-def refused(name: str, text: str = "") -> Iterator[None]:
-    with pytest.raises(ClientError) as caught:
-        yield
-    told = caught.value.response["Error"]
-    assert told["Code"] == name, told
-    assert text in told["Message"]
 
 
 @pytest.fixture
@@ -538,6 +445,8 @@ RIGHT = {
     "Name": ["game-rules", "c1", "c2", "r1", "r2"],
     "Names": [["game"], ["game-rules"]],
     "TicketId": ["t1", "t2", "t3", "t4"],
+    "Team": ["red", "blue"],
+    "GameSessionArn": ["arn:aws:gamelift:eu::gamesession/fleet/1"],
 }
 """Values with which calls may work."""
 
@@ -569,7 +478,16 @@ def fitting(shape: Any, chance: random.Random, name: str = "") -> Any:
 
 def test_random_bodies_never_make_the_server_fail(server: Server) -> None:
     client = client_of(server)
-    prepare(client, DUEL)
+    near = {"type": "distance", "measurements": ["teams[*].players.attributes[skill]"]}
+    near |= {"name": "near", "referenceValue": 10, "maxDistance": 50}
+    prepare(client, json.dumps({**json.loads(DUEL), "rules": [near]}))
+    with following(server) as heard:
+        send_random_bodies(server, client)
+        wait_until(lambda: bool(heard))
+    assert "Traceback" not in server.log.read_text()
+
+
+def send_random_bodies(server: Server, client: Any) -> None:
     chance = random.Random(5)
     operations = [
         each
@@ -588,7 +506,6 @@ def test_random_bodies_never_make_the_server_fail(server: Server) -> None:
         seen[operation].add(status)
     worked = {operation for operation, statuses in seen.items() if 200 in statuses}
     assert len(worked) >= 12, set(operations) - worked
-    assert "Traceback" not in server.log.read_text()
 
 
 def test_signature_is_verified_where_there_are_keys(tmp_path: Path) -> None:
@@ -660,12 +577,6 @@ def test_running_match_is_filled_by_a_backfill(server: Server) -> None:
     (told,) = client.describe_matchmaking(TicketIds=["a"])["TicketList"]
     session = told["GameSessionConnectionInfo"]["GameSessionArn"]
     given = {"ConfigurationName": "game", "GameSessionArn": session, "Players": [player("a")]}
-    for wrong in (
-        {"Players": [player("stranger")]},
-        {"GameSessionArn": "arn:aws:gamelift:eu-west-1::gamesession/fleet/foreign"},
-    ):
-        with refused("InvalidRequestException"):
-            client.start_match_backfill(**{**given, **wrong})
     first = client.start_match_backfill(TicketId="f1", **given)["MatchmakingTicket"]
     assert first["Status"] == "QUEUED"
     client.start_match_backfill(TicketId="f2", **given)
@@ -683,38 +594,59 @@ def test_running_match_is_filled_by_a_backfill(server: Server) -> None:
     assert states(client, "d") == ["SEARCHING"]
 
 
-class Listening(BaseHTTPRequestHandler):
-    """A webhook that turns every event down once, and then takes it."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        heard: dict[str, tuple[dict[str, Any], str]] = self.server.heard  # type: ignore[attr-defined]
-        tried: set[str] = self.server.tried  # type: ignore[attr-defined]
-        key = self.headers["idempotency-key"]
-        if key in tried:
-            heard[key] = (json.loads(body), self.headers["evenmatch-signature"])
-            at, _, mark = self.headers["evenmatch-signature"].partition(",v1=")
-            signed = at.removeprefix("t=").encode() + b"." + body
-            assert hmac.new(b"secret", signed, "sha256").hexdigest() == mark
-        self.send_response(204 if key in tried else 503)
-        tried.add(key)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def listening() -> Iterator[tuple[str, dict[str, tuple[dict[str, Any], str]]]]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Listening) as hook:
-        hook.heard, hook.tried = {}, set()  # type: ignore[attr-defined]
-        thread = Thread(target=hook.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{hook.server_port}/", hook.heard  # type: ignore[attr-defined]
-        finally:
-            hook.shutdown()
-            thread.join()
+def test_match_that_another_server_made_is_filled_and_known_after_a_kill(tmp_path: Path) -> None:
+    duo = json.loads(DUEL)
+    for team in duo["teams"]:
+        team["maxPlayers"] = 2
+    near = {"type": "distance", "measurements": ["teams[*].players.attributes[skill]"]}
+    near |= {"name": "near", "referenceValue": 10, "maxDistance": 5}
+    duo["rules"] = [near]
+    with running(tmp_path) as server:
+        client = client_of(server)
+        prepare(client, json.dumps(duo), "pairs")
+        given = {"ConfigurationName": "pairs", "GameSessionArn": FOREIGN}
+        first = [on("red", "a", skill=10), on("red", "b", skill=11), on("blue", "c", skill=9)]
+        made = client.start_match_backfill(TicketId="f1", Players=first, **given)
+        assert made["MatchmakingTicket"]["Status"] == "QUEUED"
+        assert made["MatchmakingTicket"]["Players"] == first
+        client.start_matchmaking(
+            TicketId="far", ConfigurationName="pairs", Players=[player("far", skill=90)]
+        )
+        assert states(client, "f1", "far") == ["SEARCHING", "SEARCHING"]
+        second = [first[0], first[2]]
+        client.start_match_backfill(TicketId="f2", Players=second, **given)
+        assert states(client, "f1", "f2") == ["CANCELLED", "SEARCHING"]
+        elsewhere = {"ConfigurationName": "pairs", "Players": [on("blue", "z", skill=10)]}
+        client.start_match_backfill(TicketId="f3", **elsewhere)
+        assert states(client, "f2", "f3") == ["SEARCHING", "SEARCHING"], "two backfills joined"
+        client.stop_matchmaking(TicketId="f3")
+        server.kill()
+    with running(tmp_path) as server:
+        client = client_of(server)
+        assert states(client, "f1", "f2", "f3") == ["CANCELLED", "SEARCHING", "CANCELLED"]
+        (told,) = client.describe_matchmaking(TicketIds=["f2"])["TicketList"]
+        assert told["Players"] == second
+        client.start_matchmaking(
+            TicketId="new", ConfigurationName="pairs", Players=[player("d", skill=12)]
+        )
+        done, came = client.describe_matchmaking(TicketIds=["f2", "new"])["TicketList"]
+        assert [done["Status"], came["Status"]] == ["COMPLETED", "COMPLETED"]
+        session = came["GameSessionConnectionInfo"]
+        assert session["GameSessionArn"] == FOREIGN
+        assert done["GameSessionConnectionInfo"]["GameSessionArn"] == FOREIGN
+        assert {each["PlayerId"] for each in done["Players"]} == {"a", "c", "d"}
+        assert came["Players"][0]["Team"] in ("red", "blue")
+        for again in ("f2", "new"):
+            with refused("InvalidRequestException", "was used before"):
+                client.start_match_backfill(TicketId=again, Players=first, **given)
+        with refused("InvalidRequestException", "COMPLETED"):
+            client.stop_matchmaking(TicketId="f2")
+        # With no ARN the match has one of this server, by which it can be asked for again.
+        client.start_match_backfill(TicketId="f4", **elsewhere)
+        (told,) = client.describe_matchmaking(TicketIds=["f4"])["TicketList"]
+        own = told["GameSessionConnectionInfo"]["GameSessionArn"]
+        client.start_match_backfill(TicketId="f5", GameSessionArn=own, **elsewhere)
+        assert states(client, "f4", "f5") == ["CANCELLED", "SEARCHING"]
 
 
 def test_webhook_hears_of_all_that_becomes_of_tickets(tmp_path: Path) -> None:
@@ -755,9 +687,10 @@ def test_webhook_hears_of_all_that_becomes_of_tickets(tmp_path: Path) -> None:
         kinds = [each["detail"]["type"] for each in told]
         assert kinds == [
             "MatchmakingSearching", "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch",
-            "MatchmakingCancelled", "AcceptMatchCompleted", "MatchmakingSearching",
-            "PotentialMatchCreated", "AcceptMatch", "AcceptMatch", "AcceptMatchCompleted",
-            "MatchmakingSucceeded", "MatchmakingSearching", "MatchmakingTimedOut",
+            "AcceptMatch", "MatchmakingCancelled", "AcceptMatchCompleted", "MatchmakingSearching",
+            "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch", "AcceptMatch",
+            "AcceptMatchCompleted", "MatchmakingSucceeded", "MatchmakingSearching",
+            "MatchmakingTimedOut",
         ]  # fmt: skip
         by = [(each["acceptance"]) for each in (t["detail"] for t in told) if "acceptance" in each]
         assert by == ["Rejected", "Accepted"]

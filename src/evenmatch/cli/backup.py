@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.backup import BackupContents, Say, back_up, check_backup
+from evenmatch.journals.copying import is_address
+from evenmatch.journals.opening import check_address, is_shared, shown
 from evenmatch.server.runtime.process_setup import keep_files_private
 
 STEPS = 100
 
 
 def backup(
-    data: Path | None = None,
-    out: Path | None = None,
+    data: str | None = None,
+    out: str | None = None,
     /,
     *,
     check: Path | None = None,
 ) -> None:
-    """Copy the journal of a data directory, or check a copy that was made before.
+    """Copy a journal, to a directory or to a server, or check a copy that was made before.
 
     The server may keep running: the copy shows its journal at one moment. Every page and checksum
     of the copy is read before it counts, and its digest is stored with it. Only you can read the
-    copy, because journals name players.
+    copy, because journals name players. A directory is what serve --data takes; an address must
+    have no journal yet. Keys are not copied: see evenmatch keys copy.
 
     For example:
 
         evenmatch backup data backups/monday
+        evenmatch backup postgresql://evenmatch@db/games backups/monday
+        evenmatch backup data postgresql://evenmatch@db/games
         evenmatch backup --check backups/monday
 
     Args:
-        data: The server's data directory.
-        out: A directory that does not exist yet.
+        data: The server's data directory, or the address of its journal.
+        out: A directory that does not exist yet, or an address (postgresql://..., nats://...) at
+            which there is no journal yet.
         check: A backup to compare with what was written, bit for bit.
     """
     if check is not None:
@@ -49,14 +56,41 @@ def backup(
             "name a data directory and where to copy it: evenmatch backup DATA OUT (see --help)"
         )
     keep_files_private()
+    if is_address(out):
+        _bring(data, out)
+        return
     with _told("Backing up") as say:
-        copied = back_up(data, out, say)
+        copied = back_up(data, Path(out), say)
     print(f"{out} holds {_contents(copied)}; every checksum was read.")
 
 
+def _bring(data: str, address: str) -> None:
+    """Copy a journal to a server, by way of a copy in a file that is whole."""
+    from evenmatch.journals.restoring import bring_to_server
+
+    check_address(address)
+    if not is_shared(address):
+        raise ConfigError("a copy in a file needs a directory: name one, and no sqlite: address")
+    with TemporaryDirectory(prefix="evenmatch-") as folder, _told("Copying") as say:
+        out = Path(folder) / "copy"
+        copied = back_up(data, out, say)
+        beside = {name: (out / name).read_bytes() for name in copied.beside}
+        shards = bring_to_server(out / copied.file, address, beside, say)
+    print(f"{shown(address)} holds {_records(shards)}; every record was read there again.")
+    if copied.keyed is True:
+        print(
+            f"The keys stayed behind; without --data the server needs them at the address, too: "
+            f"evenmatch keys copy --data {data} --journal ADDRESS"
+        )
+
+
 def _contents(copied: BackupContents) -> str:
-    shards = [f"{last:,} records of shard {shard}" for shard, last in copied.shards.items()]
-    return f"{' and '.join(shards) or 'no records'} in {copied.bytes:,} bytes"
+    return f"{_records(copied.shards)} in {copied.bytes:,} bytes"
+
+
+def _records(shards: Mapping[str, int]) -> str:
+    found = [f"{last:,} records of shard {shard}" for shard, last in shards.items()]
+    return " and ".join(found) or "no records"
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from itertools import islice
@@ -10,10 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.cli.check_rules import check_rules, is_rule_set
 from evenmatch.cli.queue_description import describe, warnings_of
-from evenmatch.cli.serve import needs_server
-from evenmatch.cli.sweep import say_longer_of
 from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
@@ -30,9 +26,12 @@ from evenmatch.config.server import ServerSettings
 from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.journals.base import Journal
+from evenmatch.journals.copying import is_address
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import plain_if_few, with_policy
 from evenmatch.model.scenario import Scenario
+from evenmatch.policies.hooks import target_of
 from evenmatch.policies.registry import check_kernels
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.history import History
@@ -53,7 +52,7 @@ def check(
     /,
     *,
     matches: Path | None = None,
-    against: Path | None = None,
+    against: str | None = None,
 ) -> int:
     """Check a configuration, say what it means, and warn of surprises.
 
@@ -68,12 +67,17 @@ def check(
             that it names are checked one after the other. Or a FlexMatch rule set or PlayFab
             queues, in JSON.
         matches: A file of matches to check against the configuration, one JSON object a line.
-        against: A server's data directory: says how many of the tickets waiting there would end if
-            the server got this configuration. The server may keep running.
+        against: A server's data directory, or the address of its journal: says how many of the
+            tickets waiting there would end if the server got this configuration. The server may
+            keep running.
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
-    if is_rule_set(config):
+    if config.suffix.lower() == ".json":
+        # Configurations are TOML: this is meant as a rule set. What only some checks need is loaded
+        # by them, so that the others begin sooner.
+        from evenmatch.cli.check_rules import check_rules
+
         if against is not None:
             raise ConfigError(f"{config}: --against takes a server's configuration, in TOML")
         return check_rules(config, matches)
@@ -91,11 +95,11 @@ def check(
     codes = []
     for tenant in tenants:
         print(f"\n[{tenant.name}]")
-        codes.append(_check_game(Path(tenant.config), None, against and against / tenant.name))
+        codes.append(_check_game(Path(tenant.config), None, against, tenant.name))
     return max(codes)
 
 
-def _check_game(config: Path, matches: Path | None, against: Path | None) -> int:
+def _check_game(config: Path, matches: Path | None, against: str | None, tenant: str = "") -> int:
     """Check the configuration of one game, and return the exit code."""
     try:
         scenario = load_scenario(config)
@@ -117,9 +121,12 @@ def _check_game(config: Path, matches: Path | None, against: Path | None) -> int
         print()
     for warning in warnings:
         print(f"warning: {warning}")
-    say_longer_of(scenario, PLAYED)
+    if any(target_of(pool.queue, pool.policy) is not None for pool in pools):
+        from evenmatch.cli.sweep import say_longer_of
+
+        say_longer_of(scenario, PLAYED)
     if against is not None:
-        print("\n" + _foreseen(config, against))
+        print("\n" + _foreseen(config, against, tenant))
     return 0
 
 
@@ -150,6 +157,8 @@ def _read_keys(settings: ServerSettings) -> None:
     secrets = [hook.secret_file for hook in settings.allocation.values()]
     if settings.tokens is None and settings.keys_file is None and not any(secrets):
         return
+    from evenmatch.cli.serve import needs_server
+
     needs_server()
     from evenmatch.server.allocation.hooks import Hook
     from evenmatch.server.auth.accounts import Accounts
@@ -159,22 +168,31 @@ def _read_keys(settings: ServerSettings) -> None:
         Hook(name, hook)
 
 
-def _foreseen(config: Path, data: Path) -> str:
-    """Return in words what a configuration would do to the tickets that wait in a directory.
+def _foreseen(config: Path, data: str, tenant: str) -> str:
+    """Return in words what a configuration would do to the tickets that wait in a journal.
 
     Raises:
         ConfigError: There is no journal, or it cannot be opened.
         JournalCorrupt: It is damaged.
     """
+    from evenmatch.cli.serve import needs_server
+
     needs_server()
     # Imported here because all else needs no server.
+    import asyncio
+
+    from evenmatch.journals.opening import open_journal, shown
     from evenmatch.journals.sqlite import SqliteJournal
     from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
 
     queues, settings, seed = load_server(config)
 
     async def look() -> tuple[ConfigurationEffect, int]:
-        journal = SqliteJournal.open(data, create=False)
+        journal: Journal
+        if is_address(data):
+            journal = open_journal(data, game=tenant, is_read_only=True)
+        else:
+            journal = SqliteJournal.open(Path(data) / tenant, create=False)
         try:
             return await foresee_against(journal, ShardPlan(queues, seed, settings))
         finally:
@@ -185,8 +203,9 @@ def _foreseen(config: Path, data: Path) -> str:
             foreseen, waiting = asyncio.run(look())
     except JournalUnavailable as error:
         raise ConfigError(str(error)) from error
+    place = shown(data) if is_address(data) else Path(data) / tenant
     return (
-        f"{_tickets(waiting)} in {data}: {foreseen.expire:,} would expire with the reason "
+        f"{_tickets(waiting)} in {place}: {foreseen.expire:,} would expire with the reason "
         f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another, "
         f"{foreseen.overdue:,} would be past wait_max and end at once: in a match, or with the "
         f"reason deadline."

@@ -28,11 +28,6 @@ class MatchToCheck(CandidateMatch, frozen=True, kw_only=True):
     at: float
 
 
-def is_rule_set(config: Path) -> bool:
-    """Return whether a file is meant as rules of another matchmaker: configurations are TOML."""
-    return config.suffix.lower() == ".json"
-
-
 def check_rules(path: Path, matches: Path | None) -> int:
     """Say what is wrong or odd in a rule set, or which matches are not legal by it.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
+from evenmatch.journals.copying import as_path
 from evenmatch.lab.export.anonymise import alone
 from evenmatch.lab.export.export import Trace, anonymised, columns_of, read_trace
 from evenmatch.server.runtime.process_setup import keep_files_private
@@ -27,7 +30,7 @@ NUMBERS = re.compile(r"[+-]?[\d.e|+-]+", re.ASCII)
 
 
 def export(
-    data: Path | None = None,
+    data: str | None = None,
     /,
     *,
     out: Path | None = None,
@@ -46,7 +49,7 @@ def export(
         evenmatch simulate my.toml --arrivals friday.parquet
 
     Args:
-        data: The server's data directory.
+        data: The server's data directory, or the address of its journal, which is copied first.
         out: The file of arrivals, .parquet or .csv; the matches go to T.matches.jsonl next to
             T.parquet.
         anonymise: Replace ids and texts by hashes under a random key, and drop attributes that no
@@ -90,17 +93,28 @@ def export(
             print(f"Of {rated:,} players with a rating {only:,} {has}.")
 
 
-def _read(data: Path, shard: str) -> Trace:
-    done = 0
-    with progress("Reading the journal", STEPS) as step:
+def _read(data: str, shard: str) -> Trace:
+    with (
+        _told("Copying the journal") as copied,
+        as_path(data, copied) as path,
+        _told("Reading the journal") as say,
+    ):
+        return read_trace(path, shard, say)
 
-        def say(read: int, total: int) -> None:
-            nonlocal done
-            while done < STEPS * read // max(1, total):
-                done += 1
+
+@contextmanager
+def _told(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar over the records."""
+    shown = 0
+    with progress(what, STEPS) as step:
+
+        def say(done: int, total: int) -> None:
+            nonlocal shown
+            while shown < STEPS * done // max(1, total):
+                shown += 1
                 step()
 
-        return read_trace(data, shard, say)
+        yield say
 
 
 def _write(out: Path, columns: dict[str, list[Any]]) -> None:

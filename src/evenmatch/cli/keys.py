@@ -12,11 +12,13 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.errors import ConfigError
+from evenmatch.journals.opening import check_address, folder_beside, is_shared
 
 if TYPE_CHECKING:
+    from evenmatch.cli.key_places import KeyPlace
     from evenmatch.server.auth.keys import ServiceKey
 
-ACTIONS = ("add", "list", "revoke", "rotate")
+ACTIONS = ("add", "list", "revoke", "rotate", "copy")
 DAY = 86_400.0
 HOUR = 3_600.0
 DAYS_MAX = 3_650
@@ -31,6 +33,7 @@ def keys(
     *,
     data: Path | None = None,
     file: Path | None = None,
+    journal: str = "",
     rights: str = "tickets,matches,read",
     queues: str | None = None,
     days: WholeOrNone = None,
@@ -42,17 +45,21 @@ def keys(
 
     `add` makes a key and shows it once: only its hash is kept. `list` shows all keys and their
     state. `rotate` makes another key like the newest of that name; the old ones stay valid for a
-    while. `revoke` ends a key by its id, or all keys of a name.
+    while. `revoke` ends a key by its id, or all keys of a name. `copy` brings all keys of --data or
+    --file to --journal, where there are none yet.
 
     For example:
 
         evenmatch keys add backend --data ./data --rights tickets,matches
+        evenmatch keys add backend --journal postgresql://evenmatch@db/games
 
     Args:
-        action: add, list, revoke or rotate.
+        action: add, list, revoke, rotate or copy.
         name: Who uses the key; to revoke, a name or an id.
         data: The server's data directory; the keys are in keys.json there.
         file: The file of keys, where the server's configuration names one (keys_file).
+        journal: The address of the journal, where the server has no --data: all its nodes see the
+            keys there.
         rights: What a new key may do, out of tickets, matches, operate and read.
         queues: The queues that a new key is for, separated by commas; by default all.
         days: Days until a new key expires; by default never.
@@ -61,31 +68,59 @@ def keys(
             key id, its text the secret. The file then holds the text, and not only a hash.
         json: Print one JSON object and nothing else.
     """
-    from evenmatch.server.auth.keys import editing, read_keys
-
     if action not in ACTIONS:
         raise ConfigError(f"keys can {', '.join(ACTIONS)}, got {action!r} (see --help)")
-    if action != "list" and not name:
+    if action not in ("list", "copy") and not name:
         raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
-    path = _path(data, file)
+    if action == "copy":
+        _copy(_path(data, file), journal)
+        return
+    place = _place(data, file, journal)
     if action == "list":
-        _show(read_keys(path), is_json=json)
+        _show(place.must_read(), is_json=json)
         return
     assert name is not None
-    with editing(path):
+
+    def edit() -> None:
         if action == "add":
             words = tuple(word.strip() for word in rights.split(","))
             own = () if queues is None else tuple(word.strip() for word in queues.split(","))
-            _add(path, (name, words, own), (days, signing), is_json=json)
+            _add(place, (name, words, own), (days, signing), is_json=json)
         elif action == "rotate":
             hours = KEEP_HOURS if keep_hours is None else keep_hours
-            _rotate(path, name, _within(hours, 0, HOURS_MAX, "--keep-hours"), is_json=json)
+            _rotate(place, name, _within(hours, 0, HOURS_MAX, "--keep-hours"), is_json=json)
         else:
-            _revoke(path, name, is_json=json)
+            _revoke(place, name, is_json=json)
+
+    place.edit(edit)
+
+
+def _copy(path: Path, journal: str) -> None:
+    """Bring the keys of a file to a journal that has none."""
+    from evenmatch.cli.key_places import JournalKeys
+    from evenmatch.server.auth.accounts import SECRET_NAME
+    from evenmatch.server.auth.keys import read_keys
+
+    if not is_shared(journal):
+        raise ConfigError("copy takes the keys to --journal postgresql://... or nats://...")
+    found, place = read_keys(path), JournalKeys(journal)
+
+    def edit() -> None:
+        if present := place.read():
+            raise ConfigError(
+                f"{place} holds {len(present)} keys already: revoke or add them there"
+            )
+        place.write(found)
+
+    place.edit(edit)
+    print(f"{len(found)} keys of {path} are at {place} now.")
+    secret = path.with_name(SECRET_NAME)
+    if secret.is_file() and place.keep(SECRET_NAME, secret.read_bytes()):
+        print("So is the secret of guests, who stay the players that they are.")
 
 
 def _add(
-    path: Path, wanted: tuple[str, tuple[str, ...], tuple[str, ...]],
+    place: KeyPlace, wanted: tuple[str, tuple[str, ...], tuple[str, ...]],
     how: tuple[int | None, bool], *, is_json: bool,
 ) -> None:  # fmt: skip
     from evenmatch.server.auth.keys import new_key
@@ -96,15 +131,15 @@ def _add(
     key, text = new_key(
         name, rights, queues=queues, now=now, expires=expires, is_signing=is_signing
     )
-    _write(path, (*_present(path), key))
-    _tell(key, text, path, is_json=is_json)
+    place.write((*place.read(), key))
+    _tell(key, text, place, is_json=is_json)
 
 
-def _rotate(path: Path, name: str, keep_hours: int, *, is_json: bool) -> None:
+def _rotate(place: KeyPlace, name: str, keep_hours: int, *, is_json: bool) -> None:
     from evenmatch.server.auth.keys import new_key
 
     now = time.time()
-    present = _present(path)
+    present = place.read()
     live = [key for key in present if key.name == name and key.state(now) == "live"]
     if not live:
         raise ConfigError(f"no live key is called {name!r}; evenmatch keys list shows all")
@@ -126,21 +161,18 @@ def _rotate(path: Path, name: str, keep_hours: int, *, is_json: bool) -> None:
         else each
         for each in present
     )
-    _write(path, (*kept, key))
-    _tell(key, text, path, is_json=is_json)
+    place.write((*kept, key))
+    _tell(key, text, place, is_json=is_json)
 
 
-def _revoke(path: Path, name: str, *, is_json: bool) -> None:
-    from evenmatch.server.auth.keys import read_keys
-
+def _revoke(place: KeyPlace, name: str, *, is_json: bool) -> None:
     now = time.time()
-    present = read_keys(path)
+    present = place.must_read()
     ended = [key for key in present if name in (key.id, key.name) and key.revoked is None]
     if not ended:
         raise ConfigError(f"no key has the id or name {name!r}; evenmatch keys list shows all")
     ids = {key.id for key in ended}
-    _write(
-        path,
+    place.write(
         tuple(
             msgspec.structs.replace(key, revoked=now) if key.id in ids else key for key in present
         ),
@@ -152,39 +184,40 @@ def _revoke(path: Path, name: str, *, is_json: bool) -> None:
             print(f"revoked {key.id} ({key.name})")
 
 
-def _present(path: Path) -> tuple[ServiceKey, ...]:
-    from evenmatch.server.auth.keys import read_keys
+def _place(data: Path | None, file: Path | None, journal: str) -> KeyPlace:
+    """Return where the keys are."""
+    from evenmatch.cli.key_places import FileKeys, JournalKeys
+    from evenmatch.server.auth.keys import FILE_NAME
 
-    return read_keys(path) if path.exists() else ()
-
-
-def _write(path: Path, keys: tuple[ServiceKey, ...]) -> None:
-    from evenmatch.server.auth.keys import KEYS_MAX, write_keys
-
-    if len(keys) > KEYS_MAX:
-        raise ConfigError(f"{path} holds {KEYS_MAX} keys already; start a new file")
-    try:
-        write_keys(path, keys)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+    if not journal:
+        return FileKeys(_path(data, file))
+    if data is not None or file is not None:
+        raise ConfigError("give only one of --journal, --data and --file")
+    check_address(journal)
+    if is_shared(journal):
+        return JournalKeys(journal)
+    return FileKeys(folder_beside(journal) / FILE_NAME)
 
 
 def _path(data: Path | None, file: Path | None) -> Path:
     from evenmatch.server.auth.keys import FILE_NAME
 
     if (data is None) == (file is None):
-        raise ConfigError("say where the keys are: --data DIR of the server, or --file KEYS.json")
+        raise ConfigError(
+            "say where the keys are: --data DIR of the server, --file KEYS.json, or --journal "
+            "ADDRESS of a server without --data"
+        )
     return data / FILE_NAME if data is not None else file or Path(FILE_NAME)
 
 
-def _tell(key: ServiceKey, text: str, path: Path, *, is_json: bool) -> None:
+def _tell(key: ServiceKey, text: str, place: KeyPlace, *, is_json: bool) -> None:
     if is_json:
         print(msgspec.json.encode({"id": key.id, "name": key.name, "key": text}).decode())
         return
     print(text)
     kept = "its hash" if key.signing is None else "its text, since it signs: guard that file"
     print(
-        f"\nThis is the only time that the key is shown; {path} keeps {kept}.\n"
+        f"\nThis is the only time that the key is shown; {place} keeps {kept}.\n"
         f"It may do: {', '.join(key.rights)}; queues: {', '.join(key.queues) or 'all'}; "
         f"expires: {_day(key.expires)}.\n"
         f"Send it as: Authorization: Bearer {text[:6]}..."

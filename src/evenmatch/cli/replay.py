@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -15,6 +14,7 @@ from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
 from evenmatch.engine.replay import Difference
 from evenmatch.errors import ConfigError
+from evenmatch.journals.copying import as_path, check_path
 from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.redecide import FirstDifference, ReplayResult, kind_of, redecide
 from evenmatch.lab.replay.source import Say, Source, opened
@@ -41,7 +41,7 @@ STORIES = {"match": match_story, "ticket": ticket_story, "player": player_story}
 
 
 def replay(
-    journal: Path | None = None,
+    journal: str | None = None,
     /,
     *,
     match: str | None = None,
@@ -63,9 +63,11 @@ def replay(
         evenmatch replay data --match s0-m12
         evenmatch replay data --player ada
         evenmatch replay data --policy window:limit=100
+        evenmatch replay postgresql://evenmatch@db/games
 
     Args:
-        journal: A server's data directory, or the journal.db in it.
+        journal: A server's data directory, the journal.db in it, or the address of a journal, which
+            is copied first.
         match: Show how this match came about instead.
         ticket: Show what happened to this ticket instead.
         player: Show what happened to all tickets of this player instead, and to their matches.
@@ -82,9 +84,12 @@ def replay(
         raise ConfigError(f"give only one of --{' and --'.join(asked)}")
     if queue is not None and policy is None:
         raise ConfigError("--queue says which queue gets the other policy: give --policy, too")
-    if not journal.exists():
-        raise ConfigError(f"there is nothing at {journal}: name the data directory of a server")
-    with opened(journal, shard) as source:
+    check_path(journal)
+    with (
+        _told("Copying the journal") as say,
+        as_path(journal, say) as path,
+        opened(path, shard) as source,
+    ):
         if any(name is not None for name in stories.values()):
             return _tell(source, stories, is_json=json)
         if policy is not None:

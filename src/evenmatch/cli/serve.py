@@ -119,6 +119,7 @@ def serve(
         port: 0 takes a free one.
         data: Directory of the journal; created if it is missing.
         journal: Where the journal is, if not in --data: postgresql://..., nats://..., sqlite:PATH.
+            Without --data keys, changed configurations and the audit log are there, too.
         cluster: Several servers on one journal.
         tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
         tls_key: Private key of the certificate (PEM).
@@ -126,8 +127,7 @@ def serve(
             busy the server is.
         drop_queues: Let tickets expire if CONFIG no longer has their queue; without this option the
             server does not start.
-        wait: Wait until the server that runs on --data, or that writes to --journal, stops, and
-            take over then.
+        wait: Wait until the server that runs on --data or --journal stops, and take over then.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
             change (data); auto uses the change, and does not start if CONFIG was edited since.
         without_keys: Let in anybody who can reach the server, although the journal was written with
@@ -190,6 +190,10 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
 
     found = []
     named = [(each.name, Path(each.config)) for each in load_tenants(config)]
+    if options.cluster.node and len(named) > 1:
+        raise NotSupported(
+            "--node runs one game: give each game of [[tenant]] tables a cluster of its own"
+        )
     for name, path in named or [("", config)]:
         queues, settings, seed = load_server(path)
         for queue in queues:
@@ -214,10 +218,6 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
         )
         with naming(path):
             found.append(game(plan, name))
-    if options.cluster.node and len(found) > 1:
-        raise NotSupported(
-            "--node runs one game: give each game of [[tenant]] tables a cluster of its own"
-        )
     return found
 
 

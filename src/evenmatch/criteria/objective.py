@@ -98,7 +98,7 @@ class Objective:
                 if wrong := problem(attribute_of(ticket, player, attribute)):
                     whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
                     return f"attribute {attribute}{whose} {wrong}"
-        if wrong := self.rules.hopeless(ticket):
+        if self.rules.may_be_hopeless and (wrong := self.rules.hopeless(ticket)):
             return wrong
         form = self.queue.format
         if form.sides and (wrong := _side_problem(ticket, form.sides)):

@@ -74,6 +74,7 @@ class Rules:
             for each in self._rules
             if type(each.comparison).hopeless is not Comparison.hopeless
         ]
+        self.may_be_hopeless = bool(self._hopeless) or self.conditions is not None
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     def hopeless(self, ticket: Ticket | NewTicket) -> str | None:

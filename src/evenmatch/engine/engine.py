@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 
 from evenmatch.engine.admission.admission import (
     AdmissionContext,
+    admission_context,
     check_request,
     judge,
     judge_update,
@@ -61,6 +62,7 @@ from evenmatch.model.inputs import (
     Open,
     Outcome,
     Prolong,
+    Register,
     Settle,
     Skip,
     Update,
@@ -101,6 +103,7 @@ class Engine:
         self.ladders = Ladders(self._scheduler, rate)
         self._outcomes = OutcomeReports(self._scheduler, rate)
         self._wakeup: float | None = None
+        self._admission: AdmissionContext | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
         self._recounts = MeetingCounts(self._scheduler)
@@ -118,6 +121,7 @@ class Engine:
             Open: self._open,
             Outcome: self._outcome,
             Prolong: self._acceptance.prolong,
+            Register: self._backfill.register,
             Settle: self._settle,
             Skip: self._scheduler.skip,
             Update: self._update,
@@ -259,29 +263,45 @@ class Engine:
 
     def _enqueue(self, given: Enqueue) -> None:
         scheduler = self._scheduler
-        check_request(given, scheduler.tables)
+        if given.key is not None or not scheduler.tables.queues:
+            check_request(given, scheduler.tables)
         entered: list[Ticket] = []
-        known = self.ladders.known_of
-        context = AdmissionContext(
-            self.shard, scheduler.tables, scheduler.objectives, self.limits, known
-        )
+        context = self._context()
         for item in range(len(given.tickets)):
             event = judge(given, item, context)
             scheduler.emit(event)
             if type(event) is Accepted:
                 entered.append(scheduler.tables.waiting[event.ticket].ticket)
+        if len(entered) == 1 and len(entered[0].queues) == 1:
+            scheduler.enter(entered[0], entered[0].queues)
+            scheduler.decide(entered[0].queues, fired=False)
+            return
         for turn in in_turn(entered):
             for ticket in turn:
                 scheduler.enter(ticket, ticket.queues)
             scheduler.decide(order_of_queues(turn, scheduler.pools, given.now), fired=False)
+
+    def _context(self) -> AdmissionContext:
+        """Return what it takes to judge newcomers; it is kept until something of it changes."""
+        scheduler, known = self._scheduler, self._admission
+        if (
+            known is None
+            or known.objectives is not scheduler.objectives
+            or known.tables is not scheduler.tables
+            or known.limits is not self.limits
+        ):
+            ratings_of = self.ladders.known_of if self.ladders.are_rated else None
+            known = self._admission = admission_context(
+                self.shard, scheduler.tables, scheduler.objectives, self.limits, ratings_of
+            )
+        return known
 
     def _update(self, given: Update) -> None:
         scheduler = self._scheduler
         row = scheduler.tables.waiting.get(given.ticket)
         if row is None or row.match is not None:
             raise too_late(self.view(given.ticket))
-        context = AdmissionContext(self.shard, scheduler.tables, scheduler.objectives, self.limits)
-        scheduler.emit(judge_update(given, row.ticket, context))
+        scheduler.emit(judge_update(given, row.ticket, self._context()))
         for name in row.queues:
             scheduler.pools[name].leave(given.ticket, given.now)
         scheduler.enter(scheduler.tables.waiting[given.ticket].ticket, row.queues)
@@ -328,13 +348,14 @@ class Engine:
 
     def _advance(self, given: Advance) -> None:
         scheduler, now = self._scheduler, given.now
-        scheduler.release_due()
-        recounted = self._recounts.fire(now)
-        self._acceptance.fire(now)
-        self._backfill.fire(now)
+        names: set[str] = set()
+        if scheduler.has_rare_timers:
+            scheduler.release_due()
+            names |= self._recounts.fire(now)
+            self._acceptance.fire(now)
+            self._backfill.fire(now)
         overdue = scheduler.deadlines.take_due(now)
-        names = {entry[4] for entry in overdue} | scheduler.dirty.keys() | recounted
-        names.update(scheduler.woken(now))
+        names.update([entry[4] for entry in overdue], scheduler.dirty, scheduler.woken(now))
         scheduler.decide([name for name in scheduler.pools if name in names], fired=True)
         if self._put_off_at < now and any(type(event) is JobAsked for event in scheduler.events):
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
@@ -344,11 +365,13 @@ class Engine:
         for entry in overdue:
             if scheduler.waits(entry):
                 self._meet_deadline(entry, now)
-        scheduler.decide(list(scheduler.dirty), fired=True)
+        if scheduler.dirty:
+            scheduler.decide(list(scheduler.dirty), fired=True)
         for entry in scheduler.match_ends.take_due(now):
             if scheduler.tables.matches[entry[3]].live:
                 scheduler.emit(Finished(entry[3], "match_max"))
-        self._outcomes.advance()
+        if scheduler.has_rare_timers or scheduler.tables.periods or scheduler.tables.closing:
+            self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:
         scheduler = self._scheduler

@@ -149,7 +149,8 @@ class TicketLifecycle:
             for name in vars(LifecycleView)
             if not name.startswith("_")
         }
-        self._entered, self._matched = self._hooks["entered"], self._hooks["matched"]
+        self._heard, self._entered = self._hooks["heard"], self._hooks["entered"]
+        self._matched = self._hooks["matched"]
         self._folds: dict[type, Fold] = {
             Configured: self._configure,
             Accepted: self._accept,
@@ -183,7 +184,8 @@ class TicketLifecycle:
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
-        self._tell("heard", record)
+        for hook in self._heard:
+            hook(record)
         for event in record.events:
             fold = self._folds.get(type(event))
             if fold is None:
@@ -217,7 +219,9 @@ class TicketLifecycle:
         """
         given = record.input
         assert isinstance(given, Enqueue)
-        new = as_accepted(given.tickets[event.item], event)
+        new = given.tickets[event.item]
+        if event.ratings or event.defaults:
+            new = as_accepted(new, event)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         queues = new.queues or (self._first_queue,)
         return Ticket(

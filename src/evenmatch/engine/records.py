@@ -59,10 +59,8 @@ def changes_state(given: Input, events: tuple[Event, ...]) -> bool:
 
     Finding a ticket that exists already is a change where the answer has a key to be kept under.
     """
-    if isinstance(given, Enqueue) and given.key is not None:
-        return any(type(event) is not Refused for event in events)
+    has_key = type(given) is Enqueue and given.key is not None
     for event in events:
-        kind = type(event)
-        if kind is not Refused and kind is not Existing:
+        if type(event) is not Refused and (has_key or type(event) is not Existing):
             return True
     return False

@@ -118,7 +118,8 @@ class Shard:
         self._catch_up(given)
         if not isinstance(given, Advance):
             self._answer(given, answer_to)
-        return [*map(Solve, self.engine.take_jobs()), *self._released()]
+        jobs = self.engine.take_jobs()
+        return [*map(Solve, jobs), *self._released()] if jobs else self._released()
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
         """Say that a job raised; its queue makes no more matches."""
@@ -207,7 +208,7 @@ class Shard:
         Raises:
             KeyReused: It came with another body.
         """
-        if not isinstance(given, Enqueue) or given.key is None:
+        if type(given) is not Enqueue or given.key is None:
             return None
         key = self.engine.tables.keys.get(given.key)
         if key is None:

@@ -8,18 +8,22 @@ every page, every checksum, and that nothing is missing. What it then is, byte b
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.copying import copy_to_file, is_address
 from evenmatch.journals.head import is_intact, missing, sealer
+from evenmatch.journals.opening import check_address, is_shared, open_store, shown
 from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import advised, make_directory
@@ -60,11 +64,11 @@ class BackupContents(msgspec.Struct, frozen=True):
     keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
 
 
-def back_up(data: Path, out: Path, say: Say) -> BackupContents:
+def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
     """Copy the journal of a data directory into a new directory.
 
     Args:
-        data: The data directory; its server may run.
+        data: The data directory, or the address of a journal; its server may run.
         out: Where the copy goes; it may not hold anything yet.
         say: Told of the progress.
 
@@ -73,7 +77,7 @@ def back_up(data: Path, out: Path, say: Say) -> BackupContents:
         JournalUnavailable: The copy cannot be written.
         JournalCorrupt: The journal is damaged; nothing is left at `out` then.
     """
-    source = journal_of(data)
+    source, folder = _source_of(str(data))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"{out} is not empty: name a directory that is not there yet")
     was_there = out.exists()
@@ -81,15 +85,21 @@ def back_up(data: Path, out: Path, say: Say) -> BackupContents:
     part = out / PART
     try:
         try:
-            _copy(source, part, say)
+            if folder is None:
+                copy_to_file(str(data), part, partial(say, "copying"))
+            else:
+                _copy(Path(source), part, say)
             shards = _judge(part, say)
         except JournalCorrupt as error:
             # It is seen in the copy, which is not kept: what is damaged is the original.
-            raise JournalCorrupt(str(error).replace(str(part), str(source))) from error
+            raise JournalCorrupt(str(error).replace(str(part), source)) from error
         # After the journal: each of them was written before the journal heard of it.
-        beside = _copy_beside(data, out, say)
         keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
-        if (data / KEYS_NAME).exists():
+        if folder is None:
+            beside, has_keys = _fetch_beside(str(data), out, say)
+        else:
+            beside, has_keys = _copy_beside(folder, out, say), (folder / KEYS_NAME).exists()
+        if has_keys:
             keyed = True
         size, digest = part.stat().st_size, _digest(part, say)
         copied = BackupContents(FILE_NAME, size, digest, shards, beside, keyed)
@@ -104,6 +114,17 @@ def back_up(data: Path, out: Path, say: Say) -> BackupContents:
             out.rmdir()
         raise
     return copied
+
+
+def _source_of(place: str) -> tuple[str, Path | None]:
+    """Return how a source is called, and the data directory; None if it is on a server."""
+    if not is_address(place):
+        return str(journal_of(Path(place))), Path(place)
+    check_address(place)
+    if is_shared(place):
+        return shown(place), None
+    path = Path(place.partition(":")[2])
+    return str(journal_of(path)), path
 
 
 def had_keys(folder: Path) -> bool:
@@ -169,6 +190,33 @@ def _copy_beside(data: Path, out: Path, say: Say) -> dict[str, str]:
         _write(out / name, path.read_bytes())
         digests[name] = _digest(out / name, say)
     return digests
+
+
+def _fetch_beside(address: str, out: Path, say: Say) -> tuple[dict[str, str], bool]:
+    """Write the configurations beside a journal on a server; and say if it has keys.
+
+    Raises:
+        JournalError: The server does not answer, or one of them is damaged.
+    """
+
+    async def fetched() -> tuple[dict[str, bytes], bool]:
+        store = open_store(address, is_read_only=True)
+        try:
+            found = {}
+            for name in await store.names("config/"):
+                if (document := await store.get(name)) is not None:
+                    found[name] = document.body
+            return found, await store.get(KEYS_NAME) is not None
+        finally:
+            await store.close()
+
+    found, has_keys = asyncio.run(fetched())
+    digests = {}
+    for name, body in found.items():
+        make_directory((out / name).parent)
+        _write(out / name, body)
+        digests[name] = _digest(out / name, say)
+    return digests, has_keys
 
 
 def _judge(path: Path, say: Say) -> dict[str, int]:

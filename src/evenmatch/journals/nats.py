@@ -116,6 +116,7 @@ class NatsJournal:
         wall: The wall clock, Unix seconds.
         clock: The monotonic clock for leases, seconds.
         timeout: Longest wait for an answer, seconds.
+        is_read_only: Only read; the journal must be there.
 
     Raises:
         NotSupported: The package nats-py is missing.
@@ -130,12 +131,13 @@ class NatsJournal:
         wall: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
         timeout: float = 5.0,
+        is_read_only: bool = False,
     ) -> None:
         self.address = address
         self.name = name
         self.wall = wall
         self._timeout = timeout
-        self._link = NatsLink(parse_address(address), name, timeout)
+        self._link = NatsLink(parse_address(address), name, timeout, is_read_only=is_read_only)
         self._watch = LeaseWatch(clock)
         self._clock = clock
         self._writer = secrets.token_hex(8)
@@ -472,6 +474,29 @@ class NatsJournal:
         """Return the last stored sequence (0 if none) and its wall time."""
         head = (await self._tip(shard)).head
         return (head.last_seq, head.last_wall) if head else (0, 0.0)
+
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        return await self._link.shards()
+
+    async def first(self, shard: str) -> int:
+        """Return the first record that is kept, 0 if none is."""
+        tip = await self._tip(shard)
+        async with aclosing(self._log(shard, 1, tip.at)) as log:
+            async for _, head in log:
+                if head.kind == "batch":
+                    return head.first_seq
+        return 0
+
+    async def snapshots(self, shard: str) -> list[StoredSnapshot]:
+        """Return the intact snapshots, the oldest first."""
+        kept = await self._documents.get(shard, "snapshots", list[StoredDocument])
+        bodies = [(each, await self._intact(shard, each)) for each in kept]
+        return [
+            StoredSnapshot(each.sequence, each.wall, body)
+            for each, body in bodies
+            if body is not None
+        ]
 
     async def close(self) -> None:
         """Publish what the witness lacks, and close the connection."""

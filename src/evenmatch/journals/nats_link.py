@@ -12,19 +12,21 @@ import asyncio
 import re
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, unquote
 
 import msgspec
 
-from evenmatch.errors import ConfigError, JournalUnavailable, NotSupported
+from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError, NotSupported
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
 INSTALL = "a journal in NATS needs one more package: pip install 'evenmatch[nats]'"
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+MESSAGE_ID = "Nats-Msg-Id"
 WRONG_SEQUENCE = frozenset({10071, 10164})
 """Codes of the answer that another message is the last one of the subject."""
 NO_MESSAGE = 10037
@@ -98,9 +100,19 @@ class NatsLink:
         address: Where the servers are.
         name: Of the journal; its streams are made if they are missing.
         timeout: Longest wait for a connection or an answer, seconds.
+        is_read_only: Make no streams; they must be there.
+        notes_kept: Make a third stream, for notes, of which so many are kept of each subject.
     """
 
-    def __init__(self, address: NatsAddress, name: str, timeout: float) -> None:
+    def __init__(
+        self,
+        address: NatsAddress,
+        name: str,
+        timeout: float,
+        *,
+        is_read_only: bool = False,
+        notes_kept: int | None = None,
+    ) -> None:
         if find_spec("nats") is None:
             raise NotSupported(INSTALL)
         if re.fullmatch("[A-Za-z0-9_-]{1,40}", name) is None:
@@ -110,8 +122,14 @@ class NatsLink:
             )
         self.log = f"{name}-log"
         self.state = f"{name}-state"
+        self.notes = f"{name}-notes"
+        # Each with the messages that are kept of a subject; -1 is all.
+        self._streams = [(self.log, -1), (self.state, 1)]
+        if notes_kept is not None:
+            self._streams.append((self.notes, notes_kept))
         self._address = address
         self._timeout = timeout
+        self._is_read_only = is_read_only
         self._opening = asyncio.Lock()
         self._client: Client | None = None
         self._gone: asyncio.Future[None] | None = None
@@ -130,13 +148,16 @@ class NatsLink:
         client = await self._open()
         return client.max_payload - HEADROOM
 
-    async def publish(self, subject: str, data: bytes, expected: int | None = None) -> int | None:
+    async def publish(
+        self, subject: str, data: bytes, expected: int | None = None, message_id: str = ""
+    ) -> int | None:
         """Store a message; return its sequence once it is stored on most of the replicas.
 
         Args:
             subject: Where.
             data: At most `largest` bytes.
             expected: The sequence of the last message of the subject, 0 if there is none.
+            message_id: One that was stored under it within two minutes is not stored again.
 
         Returns:
             None if another message is the last one: then this one was not stored.
@@ -145,8 +166,12 @@ class NatsLink:
             AnswerLost: Whether it was stored is not known.
             JournalUnavailable: There is no connection; nothing was stored.
         """
-        headers = None if expected is None else {EXPECTED: str(expected)}
-        answer = await self._request(subject, data, headers)
+        if self._is_read_only:
+            raise JournalUnavailable(self._says("it was opened to be read only"))
+        headers = {} if expected is None else {EXPECTED: str(expected)}
+        if message_id:
+            headers[MESSAGE_ID] = message_id
+        answer = await self._request(subject, data, headers or None)
         error = answer.get("error")
         if error is None:
             stored: int = answer["seq"]
@@ -209,6 +234,22 @@ class NatsLink:
         end: int = answer["state"]["last_seq"]
         return end
 
+    async def ends_of(self, stream: str) -> tuple[int, int]:
+        """Return the sequences of the first and the last message that a stream has."""
+        state = (await self._api(f"STREAM.INFO.{stream}", {}))["state"]
+        return state["first_seq"], state["last_seq"]
+
+    async def shards(self) -> list[str]:
+        """Return the names of all shards that have a log."""
+        found = await self.subjects(self.log, f"{self.log}.>")
+        return sorted(unquote(each.removeprefix(f"{self.log}.")) for each in found)
+
+    async def subjects(self, stream: str, pattern: str) -> list[str]:
+        """Return the subjects of which a stream has messages, out of those of a pattern."""
+        answer = await self._api(f"STREAM.INFO.{stream}", {"subjects_filter": pattern})
+        found: dict[str, int] = answer["state"].get("subjects") or {}
+        return list(found)
+
     async def close(self) -> None:
         """Close the connection; a second call does nothing."""
         self._is_closed = True
@@ -235,8 +276,12 @@ class NatsLink:
         client = await self._open()
         request = client.request(subject, data, timeout=self._timeout, headers=headers)
         message = await self._guarded(request, self._timeout)
-        answer: dict[str, Any] = msgspec.json.decode(message.data)
-        return answer
+        try:
+            return msgspec.json.decode(message.data, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            # Bytes that are no answer of JetStream's: what else comes from there is none either.
+            await self._drop()
+            raise AnswerLost(self._says(_detail(error, self._timeout))) from error
 
     async def _guarded(self, work: Awaitable[_T], timeout: float) -> _T:
         """Return what the work gives, unless the connection ends or the time is over."""
@@ -249,7 +294,8 @@ class NatsLink:
             if not task.done():
                 raise ConnectionResetError("the connection was cut")
             return task.result()
-        except _driver_errors() as error:
+        # A connection that ends under the driver makes it fail in any way.
+        except Exception as error:
             await self._drop()
             raise AnswerLost(self._says(_detail(error, timeout))) from error
         finally:
@@ -267,7 +313,10 @@ class NatsLink:
             try:
                 async with asyncio.timeout(self._timeout):
                     return await self._connect()
-            except _driver_errors() as error:
+            except MatchmakingError:
+                await self._drop()
+                raise
+            except Exception as error:
                 await self._drop()
                 raise JournalUnavailable(self._says(_detail(error, self._timeout))) from error
             except BaseException:
@@ -303,11 +352,16 @@ class NatsLink:
 
     async def _make_streams(self, client: Client) -> None:
         """Make the streams if they are missing; what an operator has changed stays."""
-        for stream, most in ((self.log, -1), (self.state, 1)):
+        for stream, most in self._streams:
             asked = await self._ask(client, f"STREAM.INFO.{stream}", {})
             if asked.get("error", {}).get("err_code") != NO_STREAM:
                 self._check(asked)
                 continue
+            if self._is_read_only:
+                raise ConfigError(
+                    f"NATS at {self._address.shown} has no stream {stream}, so there is no journal "
+                    "to read: check the address"
+                )
             config = {
                 "name": stream,
                 "subjects": [f"{stream}.>"],
@@ -340,11 +394,10 @@ class NatsLink:
     async def _drop(self) -> None:
         client, self._client = self._client, None
         if client is not None and not client.is_closed:
-            try:
+            # Whatever it says: nobody hears of this connection any more.
+            with suppress(Exception):
                 async with asyncio.timeout(1.0):
                     await client.close()
-            except _driver_errors():
-                pass
 
     def _says(self, detail: str) -> str:
         return f"NATS at {self._address.shown} cannot be used ({detail})"
@@ -358,10 +411,3 @@ def _token(shard: str) -> str:
 def _detail(error: BaseException, timeout: float) -> str:
     text = str(error) or f"no answer for {timeout:g} s"
     return f"{type(error).__name__}: {text}"
-
-
-def _driver_errors() -> tuple[type[Exception], ...]:
-    from nats.errors import Error
-
-    # What is no answer of JetStream's cannot be decoded.
-    return (Error, OSError, TimeoutError, EOFError, msgspec.DecodeError)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from evenmatch.errors import ConfigError
 from evenmatch.journals.base import Journal
+from evenmatch.journals.store import Store
+
+if TYPE_CHECKING:
+    from evenmatch.journals.nats import NatsJournal
+    from evenmatch.journals.postgres import PostgresJournal
 
 FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, nats://HOST:PORT[,...] or sqlite:PATH"
 NAME = "evenmatch"
 
 
-def open_journal(address: str, *, game: str = "") -> Journal:
+def open_journal(address: str, *, game: str = "", is_read_only: bool = False) -> Journal:
     """Return the journal at an address; one on a server is connected to at the first call.
 
     Args:
         address: `postgresql://...`, `nats://HOST:PORT[,...]` or `sqlite:PATH`.
         game: Whose, where several share the address: each has a journal of its own there.
+        is_read_only: Make nothing: the journal must be there, and its server may run.
 
     Raises:
         ConfigError: The address means no journal.
@@ -33,19 +40,85 @@ def open_journal(address: str, *, game: str = "") -> Journal:
 nats://HOST:PORT[,...] or sqlite:PATH, got 'valkey://localhost'
     """
     check_address(address)
-    scheme, _, rest = address.partition(":")
-    if scheme in ("postgresql", "postgres"):
-        from evenmatch.journals.postgres import PostgresJournal
-
-        return PostgresJournal(address, schema=name_of(game))
-    if scheme == "nats":
-        from evenmatch.journals.nats import NatsJournal
-
-        return NatsJournal(address, name=name_of(game))
+    if is_shared(address):
+        return open_on_server(address, game=game, is_read_only=is_read_only)
     from evenmatch.journals.sqlite import SqliteJournal
 
-    path = Path(rest)
-    return SqliteJournal(path.with_name(f"{path.stem}-{game}{path.suffix}") if game else path)
+    return SqliteJournal(_path_of(address, game), create=not is_read_only)
+
+
+def folder_beside(address: str, *, game: str = "") -> Path:
+    """Return the folder of what a game keeps beside a journal in a file of SQLite.
+
+    >>> folder_beside("sqlite:games/night.db").as_posix()
+    'games/night.db-beside'
+    """
+    path = _path_of(address, game)
+    return path.with_name(f"{path.name}-beside")
+
+
+def _path_of(address: str, game: str) -> Path:
+    path = Path(address.partition(":")[2])
+    return path.with_name(f"{path.stem}-{game}{path.suffix}") if game else path
+
+
+def open_on_server(
+    address: str, *, game: str = "", is_read_only: bool = False
+) -> PostgresJournal | NatsJournal:
+    """Return the journal at the address of a server; it is connected to at the first call.
+
+    Args:
+        address: `postgresql://...` or `nats://...`; `#GAME` behind it names the game.
+        game: Whose, if the address does not say it.
+        is_read_only: Make nothing: the journal must be there, and its server may run.
+
+    Raises:
+        ConfigError: The address means no journal, or another game.
+        NotSupported: A package is missing that the journal needs.
+    """
+    place, name = _place_and_name(address, game)
+    if place.startswith("nats:"):
+        from evenmatch.journals.nats import NatsJournal
+
+        return NatsJournal(place, name=name, is_read_only=is_read_only)
+    from evenmatch.journals.postgres import PostgresJournal
+
+    return PostgresJournal(place, schema=name, is_read_only=is_read_only)
+
+
+def open_store(address: str, *, game: str = "", is_read_only: bool = False) -> Store:
+    """Return what a game keeps beside its journal, at the address of a server.
+
+    Args:
+        address: `postgresql://...` or `nats://...`; `#GAME` behind it names the game.
+        game: Whose, if the address does not say it.
+        is_read_only: Make and change nothing.
+
+    Raises:
+        ConfigError: The address means no journal on a server, or another game.
+        NotSupported: A package is missing.
+    """
+    place, name = _place_and_name(address, game)
+    if place.startswith("nats:"):
+        from evenmatch.journals.nats_store import NatsStore
+
+        return NatsStore(place, name=name, is_read_only=is_read_only)
+    from evenmatch.journals.postgres_store import PostgresStore
+
+    return PostgresStore(place, schema=name, is_read_only=is_read_only)
+
+
+def _place_and_name(address: str, game: str) -> tuple[str, str]:
+    """Return where the server is, and how the journal of a game is called there.
+
+    Raises:
+        ConfigError: The address means no journal on a server, or another game.
+    """
+    check_address(address)
+    place, _, named = address.partition("#")
+    if named and game and named != game:
+        raise ConfigError(f"the address is of the game {named!r}, not of {game!r}: leave #... out")
+    return place, name_of(named or game)
 
 
 def check_address(address: str) -> None:

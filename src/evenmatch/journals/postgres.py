@@ -101,6 +101,7 @@ class PostgresJournal:
         wall: The wall clock, Unix seconds.
         clock: The monotonic clock for leases, seconds.
         timeout: Longest wait for an answer, seconds; snapshots and reads get 12 times as long.
+        is_read_only: Only read; the journal must be there.
 
     Raises:
         NotSupported: The package asyncpg is missing.
@@ -115,14 +116,15 @@ class PostgresJournal:
         wall: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
         timeout: float = 5.0,
+        is_read_only: bool = False,
     ) -> None:
         self.url = url
         self.schema = schema
         self.wall = wall
         self._timeout = timeout
         # Appends and leases on one connection, all that is large or may wait on the other.
-        self._writer = PostgresLink(url, schema, timeout)
-        self._reader = PostgresLink(url, schema, timeout)
+        self._writer = PostgresLink(url, schema, timeout, is_read_only=is_read_only)
+        self._reader = PostgresLink(url, schema, timeout, is_read_only=is_read_only)
         self._sql = Statements(schema)
         self._watch = LeaseWatch(clock)
         # The newest turn of this journal by shard; without one it must ask for a turn first.
@@ -153,8 +155,8 @@ class PostgresJournal:
     ) -> PostgresHead:
         """Return the head with `owner` as the owner; refuse who has not watched long enough."""
         if head is None:
-            end = _seal(shard, 0, 0.0)
-            lease = _seal(shard, owner, 1, ttl, 1)
+            end = seal_of(shard, 0, 0.0)
+            lease = seal_of(shard, owner, 1, ttl, 1)
             return PostgresHead(owner, 1, ttl, 1, lease, 1, 0, 0.0, end)
         epoch, turn = head.epoch, head.turn
         if head.owner != owner:
@@ -169,7 +171,7 @@ class PostgresJournal:
             epoch=epoch,
             ttl=ttl,
             renewals=head.renewals + 1,
-            lease_crc=_seal(shard, owner, epoch, ttl, head.renewals + 1),
+            lease_crc=seal_of(shard, owner, epoch, ttl, head.renewals + 1),
             turn=turn,
         )
 
@@ -219,7 +221,7 @@ class PostgresJournal:
         self, shard: str, holder: tuple[str, int], turn: int, batch: StoredBatch
     ) -> bool:
         """Append in one statement; return whether head, owner, epoch and turn were as expected."""
-        end = _seal(shard, batch.last_seq, batch.wall)
+        end = seal_of(shard, batch.last_seq, batch.wall)
         values = (batch.first_seq, batch.last_seq, batch.wall, batch.crc, batch.body)
         try:
             status: str = await self._writer.run(
@@ -375,6 +377,27 @@ class PostgresJournal:
         head = await self._head(shard, self._reader)
         return (head.last_seq, head.last_wall) if head else (0, 0.0)
 
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        rows = await self._large(lambda connection: connection.fetch(self._sql.shards))
+        return [name for (name,) in rows]
+
+    async def first(self, shard: str) -> int:
+        """Return the first record that is kept, 0 if none is."""
+        rows = await self._large(
+            lambda connection: connection.fetch(self._sql.oldest, shard, 2**62, 1)
+        )
+        return rows[0][0] if rows else 0
+
+    async def snapshots(self, shard: str) -> list[StoredSnapshot]:
+        """Return the intact snapshots, the oldest first."""
+        seal, found = sealer(shard), []
+        for seq, _ in reversed(await self._snapshot_keys(shard)):
+            row = await self._snapshot(shard, seq)
+            if row is not None and is_intact(seal, seq, row[0], crc=row[1], body=row[2]):
+                found.append(StoredSnapshot(seq, row[0], row[2]))
+        return found
+
     async def close(self) -> None:
         """Close the connections, after the work that is on its way."""
         await self._reader.close()
@@ -395,7 +418,7 @@ class PostgresJournal:
             head = PostgresHead(*values)
             lease = (head.owner, head.epoch, head.ttl, head.renewals)
             end = (head.last_seq, head.last_wall)
-            if (_seal(shard, *lease), _seal(shard, *end)) == (head.lease_crc, head.end_crc):
+            if (seal_of(shard, *lease), seal_of(shard, *end)) == (head.lease_crc, head.end_crc):
                 if last_row == head.last_seq:
                     return head
                 raise JournalCorrupt(
@@ -450,7 +473,7 @@ def _row(shard: str, seq: int, wall: float, body: bytes) -> tuple[str, int, floa
     return shard, seq, wall, sealer(shard)(seq, wall, body), body
 
 
-def _seal(shard: str, *values: object) -> int:
+def seal_of(shard: str, *values: object) -> int:
     """Return a checksum of parts of a head."""
     return crc32(msgspec.json.encode((shard, values)))
 
@@ -501,6 +524,7 @@ class Statements:
             f" FROM (SELECT * FROM {s}.batches WHERE shard = $1 AND last_seq BETWEEN $2 AND $3"
             " ORDER BY last_seq LIMIT $4) AS nearest) AS sized WHERE size < $5 ORDER BY last_seq"
         )
+        self.shards = f"SELECT shard FROM {s}.heads UNION SELECT shard FROM {s}.batches ORDER BY 1"
         self.oldest = (
             f"SELECT first_seq, last_seq, wall FROM {s}.batches WHERE shard = $1"
             " AND last_seq <= $2 ORDER BY last_seq LIMIT $3"

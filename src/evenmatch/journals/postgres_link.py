@@ -10,7 +10,13 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from evenmatch.engine.records import FORMAT
-from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable, NotSupported
+from evenmatch.errors import (
+    ConfigError,
+    JournalCorrupt,
+    JournalUnavailable,
+    MatchmakingError,
+    NotSupported,
+)
 
 Connection: TypeAlias = Any
 """An `asyncpg.Connection`; the package has no types."""
@@ -59,9 +65,12 @@ class PostgresLink:
         schema: Where the tables are; they are made if they are missing.
         timeout: Longest wait for a connection, and for an answer unless the call says otherwise;
             seconds.
+        is_read_only: Make and change nothing; the tables must be there.
     """
 
-    def __init__(self, url: str, schema: str, timeout: float) -> None:
+    def __init__(
+        self, url: str, schema: str, timeout: float, *, is_read_only: bool = False
+    ) -> None:
         if find_spec("asyncpg") is None:
             raise NotSupported(INSTALL)
         if re.fullmatch(SCHEMA_PATTERN, schema) is None:
@@ -74,6 +83,7 @@ class PostgresLink:
         self._schema = schema
         self._timeout = timeout
         self._place = place_of(url)
+        self._is_read_only = is_read_only
         self._lock = asyncio.Lock()
         self._connection: Connection | None = None
         self._warnings: list[str] = []
@@ -113,7 +123,7 @@ class PostgresLink:
             if connection is not None:
                 try:
                     await connection.close(timeout=self._timeout)
-                except _driver_errors():
+                except Exception:  # noqa: BLE001
                     connection.terminate()
 
     async def _guarded(
@@ -130,7 +140,11 @@ class PostgresLink:
                 f"PostgreSQL at {self._place} holds records beyond the end of the journal "
                 f"({error}): keep the database for inspection and restore a copy"
             ) from error
-        except _driver_errors() as error:
+        except MatchmakingError:
+            self._drop()
+            raise
+        # Bytes that are no answer make the driver fail in any way: with an IndexError, too.
+        except Exception as error:
             self._drop()
             detail = str(error) or f"no answer for {timeout:g} s"
             raise kind(
@@ -156,7 +170,9 @@ class PostgresLink:
             try:
                 async with asyncio.timeout(self._timeout / len(self._urls)):
                     connection = await self._connect(url)
-            except _driver_errors() as present:
+            except MatchmakingError:
+                raise
+            except Exception as present:  # noqa: BLE001
                 error = present
             else:
                 self._urls.remove(url)
@@ -169,7 +185,10 @@ class PostgresLink:
         import asyncpg
 
         # A query may ask for another kind of server; one that can only be read is of no use.
-        asked = {} if "target_session_attrs" in url else {"target_session_attrs": "read-write"}
+        is_asked = "target_session_attrs" in url
+        # A session that may only read is none that takes writes, on a primary too.
+        wanted = "primary" if self._is_read_only else "read-write"
+        asked = {} if is_asked else {"target_session_attrs": wanted}
         connection = await asyncpg.connect(
             url,
             timeout=self._timeout,
@@ -177,6 +196,7 @@ class PostgresLink:
             server_settings={
                 "application_name": "evenmatch",
                 "lock_timeout": str(max(1, round(self._timeout * 1e3))),
+                **({"default_transaction_read_only": "on"} if self._is_read_only else {}),
             },
             **asked,
         )
@@ -190,6 +210,14 @@ class PostgresLink:
 
     async def _prepare(self, connection: Connection) -> None:
         """Refuse a server that forgets, and make the tables if they are missing."""
+        if self._is_read_only:
+            if not await self._has_tables(connection):
+                raise ConfigError(
+                    f"PostgreSQL at {self._place} holds no journal in schema {self._schema}: check "
+                    "the address"
+                )
+            await self._check_format(connection)
+            return
         if await connection.fetchval("SHOW fsync") != "on":
             raise JournalUnavailable(
                 f"PostgreSQL at {self._place} runs with fsync = off, so a crash of its machine "
@@ -203,6 +231,11 @@ class PostgresLink:
                 # Another process may have made the tables since we looked.
                 if not await self._has_tables(connection):
                     await self._make_tables(connection)
+        if await self._check_format(connection) < FORMAT:
+            # From here on it may hold what an older version could not read.
+            await connection.execute(f"UPDATE {self._schema}.about SET format = {FORMAT}")
+
+    async def _check_format(self, connection: Connection) -> int:
         present: int = await connection.fetchval(f"SELECT format FROM {self._schema}.about")
         if present > FORMAT:
             raise JournalCorrupt(
@@ -210,9 +243,7 @@ class PostgresLink:
                 f"{present}, and this evenmatch knows formats up to {FORMAT}: use the version that "
                 "wrote it, or a newer one"
             )
-        if present < FORMAT:
-            # From here on it may hold what an older version could not read.
-            await connection.execute(f"UPDATE {self._schema}.about SET format = {FORMAT}")
+        return present
 
     async def _has_tables(self, connection: Connection) -> bool:
         name = f"{self._schema}.about"
@@ -229,14 +260,6 @@ class PostgresLink:
     def _note_warning(self, connection: Connection, message: Any) -> None:
         if message.severity_en == "WARNING":
             self._warnings.append(message.message)
-
-
-def _driver_errors() -> tuple[type[Exception], ...]:
-    import asyncpg
-
-    # The client's own errors have no common root but Exception.
-    client = (asyncpg.InterfaceError, asyncpg.InternalClientError)
-    return (asyncpg.PostgresError, *client, OSError, TimeoutError, EOFError)
 
 
 def hosts_of(url: str) -> list[str]:

@@ -143,7 +143,7 @@ class SqliteJournal:
             with transaction(connection):
                 present = _head(connection, shard)
                 head = granted(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
-                _put_head(connection, shard, head)
+                put_head(connection, shard, head)
             return head.epoch
 
         return await self._writer.run(work)
@@ -152,7 +152,7 @@ class SqliteJournal:
         """Note who writes from `segment.first_seq` on."""
         body = msgspec.json.encode(segment)
         row = (shard, segment.first_seq, float(segment.wall), body)
-        await self._writer.run(partial(_put, table="segments", row=row))
+        await self._writer.run(partial(put_row, table="segments", row=row))
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
@@ -162,7 +162,7 @@ class SqliteJournal:
 
         def work(connection: sqlite3.Connection) -> int:
             wall = float(self.wall())
-            rows = _rows(shard, wall, batch)
+            rows = record_rows(shard, wall, batch)
             with transaction(connection):
                 present = _head(connection, shard)
                 head = check_append(
@@ -173,7 +173,7 @@ class SqliteJournal:
                 connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", rows)
                 last_seq = batch[-1].sequence
                 head = msgspec.structs.replace(head, last_seq=last_seq, last_wall=wall)
-                _put_head(connection, shard, head)
+                put_head(connection, shard, head)
             self._in_place.check()
             self._ends.note(shard, last_seq)
             return last_seq
@@ -198,7 +198,7 @@ class SqliteJournal:
         def work(connection: sqlite3.Connection) -> None:
             with transaction(connection):
                 check_snapshot(_head(connection, shard), shard, seq)
-                _put(connection, table="snapshots", row=row)
+                put_row(connection, table="snapshots", row=row)
                 connection.execute(
                     "DELETE FROM snapshots WHERE shard = ?1 AND seq NOT IN"
                     " (SELECT seq FROM snapshots WHERE shard = ?1 ORDER BY seq DESC LIMIT ?2)",
@@ -237,15 +237,19 @@ class SqliteJournal:
         self._ends.close()
 
 
-def _rows(
-    shard: str, wall: float, records: tuple[Record, ...]
+def record_rows(
+    shard: str, wall: float, records: Sequence[Record]
 ) -> list[tuple[str, int, float, int, bytes]]:
+    """Return the rows of records that were written together."""
     seal = sealer(shard)
     bodies = [(record.sequence, encode(record)) for record in records]
     return [(shard, seq, wall, seal(seq, wall, body), body) for seq, body in bodies]
 
 
-def _put(connection: sqlite3.Connection, *, table: str, row: tuple[str, int, float, bytes]) -> None:
+def put_row(
+    connection: sqlite3.Connection, *, table: str, row: tuple[str, int, float, bytes]
+) -> None:
+    """Put a snapshot or a segment in its place: shard, sequence, wall time and body."""
     shard, seq, wall, body = row
     connection.execute(
         f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?, ?)",
@@ -270,7 +274,8 @@ def _head(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
     )
 
 
-def _put_head(connection: sqlite3.Connection, shard: str, head: JournalHead) -> None:
+def put_head(connection: sqlite3.Connection, shard: str, head: JournalHead) -> None:
+    """Put the head of a shard in its place."""
     values = msgspec.structs.astuple(head)
     connection.execute(
         "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?, ?, ?)",

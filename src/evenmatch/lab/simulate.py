@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -26,10 +27,10 @@ from evenmatch.simulation.arrivals.recording import Check
 from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, BadRows
 from evenmatch.simulation.compiled.compilable import (
     are_ordered,
+    has_steps_alone,
     is_worth_loading,
     why_engine,
     why_engine_of_recording,
-    why_not,
 )
 from evenmatch.simulation.groups import WITHOUT_TICKETS
 from evenmatch.simulation.history import History
@@ -45,6 +46,8 @@ if not on_compile:
 
 PLAIN_MOST = 500
 """Arrivals of duels that plain Python simulates in the time in which numba is loaded."""
+SMALL_FILE = 100_000
+"""Bytes up to which the rows of a file are counted to see whether they are so few."""
 Arrivals = str | Path | Sequence[Ticket | Arrival]
 """A file, or tickets by ascending `enqueued_at`, or arrivals by ascending `at`."""
 
@@ -226,14 +229,24 @@ def plain_if_few(
     if count is None or count > PLAIN_MOST:
         return nullcontext()
     ways = zip(queues, policies, strict=True)
-    return nullcontext() if any(why_not(*each) for each in ways) else uncompiled()
+    return uncompiled() if all(has_steps_alone(*each) for each in ways) else nullcontext()
 
 
 def _count_of(world: Scenario, arrivals: Arrivals | None) -> int | None:
     """Return how many arrive, as far as that is known beforehand."""
     if arrivals is not None:
-        return None if isinstance(arrivals, str | Path) else len(arrivals)
+        return _rows_of(arrivals) if isinstance(arrivals, str | Path) else len(arrivals)
     return None if world.arrivals is None else world.arrivals.count
+
+
+def _rows_of(path: str | Path) -> int | None:
+    """Return how many rows a small text file has at the most; None of any other."""
+    try:
+        if not str(path).endswith((".csv", ".tsv")) or os.path.getsize(path) > SMALL_FILE:
+            return None
+        return Path(path).read_bytes().count(b"\n")
+    except OSError:
+        return None  # whoever reads it says why
 
 
 def _play_recording(

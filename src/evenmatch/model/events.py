@@ -179,8 +179,20 @@ class Opened(_Event, frozen=True, omit_defaults=True):
     left: tuple[str, ...] = ()
 
 
+class Registered(_Event, frozen=True):
+    """A match that was made elsewhere is known now, with its tickets by team; `opened` follows."""
+
+    match: Match
+    teams: tuple[tuple[Ticket, ...], ...]
+    session: str
+    ends_at: float
+
+
 class Closed(_Event, frozen=True):
-    """A running match asks for players no longer: `close`, `lease` or `queue_changed`."""
+    """A running match asks for players no longer.
+
+    The reason is `close`, `lease`, `queue_changed`, or `replaced` by a newer request.
+    """
 
     match: str
     reason: str
@@ -298,6 +310,7 @@ Event = (
     | Expired
     | Assigned
     | Opened
+    | Registered
     | Closed
     | Voided
     | Finished

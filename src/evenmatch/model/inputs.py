@@ -130,6 +130,8 @@ class Open(_Input, frozen=True, omit_defaults=True):
         priority: Before, among, or after new matches.
         lease: Seconds after which it closes unless it is asked for again.
         quality_floor: The least that the match may be worth with the newcomers.
+        ticket: Under which the caller asks again how the request does; empty if they do not.
+        steps: Later priorities: seconds after the request, rising, and what holds from then on.
     """
 
     match: str
@@ -139,6 +141,35 @@ class Open(_Input, frozen=True, omit_defaults=True):
     priority: Priority = "normal"
     lease: float = 30.0
     quality_floor: float = 0.0
+    ticket: str = ""
+    steps: tuple[tuple[float, Priority], ...] = ()
+
+
+class Register(_Input, frozen=True, omit_defaults=True):
+    """Ask for players for a match that was made elsewhere; its roster comes with the request.
+
+    The match ends here with the request: with the first who join it, or without anybody. One of
+    the same session that still asks for players gives way to the new one.
+
+    Args:
+        queue: The queue whose tickets may join, and whose rules say who.
+        teams: Who plays now, by team, in the order of the queue's format.
+        session: Under which its backend knows it; empty if it has no name.
+        region: Where it is played; None where nothing says so.
+        ticket: Under which the caller asks again how the request does; empty if they do not.
+        priority: Before, among, or after new matches.
+        steps: Later priorities: seconds after the request, rising, and what holds from then on.
+        lease: Seconds after which the request ends.
+    """
+
+    queue: str
+    teams: tuple[tuple[Player, ...], ...]
+    session: str = ""
+    region: str | None = None
+    ticket: str = ""
+    priority: Priority = "normal"
+    steps: tuple[tuple[float, Priority], ...] = ()
+    lease: float = 30.0
 
 
 class Close(_Input, frozen=True):
@@ -204,6 +235,7 @@ Input = (
     | Prolong
     | Skip
     | Open
+    | Register
     | Close
     | Void
     | Outcome

@@ -73,6 +73,8 @@ class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         quality_floor: Lowest quality a replacement may give.
         priority: Before, among, or after new matches.
         expires_at: When the search ends, engine time.
+        ticket: Under which the caller asks how it does; empty if nobody does.
+        steps: Later priorities: engine time, rising, and what holds from then on.
     """
 
     id: str
@@ -85,6 +87,17 @@ class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     quality_floor: float = 0.0
     priority: Priority = "normal"
     expires_at: float | None = None
+    ticket: str = ""
+    steps: tuple[tuple[float, Priority], ...] = ()
+
+    def priority_at(self, now: float) -> Priority:
+        """Return the priority that holds at an instant."""
+        held = self.priority
+        for at, later in self.steps:
+            if at > now:
+                break
+            held = later
+        return held
 
 
 # The result of a played match, and what is known of it so far.

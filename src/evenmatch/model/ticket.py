@@ -86,16 +86,19 @@ def attribute_of(ticket: Ticket | NewTicket, player: Player, name: str) -> Value
     The names `rating` and `rating_deviation` mean the player's rating unless an attribute of
     that name is given.
     """
-    value = player.attributes.get(name)
-    if type(value) is dict and type(shared := ticket.attributes.get(name)) is dict:
-        return shared | value
-    if value is None:
-        value = ticket.attributes.get(name)
-    if value is None and player.rating is not None:
+    # Most tickets have no attributes at all: this runs several times for each of them.
+    value = player.attributes.get(name) if player.attributes else None
+    if ticket.attributes:
+        shared = ticket.attributes.get(name)
+        if value is None:
+            value = shared
+        elif type(value) is dict and type(shared) is dict:
+            return shared | value
+    if value is None and (rating := player.rating) is not None:
         if name == "rating":
-            return player.rating.mean
+            return rating.mean
         if name == "rating_deviation":
-            return player.rating.deviation
+            return rating.deviation
     return value
 
 

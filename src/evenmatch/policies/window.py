@@ -293,10 +293,14 @@ class WindowMatcher(NoJobs):
             waiting = self._by_sequence[sequence]
             partners = self._candidates.partners(waiting, now, fired)
             if partners:
-                oldest = min(partners, key=lambda partner: partner[1].ticket.age_key)[1]
+                oldest = partners[0][1]
+                if len(partners) > 1:
+                    oldest = min([other for _, other in partners], key=_age)
                 self._remove(oldest, waiting)
                 pairs.append((oldest, waiting))
-        return sorted(pairs, key=lambda pair: pair[0].ticket.age_key)
+        if len(pairs) > 1:
+            pairs.sort(key=lambda pair: _age(pair[0]))
+        return pairs
 
     def _nearest_pairs(
         self, due: list[int], now: float, fired: bool
@@ -376,6 +380,10 @@ class WindowMatcher(NoJobs):
         for other in self._by_sequence.values():
             if other.ticket.age_key > waiting.ticket.age_key:
                 self._set_timer(other)
+
+
+def _age(waiting: IndexedTicket) -> tuple[float, int]:
+    return waiting.ticket.age_key
 
 
 def _picked(

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from evenmatch.criteria.expansion import round_up
-from evenmatch.engine.admission.admission import AdmissionContext, judge
+from evenmatch.engine.admission.admission import admission_context, judge
 from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
@@ -112,6 +112,7 @@ class Simulator:
         self._answers = AnswerStream(
             *answers, self._players_of, lambda ticket_id: history.index[ticket_id]
         )
+        self._is_asked = any(queue.accept is not None for queue in queues)
         self._row = 0
         self._turned_away = 0
         self._steps = 0
@@ -134,14 +135,17 @@ class Simulator:
         horizons = {name: pool.horizon for name, pool in self.engine.pools.items()}
         coming = AnnouncedArrivals(arrivals, horizons, next(iter(horizons)))
         until = math.inf if self._until is None else self._until
-        engine, rest = self.engine, Termination(self.engine) if self._until is None else None
+        engine, tables = self.engine, self.engine.tables
+        rest = Termination(engine) if self._until is None else None
         while True:
-            leave_at, arrival_at = self._next_leave(), coming.at
-            announced_at = coming.announced_at(self._now)
-            answer_at = self._answers.at
+            # Most runs have no leaves, announcements or answers, and do not ask for them.
+            leave_at = self._next_leave() if self._leaves else math.inf
+            arrival_at = coming.at
+            announced_at = coming.announced_at(self._now) if coming.are_announced else math.inf
+            answer_at = self._answers.at if self._is_asked else math.inf
             played_at = math.inf if self._played is None else self._played.next_at
             given_at = min(played_at, leave_at, arrival_at, announced_at, answer_at)
-            if given_at == math.inf and not engine.tables.waiting:
+            if given_at == math.inf and not tables.waiting:
                 break
             plan_at = self._plans[0].now if self._plans else math.inf
             is_plan = plan_at < given_at
@@ -183,7 +187,7 @@ class Simulator:
         engine = self.engine
         objectives = {name: pool.objective for name, pool in engine.pools.items()}
         known = engine.ladders.known_of
-        context = AdmissionContext(engine.shard, engine.tables, objectives, LIMITS, known)
+        context = admission_context(engine.shard, engine.tables, objectives, LIMITS, known)
         event = judge(Enqueue(arrival.at, (arrival.ticket,)), 0, context)
         if isinstance(event, Refused):
             raise self._error(arrival, event.message, _subject(event))
@@ -268,9 +272,10 @@ class Simulator:
             )
         if ticket.id is not None and ticket.id in self.history.index:
             raise self._error(arrival, "its ticket id was used before; ids must differ")
-        self._end_matches_of(ticket, at)
-        (event, *_) = self._step(Enqueue(at, (ticket,)))
-        if isinstance(event, Accepted):
+        if self.engine.tables.busy:
+            self._end_matches_of(ticket, at)
+        event = self._step(Enqueue(at, (ticket,)))[0]
+        if type(event) is Accepted:
             place = len(self.history.ids) - 1
             leaves_at = arrival.leaves_at
             if leaves_at is not None:
@@ -294,13 +299,10 @@ class Simulator:
         was recorded to queue has none any more.
         """
         tables = self.engine.tables
-        if tables.busy:
-            queue = tables.queues.get(
-                ticket.queues[0] if ticket.queues else next(iter(tables.queues))
-            )
-            busy = {} if queue is None else tables.busy.get(queue.group, {})
-            for match in dict.fromkeys([busy[p.id] for p in ticket.players if p.id in busy]):
-                self._step(Finish(at, match))
+        queue = tables.queues.get(ticket.queues[0] if ticket.queues else next(iter(tables.queues)))
+        busy = {} if queue is None else tables.busy.get(queue.group, {})
+        for match in dict.fromkeys([busy[p.id] for p in ticket.players if p.id in busy]):
+            self._step(Finish(at, match))
 
     def _error(self, arrival: Arrival, why: str, about: str = "") -> ArrivalsError:
         if arrival.where is not None:
@@ -313,26 +315,29 @@ class Simulator:
         record = self.engine.step(given)
         history = self.history
         for event in record.events:
-            if isinstance(event, Accepted):
-                assert isinstance(given, Enqueue)
+            if type(event) is Accepted:
+                assert type(given) is Enqueue
                 new = given.tickets[event.item]
                 if event.ratings:
                     new = with_ratings(new, event.ratings)
                 history.accept(event.ticket, new, given.now)
-                self._measured.enter(self._ticket_of(event, new, given.now))
+                row = self.engine.tables.waiting.get(event.ticket)
+                self._measured.enter(
+                    _as_it_entered(event, new, given.now) if row is None else row.ticket
+                )
                 if self._played is not None:
                     self._played.note(new)
-            elif isinstance(event, Matched):
+            elif type(event) is Matched:
                 history.match(event.match, self._measured.gaps_of(event.match))
                 if self._played is not None:
                     self._played.play(event.match)
-            elif isinstance(event, Expired):
+            elif type(event) is Expired:
                 history.leave(event.ticket, EXPIRED, given.now, event.reason)
                 self._measured.leave(event.ticket)
-            elif isinstance(event, Cancelled):
+            elif type(event) is Cancelled:
                 history.leave(event.ticket, CANCELLED, given.now, event.reason)
                 self._measured.leave(event.ticket)
-            elif isinstance(event, Proposed | Repaired):
+            elif type(event) is Proposed or type(event) is Repaired:
                 self._answers.hear(event, given.now)
         self._now = given.now
         self._steps += 1
@@ -342,16 +347,14 @@ class Simulator:
             self._raise_fault()
         return record.events
 
-    def _ticket_of(self, event: Accepted, new: NewTicket, now: float) -> Ticket:
-        """Return an accepted ticket; one that is matched already lacks whom its players met."""
-        row = self.engine.tables.waiting.get(event.ticket)
-        if row is not None:
-            return row.ticket
-        return Ticket(event.ticket, event.sequence, now, new.players, new.queues, new.attributes)
-
     def _raise_fault(self) -> None:
         for fault in self.engine.faults:
             raise fault
+
+
+def _as_it_entered(event: Accepted, new: NewTicket, now: float) -> Ticket:
+    """Return a ticket that is matched already, without whom its players met."""
+    return Ticket(event.ticket, event.sequence, now, new.players, new.queues, new.attributes)
 
 
 _SUBJECT = re.compile(
@@ -404,6 +407,8 @@ class AnnouncedArrivals:
         self._unread = iter(arrivals)
         self._first_queue = (first_queue,)
         self._horizons = {name: ahead for name, ahead in horizons.items() if ahead > 0.0}
+        # Whether any queue is told of arrivals.
+        self.are_announced = bool(self._horizons)
         # Read and not yet taken; the first of them is number `_taken` of all.
         self._read: deque[Arrival] = deque()
         self._taken = 0
@@ -413,7 +418,10 @@ class AnnouncedArrivals:
     @property
     def at(self) -> float:
         """Return when the next ticket arrives; inf if none does."""
-        return self._read[0].at if self._read or self._read_on() else math.inf
+        read = self._read
+        if not read and not self._read_on():
+            return math.inf
+        return read[0].at
 
     def take(self) -> Arrival:
         """Return the next arrival."""

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from evenmatch.testing.builders import ticket as ticket
     from evenmatch.testing.journals import check_journal as check_journal
     from evenmatch.testing.policies import check_policy as check_policy
+    from evenmatch.testing.stores import check_store as check_store
 
 # Public name -> the module that defines it; `__all__` repeats the keys as a literal.
 _PUBLIC: dict[str, str] = {
     "check_journal": "evenmatch.testing.journals",
     "check_policy": "evenmatch.testing.policies",
+    "check_store": "evenmatch.testing.stores",
     "new_ticket": "evenmatch.testing.builders",
     "player": "evenmatch.testing.builders",
     "queue": "evenmatch.testing.builders",
@@ -31,6 +33,7 @@ _PUBLIC: dict[str, str] = {
 __all__ = [
     "check_journal",
     "check_policy",
+    "check_store",
     "new_ticket",
     "player",
     "queue",

@@ -57,7 +57,7 @@ async def check_journal(
         >>> asyncio.run(check_journal(MemoryJournal))
     """
     for promise, check in PROMISES.items():
-        journal = await _made(make())
+        journal = await made_of(make())
         bench = JournalUnderTest(
             promise, journal, reopen=_awaited(reopen), harm=_awaited(damage), wait=wait
         )
@@ -106,12 +106,13 @@ def _awaited(hook: Callable[_P, Made[_T]] | None) -> Callable[_P, Awaitable[_T]]
         return None
 
     async def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return await _made(hook(*args, **kwargs))
+        return await made_of(hook(*args, **kwargs))
 
     return call
 
 
-async def _made(value: Made[_T]) -> _T:
+async def made_of(value: Made[_T]) -> _T:
+    """Return a value, or what is to be awaited for it."""
     return await value if isawaitable(value) else value
 
 

@@ -10,7 +10,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import FORMAT, Record, encode
 from evenmatch.engine.shard import Push, Shard, Solve
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
-from evenmatch.journals.base import Segment
+from evenmatch.journals.base import Journal, Segment
 from evenmatch.journals.head import sealer
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Advance, Input, Settle
@@ -77,16 +77,21 @@ class Played:
 
         async def fill() -> None:
             journal = SqliteJournal.open(folder, wall=lambda: 1e9)
-            epoch = await journal.lease(SHARD, "me", 1e8)
-            for first in self.starts:
-                await journal.begin(SHARD, Segment(first, FORMAT, package, {}, 1e9))
-            await journal.append(SHARD, "me", epoch, 1, self.records)
-            for sequence, state in sorted(self.snapshots.items()):
-                await journal.snapshot(SHARD, sequence, state)
+            await self.store(journal, await journal.lease(SHARD, "me", 1e8), "me", package)
             await journal.close()
 
         asyncio.run(fill())
         return folder
+
+    async def store(
+        self, journal: Journal, epoch: int, owner: str, package: str = evenmatch.__version__
+    ) -> None:
+        """Append everything to a journal whose owner this is."""
+        for first in self.starts:
+            await journal.begin(SHARD, Segment(first, FORMAT, package, {}, 1e9))
+        await journal.append(SHARD, owner, epoch, 1, self.records)
+        for sequence, state in sorted(self.snapshots.items()):
+            await journal.snapshot(SHARD, sequence, state)
 
     def _one(self, given: Input) -> None:
         for effect in self._shard.handle(given):

@@ -1,6 +1,7 @@
 """`evenmatch.simulate` says what is wrong with what it is given."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
 from evenmatch.lab.check_matches import MatchCheck
-from evenmatch.lab.simulate import simulate
+from evenmatch.lab.simulate import PLAIN_MOST, plain_if_few, simulate
+from evenmatch.policies.registry import parse_policy
 
 CLOCK = "[[queue]]\n[arrivals]\nprocess='regular'\ninterval=2\ncount=4"
 
@@ -119,3 +121,41 @@ def test_policy_that_cuts_by_one_criterion_refuses_roles() -> None:
     text = ROLES + 'party_sizes = [1]\npolicy = "periodic"\n' + CLOCK.partition("\n")[2]
     with pytest.raises(ConfigError, match="periodic does not know roles, which queue main has"):
         simulate(parse_scenario(text))
+
+
+RULED = """
+[[queue]]
+wait_max = 60.0
+policy = "price"
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+scale = {kind = "linear", min = 0.0, max = 3000.0}
+[[queue.rules]]
+kind = "spread"
+attribute = "rating"
+limit = 200.0
+"""
+
+
+def test_few_rows_of_a_file_are_not_worth_a_compiler(tmp_path: Path) -> None:
+    found = {}
+    for rows in (40, PLAIN_MOST + 1):
+        arrivals = tmp_path / f"{rows}.csv"
+        arrivals.write_text("\n".join(["at,rating", *[f"{at},1500" for at in range(rows)]]))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                "evenmatch.lab.simulate.plain_if_few",
+                lambda count, *_, rows=rows: nullcontext(found.setdefault(rows, count)),
+            )
+            simulate(parse_scenario(RULED), arrivals=arrivals)
+    assert found == {40: 40, PLAIN_MOST + 1: PLAIN_MOST + 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_plain"), [("price", True), ("group_price", True), ("window", False)]
+)
+def test_rules_do_not_ask_for_a_compiler_and_searches_do(spec: str, is_plain: bool) -> None:
+    queues = parse_scenario(RULED).queues
+    way = plain_if_few(40, queues, [parse_policy(spec)])
+    assert isinstance(way, nullcontext) is not is_plain

@@ -21,7 +21,7 @@ from evenmatch.engine.admission.shard_limits import (
 from evenmatch.engine.admission.ticket_update import renewed
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import defaults_of, with_defaults, with_ratings
+from evenmatch.engine.state.stored_ratings import Defaults, defaults_of, with_defaults, with_ratings
 from evenmatch.errors import (
     AlreadyWaiting,
     ConfigError,
@@ -42,14 +42,38 @@ from evenmatch.model.ticket import LATENCY, NewTicket, Rating, Ticket
 class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
     """What it takes to judge who may enter: the engine as it is now.
 
-    `known` tells the ratings of a ticket's players who come without one.
+    Args:
+        shard: Prefix of the ids that are given.
+        tables: What is remembered.
+        objectives: The queues, by name.
+        limits: How much is taken.
+        known: Tells the ratings of a ticket's players who come without one; None where no queue
+            has ratings.
+        has_defaults: Whether some queue has values for attributes that are left out.
+        has_samples: Whether some queue compares places among the last values.
     """
 
     shard: str
     tables: Tables
     objectives: dict[str, Objective]
     limits: ShardLimits
-    known: Callable[[NewTicket], dict[str, Rating]] | None = None
+    known: Callable[[NewTicket], dict[str, Rating]] | None
+    has_defaults: bool
+    has_samples: bool
+
+
+def admission_context(
+    shard: str,
+    tables: Tables,
+    objectives: dict[str, Objective],
+    limits: ShardLimits,
+    known: Callable[[NewTicket], dict[str, Rating]] | None = None,
+) -> AdmissionContext:
+    """Return the context of queues that do not change while it is used."""
+    asked = objectives.values()
+    has_defaults = any(objective.queue.defaults for objective in asked)
+    has_samples = any(objective.samples for objective in asked)
+    return AdmissionContext(shard, tables, objectives, limits, known, has_defaults, has_samples)
 
 
 def check_request(given: Enqueue, tables: Tables) -> None:
@@ -74,8 +98,9 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
     ratings = {} if context.known is None else context.known(new)
     if ratings:
         new = with_ratings(new, ratings)
-    defaults = defaults_of(new, tables)
-    new = with_defaults(new, defaults)
+    defaults: Defaults = {}
+    if context.has_defaults and (defaults := defaults_of(new, tables)):
+        new = with_defaults(new, defaults)
     try:
         admit(new, tables, context.objectives, context.limits, strict=given.strict)
         if tables.penalties:
@@ -87,12 +112,11 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
         return refused(item, refusal)
     number = tables.counters.accepted + 1
     ticket_id = new.id if new.id is not None else f"{context.shard}-{number}"
-    if new.id is None and tables.knows(ticket_id):
+    if new.id is None and (ticket_id in tables.waiting or ticket_id in tables.ended):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
-    return Accepted(
-        item, ticket_id, number, places_of(new, tables, context.objectives), ratings, defaults
-    )
+    places = places_of(new, context) if context.has_samples else {}
+    return Accepted(item, ticket_id, number, places, ratings, defaults)
 
 
 def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
@@ -113,7 +137,7 @@ def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Up
     _check_wanted(new, queues, context.objectives)
     if given.strict:
         _check_known(new, queues, tables, context.objectives)
-    return Updated(ticket.id, places_of(new, tables, context.objectives))
+    return Updated(ticket.id, places_of(new, context))
 
 
 def admit(
@@ -134,11 +158,12 @@ def admit(
     """
     if len(tables.waiting) >= limits.waiting_max:
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
-    if new.id is not None and tables.knows(new.id):
+    if new.id is not None and (tables.knows(new.id) or new.id in tables.backfills):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
-    _check_queues(queues, tables, limits)
+    if len(queues) != 1 or queues[0] not in tables.queues:
+        _check_queues(queues, tables, limits)
     if new.attributes:
         check_values(new.attributes, limits, "/attributes")
     if tables.paused and any(name in tables.paused for name in queues):
@@ -152,7 +177,8 @@ def admit(
                 f"got {len(new.players)} players",
                 where="/players",
             )
-    _check_wanted(new, queues, objectives)
+        if problem := objectives[name].missing(new):
+            raise _missing(name, problem)
     if strict and _has_facts(new):
         _check_known(new, queues, tables, objectives)
     _check_free(new, tables, queues)
@@ -178,7 +204,11 @@ def _check_wanted(
     """Refuse a ticket that lacks what its queues compare."""
     for name in queues:
         if problem := objectives[name].missing(new):
-            raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+            raise _missing(name, problem)
+
+
+def _missing(queue: str, problem: str) -> InvalidTicket:
+    return InvalidTicket(f"queue {queue}: {problem}", where="/players")
 
 
 def _has_facts(new: NewTicket) -> bool:
@@ -228,8 +258,6 @@ def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
 
 
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) -> None:
-    if len(queues) == 1 and queues[0] in tables.queues:
-        return
     if len(queues) > limits.queues_max:
         raise InvalidTicket(
             f"queues must name 1 to {limits.queues_max} queues, got {len(queues)}", where="/queues"
@@ -251,6 +279,8 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
 
 def _check_players(new: NewTicket, limits: ShardLimits) -> None:
     players = new.players
+    if len(players) == 1 and is_plain(players[0], limits):
+        return
     if not 1 <= len(players) <= limits.players_max:
         raise InvalidTicket(
             f"a party has 1 to {limits.players_max} players, got {len(players)}", where="/players"
@@ -265,7 +295,7 @@ def _check_players(new: NewTicket, limits: ShardLimits) -> None:
 def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None:
     group = tables.queues[queues[0]].group
     live = tables.players.get(group, {})
-    busy = tables.busy.get(group, {})
+    busy = tables.busy.get(group) if tables.busy else None
     for player in new.players:
         if (ticket := live.get(player.id)) is not None:
             raise AlreadyWaiting(
@@ -295,17 +325,16 @@ def _check_cooldown(new: NewTicket, tables: Tables, now: float) -> None:
             )
 
 
-def places_of(
-    new: NewTicket, tables: Tables, objectives: dict[str, Objective]
-) -> dict[str, Placed]:
+def places_of(new: NewTicket, context: AdmissionContext) -> dict[str, Placed]:
     """Return an admitted ticket's places among the last values of its queues.
 
     They are computed this once; the ticket's record holds them.
     """
+    tables = context.tables
     names = new.queues or tuple(tables.queues)[:1]
     places: dict[str, Placed] = {}
     for name in names:
-        if samples := objectives[name].samples:
+        if samples := context.objectives[name].samples:
             places |= placed_among(new, samples, tables.recent)
     return places
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenmatch.engine.backfill.candidates import can_compare
+from evenmatch.engine.backfill.registration import registered_of
 from evenmatch.engine.backfill.search import BackfillSearch
 from evenmatch.engine.matching.deadlines import Deadlines, Entry
 from evenmatch.engine.matching.scheduler import Scheduler
@@ -29,12 +30,14 @@ from evenmatch.errors import (
     Overloaded,
     StaleRoster,
     TooLate,
+    UnknownQueue,
 )
-from evenmatch.model.events import Assigned, Cancelled, Closed, Opened, Voided
-from evenmatch.model.inputs import Assign, Close, Open, Void
-from evenmatch.model.match import OpenMatch
+from evenmatch.model.events import Assigned, Cancelled, Closed, Finished, Opened, Voided
+from evenmatch.model.inputs import Assign, Close, Open, Register, Void
+from evenmatch.model.match import OpenMatch, Priority
 from evenmatch.model.queue import Queue
 
+Steps = tuple[tuple[float, Priority], ...]
 OPEN_MOST = 200
 """Matches of one queue that may be open at the same time."""
 FILLS_MOST = 200
@@ -56,7 +59,9 @@ class BackfillRequests:
         self._scheduler = scheduler
         self._fills = BackfillSearch(scheduler)
         self._leases = Deadlines(self._is_lease)
-        scheduler.timers.append(self._leases)
+        self._steps = Deadlines(self._is_step)
+        scheduler.add_timer(self._leases)
+        scheduler.add_timer(self._steps)
         scheduler.fills = self._fills
         scheduler.on_made = self._made
 
@@ -74,6 +79,8 @@ class BackfillRequests:
             Overloaded: It, or its queue, is opened too often.
         """
         roster = self.roster(given.match)
+        if given.ticket:
+            self._check_ticket(given.ticket)
         if given.roster_version != roster.version:
             raise StaleRoster(
                 f"match {given.match} has been filled since version {given.roster_version}: its "
@@ -92,6 +99,55 @@ class BackfillRequests:
             self._check_pace(given.match, roster)
         self._emit_opened(opened, left)
         self._scheduler.decide(list(self._scheduler.dirty), fired=False)
+
+    def register(self, given: Register) -> None:
+        """Let a match that was made elsewhere ask for players.
+
+        Raises:
+            UnknownQueue: There is no such queue.
+            NoBackfill: The queue has no backfill.
+            InvalidOpening, InvalidTicket: Its roster does not fit the queue, or the name of the
+                request was used before.
+            Overloaded: Too many matches of the queue are open.
+        """
+        scheduler = self._scheduler
+        queue = scheduler.tables.queues.get(given.queue)
+        if queue is None:
+            raise UnknownQueue(f"no queue is called {given.queue[:64]!r}", where="/queue")
+        if queue.backfill is None:
+            raise NoBackfill(f"queue {queue.name} has no backfill; set backfill to manual")
+        if given.ticket:
+            self._check_ticket(given.ticket)
+        made = scheduler.tables.sequence + 1
+        objective, match_id = scheduler.objectives[queue.name], f"{scheduler.shard}-r{made}"
+        registered = registered_of(given, objective, scheduler.tables, match_id)
+        older = [
+            (name, roster)
+            for name in self._fills.open_matches()
+            if given.session and (roster := scheduler.tables.rosters[name]).session == given.session
+        ]
+        if not older and self._fills.count(queue.name) >= OPEN_MOST:
+            raise Overloaded(f"queue {queue.name} has {OPEN_MOST} open matches; try again later")
+        for match_id, roster in older:
+            self._close(match_id, roster, "replaced")
+        scheduler.emit(registered)
+        match = registered.match
+        scheduler.watch_match(scheduler.tables.matches[match.id])
+        roster = scheduler.tables.rosters[match.id]
+        opened = OpenMatch(
+            match.id,
+            queue.name,
+            made,
+            given.now,
+            match.teams,
+            roster.free,
+            priority=given.priority,
+            expires_at=given.now + given.lease,
+            ticket=given.ticket,
+            steps=_steps_at(given.now, given.steps),
+        )
+        self._emit_opened(opened, ())
+        scheduler.decide(list(scheduler.dirty), fired=False)
 
     def close(self, given: Close) -> None:
         """Let a running match ask for nobody any more; again changes nothing.
@@ -154,6 +210,8 @@ class BackfillRequests:
             if not self._is_lease(entry):
                 continue
             self._close(entry[3], self._scheduler.tables.rosters[entry[3]], "lease")
+        for entry in self._steps.take_due(now):
+            self._fills.open(entry[3], entry[4])
         self._fills.fire(now)
 
     def resume(self) -> None:
@@ -253,7 +311,14 @@ class BackfillRequests:
             given.quality_floor,
             given.priority,
             given.now + given.lease,
+            given.ticket,
+            _steps_at(given.now, given.steps),
         )
+
+    def _check_ticket(self, name: str) -> None:
+        tables = self._scheduler.tables
+        if name in tables.backfills or tables.knows(name):
+            raise InvalidOpening(f"the ticket id {name[:128]!r} was used before", where="/ticket")
 
     def _check_pace(self, match_id: str, roster: Roster) -> None:
         """Refuse a match, or a queue, that opens again and again."""
@@ -282,14 +347,22 @@ class BackfillRequests:
         self._fills.open(match_id, opened.queue)
         if opened.expires_at is not None:
             self._leases.add((opened.expires_at, opened.sequence, 0, match_id, opened.queue))
+        for at, _ in opened.steps:
+            if at > self._scheduler.now:
+                self._steps.add((at, opened.sequence, 0, match_id, opened.queue))
 
     def _close(self, match_id: str, roster: Roster, reason: str) -> None:
         self._fills.close(match_id, roster.queue)
         self._scheduler.emit(Closed(match_id, reason))
+        if roster.session:
+            self._scheduler.emit(Finished(match_id, "closed"))
 
     def _made(self, match_id: str) -> None:
         """Let a match that has just been made or filled open itself, where its queue says so."""
         roster = self._scheduler.tables.rosters.get(match_id)
+        if roster is not None and roster.session:
+            self._scheduler.emit(Finished(match_id, "filled"))
+            return
         if roster is None or roster.backfill != "automatic" or not any(roster.free):
             return
         full = self._fills.count(roster.queue) >= OPEN_MOST
@@ -319,6 +392,11 @@ class BackfillRequests:
         waits = tables.players.get(group, {})
         return any(player in waits or busy.get(player, match_id) not in mine for player in players)
 
+    def _is_step(self, entry: Entry) -> bool:
+        roster = self._scheduler.tables.rosters.get(entry[3])
+        opened = None if roster is None else roster.open
+        return opened is not None and any(at == entry[0] for at, _ in opened.steps)
+
     def _is_lease(self, entry: Entry) -> bool:
         roster = self._scheduler.tables.rosters.get(entry[3])
         return roster is not None and roster.open is not None and roster.open.expires_at == entry[0]
@@ -326,11 +404,17 @@ class BackfillRequests:
 
 def _is_heartbeat(new: OpenMatch, known: OpenMatch) -> bool:
     """Return whether an opening asks for nothing else than the one before."""
-    return (new.free, new.priority, new.quality_floor) == (
+    return (new.free, new.priority, new.quality_floor, new.ticket) == (
         known.free,
         known.priority,
         known.quality_floor,
+        known.ticket,
     )
+
+
+def _steps_at(now: float, steps: tuple[tuple[float, Priority], ...]) -> Steps:
+    """Return the later priorities of a request by the instants from which they hold."""
+    return tuple((now + wait, priority) for wait, priority in steps)
 
 
 def _seated(roster: Roster, left: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -69,7 +69,7 @@ class BackfillSearch:
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
         # Whether somebody is being let in: an error then leaves the tables half-way.
         self._is_joining = False
-        scheduler.timers.append(self)
+        scheduler.add_timer(self)
 
     # Who is open
 
@@ -107,6 +107,10 @@ class BackfillSearch:
         table = self._tables.get(queue)
         return 0 if table is None else len(table.ids)
 
+    def open_matches(self) -> list[str]:
+        """Return all open matches, by queue."""
+        return [match_id for table in self._tables.values() for match_id in table.ids]
+
     def next(self) -> float:
         """Return the next instant at which a match looks at all who wait."""
         return min([table.next_look() for table in self._tables.values()], default=math.inf)
@@ -122,7 +126,7 @@ class BackfillSearch:
         if roster is None or roster.open is None:
             return
         opening = self._opening(table.pool, match_id, roster)
-        table.put(match_id, opening, roster.open.priority)
+        table.put(match_id, opening, roster.open.priority_at(self._scheduler.now))
         table.look_soon(match_id, self._scheduler.now)
 
     def _opening(self, pool: Pool, match_id: str, roster: Roster) -> Opening | None:

@@ -20,7 +20,7 @@ class TimerSource(Protocol):
 
     @property
     def pending(self) -> Sized:
-        """Return what it waits for; where that is empty, nobody asks it."""
+        """Return what it waits for, always the same object; where it is empty, nobody asks."""
         ...
 
     def next(self) -> float:
@@ -62,8 +62,8 @@ class Deadlines:
 
     def take_due(self, now: float) -> list[Entry]:
         """Take out and return the entries up to `now` that count, in order."""
-        found = []
-        while self.next() <= now:
+        found: list[Entry] = []
+        while self.pending and self.next() <= now:
             found.append(heapq.heappop(self.pending))
         return found
 

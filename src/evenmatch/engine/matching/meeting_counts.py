@@ -27,7 +27,7 @@ class MeetingCounts:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.pending: list[tuple[float, str]] = []
-        scheduler.timers.append(self)
+        scheduler.add_timer(self)
 
     def resume(self) -> None:
         """Begin anew after recovery; what fell while nobody looked is looked at at once."""

@@ -332,15 +332,19 @@ def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> D
         PolicyError: It is no Decision, has a wake-up in the past, or a job that may not be
             asked for.
     """
-    name = f"policy {pool.queue.policy} of queue {pool.name}"
     if type(decision) is not Decision or type(decision.matches) is not tuple:
-        raise PolicyError(f"{name}: a matcher returns a Decision with a tuple of matches")
-    if not {*map(type, decision.matches)} <= {Grouping}:
-        raise PolicyError(f"{name}: each match of a Decision must be a Grouping")
+        raise PolicyError(f"{_named(pool)}: a matcher returns a Decision with a tuple of matches")
+    for grouping in decision.matches:
+        if type(grouping) is not Grouping:
+            raise PolicyError(f"{_named(pool)}: each match of a Decision must be a Grouping")
     wake_at = decision.wake_at
     if not (wake_at > now or (wake_at == now and not fired)):
-        raise PolicyError(f"{name}: wake_at must be later than {now}, got {wake_at}")
+        raise PolicyError(f"{_named(pool)}: wake_at must be later than {now}, got {wake_at}")
     job = decision.job
     if job is not None and (objection := pool.slot.objection(job, now, fired)):
-        raise PolicyError(f"{name}: {objection}")
+        raise PolicyError(f"{_named(pool)}: {objection}")
     return decision
+
+
+def _named(pool: Pool) -> str:
+    return f"policy {pool.queue.policy} of queue {pool.name}"

@@ -8,7 +8,8 @@ After any change to a pool, its queue decides before the input is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sized
+from itertools import compress
 from typing import Protocol
 
 from evenmatch.criteria.objective import Objective, Seating
@@ -98,13 +99,11 @@ class Scheduler:
         self.answers = Deadlines(self._is_proposed)
         self.releases = Deadlines(self._is_held)
         self.commits = Deadlines(self._is_delayed)
-        self.timers: list[TimerSource] = [
-            self.deadlines,
-            self.match_ends,
-            self.answers,
-            self.releases,
-            self.commits,
-        ]
+        self._timers: list[TimerSource] = []
+        self._pending: list[Sized] = []
+        # The deadlines come first: see `has_rare_timers`.
+        for timer in (self.deadlines, self.match_ends, self.answers, self.releases, self.commits):
+            self.add_timer(timer)
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
         self.fills: OpenMatches
@@ -122,32 +121,49 @@ class Scheduler:
     def begin(self, given: Input) -> None:
         """Begin with an input; its events start empty."""
         self._input, self.now, self.events = given, given.now, []
-        self._fresh.clear()
-        self.evaluated.clear()
+        if self._fresh:
+            self._fresh.clear()
+        if self.evaluated:
+            self.evaluated.clear()
 
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
-        self.tables.check_event(event)
+        tables = self.tables
+        tables.check_event(event)
         self.events.append(event)
-        fold(self.tables, self._input, event)
+        fold(tables, self._input, event)
         if type(event) is Finished:
             self.fills.over(event.match)
+
+    def add_timer(self, timer: TimerSource) -> None:
+        """Let the engine wake up at the instants of a timer, too."""
+        self._timers.append(timer)
+        self._pending.append(timer.pending)
+
+    @property
+    def has_rare_timers(self) -> bool:
+        """Return whether more is waited for than deadlines of tickets.
+
+        Queues without ready-checks, running matches, repairs and the like have none of that.
+        """
+        return any(self._pending[1:])
 
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
         at = self.next_wake()
-        for timer in self.timers:
-            if timer.pending:
-                at = min(at, timer.next())
+        for timer in compress(self._timers, self._pending):
+            if (due := timer.next()) < at:
+                at = due
         # After a restart some deadlines lie in the past: they are due now.
-        return max(at, self.now)
+        return at if at > self.now else self.now
 
     def next_wake(self) -> float:
         """Return the instant at which a pool is woken next; inf if none is ever."""
         at = math.inf
         for pool in self.pools.values():
-            at = min(at, pool.wake_at)
-        return max(at, self._skips_to)
+            if pool.wake_at < at:
+                at = pool.wake_at
+        return at if at > self._skips_to else self._skips_to
 
     def woken(self, now: float) -> list[str]:
         """Return the pools that are woken at an instant."""
@@ -201,14 +217,16 @@ class Scheduler:
             pool = self.pools[name]
             if name not in same:
                 pool.enter(ticket, self.now)
-                if (until := pool.delayed.get(ticket.id)) is not None:
+                if pool.delayed and (until := pool.delayed.get(ticket.id)) is not None:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
-                    self._fresh.setdefault(name, []).append(ticket.id)
+                    # Only proposals that there are already may have free seats for newcomers.
+                    if self.tables.proposals:
+                        self._fresh.setdefault(name, []).append(ticket.id)
                     if pool.held:
                         self._release(pool)
-            if pool.queue.wait_max is not None:
-                deadline = ticket.enqueued_at + pool.queue.wait_max
+            if (wait_max := pool.queue.wait_max) is not None:
+                deadline = ticket.enqueued_at + wait_max
                 place = self._places[name]
                 self.deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
 
@@ -248,13 +266,15 @@ class Scheduler:
         while names:
             for name in names:
                 pool = self.pools[name]
-                self.dirty.pop(name, None)
+                if self.dirty:
+                    self.dirty.pop(name, None)
                 if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
-                fresh = self._fresh.pop(name, None)
-                if fresh is not None and self.tables.proposals:
-                    self.offer(name, fresh)
+                if self._fresh:
+                    fresh = self._fresh.pop(name, None)
+                    if fresh is not None and self.tables.proposals:
+                        self.offer(name, fresh)
                 if name in self.fills.pending:
                     self.fills.before(pool)
                 self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
@@ -278,7 +298,8 @@ class Scheduler:
             except Exception as error:  # noqa: BLE001 - one queue's error is no other's
                 pool.fail("the check of a match", error)
                 return
-            if self.tables.dissolved_until(tickets) > self.now:
+            tables = self.tables
+            if tables.dissolved and tables.dissolved_until(tickets) > self.now:
                 self._keep_apart(pool, tickets)
             elif pool.name not in self.fills.pending or not self.fills.rival(
                 pool, tickets, seating

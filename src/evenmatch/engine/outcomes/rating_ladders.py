@@ -55,6 +55,11 @@ class Ladders:
                     f"ladder"
                 )
 
+    @property
+    def are_rated(self) -> bool:
+        """Return whether any ladder is rated now."""
+        return bool(self._rated())
+
     def known_of(self, new: NewTicket) -> dict[str, Rating]:
         """Return the ratings of a ticket's players who come without one.
 

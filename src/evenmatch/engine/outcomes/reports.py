@@ -72,7 +72,7 @@ class OutcomeReports:
         self._emit = scheduler.emit
         self._rate = rate
         self._judged = Deadlines(self._is_reported)
-        scheduler.timers.append(self._judged)
+        scheduler.add_timer(self._judged)
 
     def next(self) -> float:
         """Return the next instant at which ratings are due; inf if none are."""

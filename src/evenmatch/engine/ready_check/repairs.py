@@ -74,7 +74,7 @@ class Repairs:
         # When each of them looks again, because somebody may fit by then.
         self._look_at: dict[str, float] = {}
         self._looks = Deadlines(lambda entry: self._look_at.get(entry[3]) == entry[0])
-        scheduler.timers.append(self._looks)
+        scheduler.add_timer(self._looks)
         scheduler.offer = self._offer
 
     def begin(self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...]) -> None:

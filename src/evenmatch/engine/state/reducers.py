@@ -35,6 +35,7 @@ from evenmatch.engine.state.rosters import (
     keeps_roster,
     lay_down,
     opened,
+    registered,
     voided,
     with_server,
 )
@@ -71,6 +72,7 @@ from evenmatch.model.events import (
     Prolonged,
     Proposed,
     Refused,
+    Registered,
     Repaired,
     SeatsFreed,
     Skipped,
@@ -97,14 +99,22 @@ def seal(tables: Tables, record: Record) -> None:
     """End a record: note its number, instant and key, and forget what is too old."""
     given = record.input
     tables.sequence, tables.now = record.sequence, given.now
-    if isinstance(given, Enqueue) and given.key is not None:
+    if type(given) is Enqueue and given.key is not None:
         tables.keys[given.key] = IdempotencyKey(given.digest, given.now, tables.results(record))
-    forget(tables)
+    # At once where twice as much has ended as is kept.
+    if (
+        given.now >= tables.forget_at
+        or len(tables.ended) >= 2 * KEEP_ENDED_MOST
+        or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
+    ):
+        forget(tables)
 
 
 def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
-    assert isinstance(given, Enqueue)
-    new = as_accepted(given.tickets[event.item], event)
+    assert type(given) is Enqueue
+    new = given.tickets[event.item]
+    if event.ratings or event.defaults:
+        new = as_accepted(new, event)
     names = new.queues or (next(iter(tables.queues)),)
     group = tables.queues[names[0]].group
     players = new.players
@@ -120,7 +130,9 @@ def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
         ticket = replace(ticket, percentiles=places)
         remember(new, names, event.percentiles, tables.recent)
     tables.waiting[event.ticket] = LiveTicket(ticket, names, tables.sequence + 1)
-    live = tables.players.setdefault(group, {})
+    live = tables.players.get(group)
+    if live is None:
+        live = tables.players[group] = {}
     for player in new.players:
         live[player.id] = event.ticket
     tables.counters.accepted += 1
@@ -335,6 +347,7 @@ REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Assigned: _assigned,
     Closed: closed,
     Opened: opened,
+    Registered: registered,
     Voided: voided,
     Cancelled: _cancelled,
     Configured: _configured,
@@ -372,6 +385,8 @@ KEEP_PENALTIES = 86_400.0
 """Seconds after which a player's failed ready-checks are forgotten."""
 ROSTERS_MOST = 50_000
 """Rosters kept at the most; beyond, the oldest matches can no longer be filled or called off."""
+BACKFILLS_MOST = 20_000
+"""Requests to fill matches kept at the most; beyond, those that ended first are forgotten."""
 PENALTIES_MOST = 100_000
 """Players of a group whose failed ready-checks are kept at the most."""
 FORGET_EVERY = 10.0
@@ -385,18 +400,15 @@ def forget(tables: Tables) -> None:
 
     In batches: walking past the deleted front of a dict at every record would be quadratic.
     """
-    is_over = (
-        len(tables.ended) >= 2 * KEEP_ENDED_MOST or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
-    )
     now = tables.now
-    if now < tables.forget_at and not is_over:
-        return
     tables.forget_at = now + FORGET_EVERY
     before = now - KEEP_ENDED
     _drop(tables.ended, lambda end: end.ended_at < before, KEEP_ENDED_MOST)
     _drop(tables.keys, lambda key: key.at < before, KEYS_MOST)
     _drop(tables.failed, lambda failed: failed.at < before, KEEP_ENDED_MOST)
     _drop(tables.dissolved, lambda until: until <= now, KEEP_ENDED_MOST)
+    if tables.backfills:
+        _forget_backfills(tables, before)
     before = now - KEEP_PENALTIES
     for penalties in tables.penalties.values():
         _drop(penalties, lambda penalty: penalty.at < before, PENALTIES_MOST)
@@ -410,6 +422,15 @@ def forget(tables: Tables) -> None:
         kept = tables.matches.pop(match_id)
         tables.rosters.pop(match_id, None)
         tables.forgotten[kept.match.queue] = kept.made
+
+
+def _forget_backfills(tables: Tables, before: float) -> None:
+    """Drop the requests that ended long ago; those that wait may be as old as they like."""
+    ended = [(row.ended_at, name) for name, row in tables.backfills.items() if row.ended_at]
+    surplus = len(tables.backfills) - BACKFILLS_MOST
+    for place, (ended_at, name) in enumerate(sorted(ended)):
+        if ended_at < before or place < surplus:
+            del tables.backfills[name]
 
 
 def _drop(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> None:

@@ -16,9 +16,10 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from evenmatch.engine.state.rows import Roster
+from evenmatch.engine.state.rows import BackfillTicket, KeptMatch, Roster
 from evenmatch.engine.state.state import Tables
-from evenmatch.model.events import Assigned, Closed, Event, Finished, Opened, Voided
+from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
+from evenmatch.model.events import Assigned, Closed, Event, Finished, Opened, Registered, Voided
 from evenmatch.model.inputs import Input
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
@@ -47,6 +48,7 @@ def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[st
     roles = _roles_of(match)
     base = tables.rosters.get(match.extends) if match.extends is not None else None
     if base is not None and match.extends is not None:
+        _end_backfill(tables, match.at, base, MATCHED, fill=match.id)
         joined = zip(base.teams, teams, strict=True)
         tables.rosters[match.extends] = replace(
             base,
@@ -110,6 +112,11 @@ def opened(tables: Tables, given: Input, event: Opened) -> None:
         and replace(roster.open, expires_at=event.open.expires_at) == event.open
     )
     known = roster.opened
+    ticket = event.open.ticket
+    if roster.open is not None and roster.open.ticket != ticket:
+        _end_backfill(tables, given.now, roster, CANCELLED, "replaced")
+    if ticket and ticket not in tables.backfills:
+        tables.backfills[ticket] = BackfillTicket(event.open.queue, match_id, given.now)
     if any(event.open.free) and not is_renewed:
         known = (*[at for at in known if at > given.now - MINUTE], given.now)[-OPENS_PER_MINUTE:]
     teams, roles = roster.teams, roster.roles
@@ -131,8 +138,30 @@ def opened(tables: Tables, given: Input, event: Opened) -> None:
 
 def closed(tables: Tables, given: Input, event: Closed) -> None:
     """Fold that a match asks for nobody any more."""
+    roster = tables.rosters[event.match]
+    how, why = (EXPIRED, "deadline") if event.reason == "lease" else (CANCELLED, event.reason)
+    _end_backfill(tables, given.now, roster, how, "player" if why == "close" else why)
+    tables.rosters[event.match] = replace(roster, open=None)
+
+
+def registered(tables: Tables, given: Input, event: Registered) -> None:
+    """Fold that a match that was made elsewhere is known, as long as it asks for players."""
     del given
-    tables.rosters[event.match] = replace(tables.rosters[event.match], open=None)
+    match = event.match
+    place = {"session": event.session}
+    made = tables.sequence + 1
+    tables.matches[match.id] = KeptMatch(
+        made, match, True, event.ends_at, place, made, registered=True
+    )
+    tables.rosters[match.id] = Roster(
+        match.queue,
+        tables.queues[match.queue].format.players,
+        event.teams,
+        region=match.region,
+        since=match.at,
+        backfill="manual",
+        session=event.session,
+    )
 
 
 def voided(tables: Tables, given: Input, event: Voided) -> None:
@@ -140,7 +169,7 @@ def voided(tables: Tables, given: Input, event: Voided) -> None:
 
     It counts for no `pair_limit`. Who met whom in it stays remembered for `rematch`.
     """
-    del given
+    _end_backfill(tables, given.now, tables.rosters[event.match], CANCELLED, "match_over")
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):
@@ -182,9 +211,28 @@ def over(tables: Tables, match_id: str) -> None:
 def lay_down(tables: Tables, match_id: str) -> None:
     """Forget the roster of a match, but for what an outcome that comes later asks for."""
     roster = tables.rosters.pop(match_id, None)
+    if roster is not None:
+        _end_backfill(tables, tables.now, roster, CANCELLED, "match_over")
     if roster is not None and (roster.fills or roster.left):
         kept = tables.matches[match_id]
         tables.matches[match_id] = replace(kept, fills=roster.fills, left=roster.left)
+
+
+def _end_backfill(
+    tables: Tables,
+    now: float,
+    roster: Roster,
+    state: str,
+    reason: str | None = None,
+    fill: str | None = None,
+) -> None:
+    """End the request that has a roster open, if its caller has a name for it."""
+    if roster.open is None or not roster.open.ticket:
+        return
+    row = tables.backfills[roster.open.ticket]
+    tables.backfills[roster.open.ticket] = replace(
+        row, state=state, reason=reason, ended_at=now, fill=fill
+    )
 
 
 def _roles_of(match: Match) -> dict[str, str]:

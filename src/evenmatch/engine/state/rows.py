@@ -53,6 +53,7 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     where its queue allows that; at most until `ends_at`. A match that was called off has the
     reason in `void`, and in `voided` the record. Once its roster is done with, `fills` are the
     matches that filled it and `left` the players who had left, for outcomes that come later.
+    One that is `registered` was made elsewhere, and is here only to be filled.
     """
 
     made: int
@@ -66,6 +67,7 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     outcome: MatchOutcome | None = None
     fills: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    registered: bool = False
 
 
 class TicketView(
@@ -196,6 +198,7 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         allocation: Name of the hook that is to find a server; None where it has one.
         open: The free seats that are to be filled; None while it asks for nobody.
         opened: The last instants at which it was opened.
+        session: Under which its backend knows a match that was made elsewhere; empty of others.
     """
 
     queue: str
@@ -211,6 +214,7 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     allocation: str | None = None
     open: OpenMatch | None = None
     opened: tuple[float, ...] = ()
+    session: str = ""
 
     @property
     def players(self) -> tuple[tuple[str, ...], ...]:
@@ -222,6 +226,28 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Return the free seats by team; computer players give theirs up."""
         sizes = [sum([ticket.size for ticket in team]) for team in self.teams]
         return tuple([seats - size for seats, size in zip(self.seats, sizes, strict=True)])
+
+
+class BackfillTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A request to fill a match, under its caller's name for it.
+
+    Args:
+        queue: Name of the queue.
+        match: The match that asks for players.
+        enqueued_at: Instant of the request, seconds.
+        state: `waiting`, `matched`, `cancelled` or `expired`.
+        reason: Why it ended without newcomers.
+        ended_at: When it ended; None while it waits.
+        fill: The match that brought newcomers.
+    """
+
+    queue: str
+    match: str
+    enqueued_at: float
+    state: str = WAITING
+    reason: str | None = None
+    ended_at: float | None = None
+    fill: str | None = None
 
 
 class StoredRating(msgspec.Struct, frozen=True, gc=False):

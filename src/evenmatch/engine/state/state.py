@@ -23,6 +23,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.encounters import Meetings, PlayedMatches
 from evenmatch.engine.state.rows import (
     KEEP_ENDED,
+    BackfillTicket,
     Ended,
     Failed,
     IdempotencyKey,
@@ -36,7 +37,7 @@ from evenmatch.engine.state.rows import (
     TicketView,
     live_view,
 )
-from evenmatch.engine.state.transitions import CONCERNED, NEW, POSSIBLE
+from evenmatch.engine.state.transitions import BEFORE, CONCERNED, NEW, PROPOSED, WAITING
 from evenmatch.errors import Forgotten, NotMade, ProposalOver, TooLate, UnknownMatch, UnknownTicket
 from evenmatch.model.events import Accepted, Event, Existing, Refused
 from evenmatch.model.queue import Queue
@@ -91,6 +92,7 @@ COPIED = (
     "failed",
     "dissolved",
     "rosters",
+    "backfills",
 )
 """Tables whose rows are frozen: a shallow copy is a snapshot."""
 COPIED_BY_GROUP = ("players", "busy", "met", "penalties", "ratings")
@@ -128,6 +130,7 @@ class Tables(msgspec.Struct):
         ratings: What is stored of players, by ladder.
         periods: The rating period that collects outcomes now, by ladder.
         closing: The rating period whose outcomes are being rated, by ladder.
+        backfills: Requests to fill matches, by their callers' names, in order of their start.
     """
 
     now: float = 0.0
@@ -157,6 +160,7 @@ class Tables(msgspec.Struct):
     ratings: dict[str, Ladder] = {}
     periods: dict[str, Period] = {}
     closing: dict[str, Period] = {}
+    backfills: dict[str, BackfillTicket] = {}
 
     @property
     def numbered(self) -> int:
@@ -200,9 +204,9 @@ class Tables(msgspec.Struct):
         """Return what became of each ticket of an `Enqueue`, right after its record."""
         found: list[TicketView | Refused] = []
         for event in record.events:
-            if isinstance(event, Accepted | Existing):
+            if type(event) is Accepted or type(event) is Existing:
                 found.append(self.view(event.ticket))
-            elif isinstance(event, Refused):
+            elif type(event) is Refused:
                 found.append(event)
         return tuple(found)
 
@@ -246,11 +250,13 @@ class Tables(msgspec.Struct):
     ) -> None:
         """Move a live ticket to those that have ended."""
         ticket = self.waiting.pop(ticket_id).ticket
+        party = ticket.players
+        names = (party[0].id,) if len(party) == 1 else tuple([player.id for player in party])
         # The ticket's queues may be gone from the configuration by now, its group is not.
         for players in self.players.values():
-            for player in ticket.players:
-                if players.get(player.id) == ticket_id:
-                    del players[player.id]
+            for name in names:
+                if players.get(name) == ticket_id:
+                    del players[name]
         self.ended[ticket_id] = Ended(
             state,
             ticket.sequence,
@@ -260,7 +266,7 @@ class Tables(msgspec.Struct):
             self.sequence + 1,
             reason,
             match,
-            tuple([player.id for player in ticket.players]),
+            names,
         )
 
     def wait_again(self, ticket: Ticket) -> None:
@@ -278,7 +284,7 @@ class Tables(msgspec.Struct):
     def state_of(self, ticket_id: str) -> str:
         """Return the state of a ticket; that of one which is not kept is `NEW`."""
         if (row := self.waiting.get(ticket_id)) is not None:
-            return row.state
+            return WAITING if row.match is None else PROPOSED
         ended = self.ended.get(ticket_id)
         return NEW if ended is None else ended.state
 
@@ -291,9 +297,11 @@ class Tables(msgspec.Struct):
         kind = type(event)
         if (tickets_in := CONCERNED.get(kind)) is None:
             return
-        for ticket_id in tickets_in(event):
-            state = self.state_of(ticket_id)
-            assert (state, kind) in POSSIBLE, (
+        concerned, possible, waiting = tickets_in(event), BEFORE[kind], self.waiting
+        for ticket_id in (concerned,) if type(concerned) is str else concerned:
+            row = waiting.get(ticket_id)
+            state = WAITING if row is not None and row.match is None else self.state_of(ticket_id)
+            assert state in possible, (
                 f"I2: {kind.__name__} cannot happen to ticket {ticket_id}, which is {state}"
             )
 
@@ -338,6 +346,12 @@ class Tables(msgspec.Struct):
                 assert opened.roster_version == roster.version, f"{match_id} has a stale opening"
                 free = zip(opened.free, roster.free, strict=True)
                 assert all(0 <= wanted <= room for wanted, room in free)
+                if opened.ticket:
+                    assert self.backfills[opened.ticket].match == match_id, "a lost backfill"
+        for name, row in self.backfills.items():
+            known = self.rosters.get(row.match)
+            asks = known is not None and known.open is not None and known.open.ticket == name
+            assert asks == (row.ended_at is None), f"backfill {name} is {row.state}"
 
 
 def _key_of_set(players: list[str]) -> str:

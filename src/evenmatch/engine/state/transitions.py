@@ -7,6 +7,7 @@ the same table, and random lives are held to it, in which every one of its rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from evenmatch.model.events import (
@@ -69,16 +70,21 @@ proposal that came to nothing lets it wait again."""
 POSSIBLE = frozenset({(NEW, Voided), *((each.before, each.event) for each in TRANSITIONS)})
 """Which event may happen to a ticket in which state. A match may be called off when its tickets are
 long forgotten, so that they are `NEW` again."""
-CONCERNED: dict[type[Event], Callable[[Any], Iterable[str]]] = {
-    Accepted: lambda event: (event.ticket,),
-    Cancelled: lambda event: (event.ticket,),
-    Confirmed: lambda event: (event.ticket,),
-    Dissolved: lambda event: event.tickets,
-    Expired: lambda event: (event.ticket,),
-    Matched: lambda event: event.match.tickets,
-    Proposed: lambda event: event.match.tickets,
-    Repaired: lambda event: event.joined,
+BEFORE: dict[type[Event], frozenset[str]] = {
+    event: frozenset({before for before, possible in POSSIBLE if possible is event})
+    for _, event in POSSIBLE
+}
+"""The same by event: the states in which a ticket may be when it happens."""
+CONCERNED: dict[type[Event], Callable[[Any], str | Iterable[str]]] = {
+    Accepted: attrgetter("ticket"),
+    Cancelled: attrgetter("ticket"),
+    Confirmed: attrgetter("ticket"),
+    Dissolved: attrgetter("tickets"),
+    Expired: attrgetter("ticket"),
+    Matched: attrgetter("match.tickets"),
+    Proposed: attrgetter("match.tickets"),
+    Repaired: attrgetter("joined"),
     Voided: lambda event: [ticket.id for ticket in event.tickets],
 }
-"""The tickets whose state an event changes, by kind of event; an assignment is about a match, and
-who asks for more time about a proposal."""
+"""The ticket, or the tickets, whose state an event changes, by kind of event; an assignment is
+about a match, and who asks for more time about a proposal."""

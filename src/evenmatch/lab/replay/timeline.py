@@ -38,6 +38,7 @@ from evenmatch.model.events import (
     Proposed,
     Rated,
     Refused,
+    Registered,
     Repaired,
     Reported,
     SeatsFreed,
@@ -389,6 +390,10 @@ class _Teller:
         seats = f"asks for players for {counted(free, 'seat')}" if free else "has no free seat"
         yield f"match {event.open.id} {seats}{left}"
 
+    def registered(self, event: Registered) -> Iterator[str]:
+        players = listed(player for team in event.match.players for player in team)
+        yield f"match {event.match.id} of session {event.session} was made elsewhere: {players}"
+
     def voided(self, event: Voided) -> Iterator[str]:
         again = self._again(ticket.id for ticket in event.tickets)
         yield f"match {event.match} was called off ({event.reason}){again}"
@@ -451,6 +456,7 @@ TOLD: dict[type, Callable[[_Teller, Any], Iterator[str]]] = {
     Expired: _Teller.expired,
     Assigned: _Teller.assigned,
     Opened: _Teller.opened,
+    Registered: _Teller.registered,
     Voided: _Teller.voided,
     Counted: _Teller.counted,
     Rated: _Teller.rated,

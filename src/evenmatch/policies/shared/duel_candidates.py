@@ -130,18 +130,11 @@ class ByGap:
 
     def soonest(self, waiting: IndexedTicket) -> SoonestOpponent:
         """Return the nearest older ticket: no gap needs less wait than the smallest."""
-        tree, value = self._tree, waiting.values[0]
         self.evaluations += 2
-        low, high = tree.nearest_older(waiting.node)
-        below = tree.item(low) if low != NONE else None
-        other = tree.item(high) if high != NONE else None
-        if other is None or (
-            below is not None and other.values[0] - value >= value - below.values[0]
-        ):
-            other = below
+        other = self._tree.nearest(waiting.node)
         if other is None:
             return NOBODY
-        wait = self._when(abs(value - other.values[0]))
+        wait = self._when(abs(waiting.values[0] - other.values[0]))
         return SoonestOpponent(waiting.ticket.enqueued_at + wait, other, wait == 0.0)
 
     def partners(self, waiting: IndexedTicket, now: float, fired: bool) -> list[Partner]:

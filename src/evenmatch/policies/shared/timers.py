@@ -8,9 +8,9 @@ timers that were set with its help. Nothing is ever scanned again.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import msgspec
@@ -18,7 +18,8 @@ import msgspec
 from evenmatch.model.ticket import Ticket
 
 STALE_MAX = 1_024
-"""The heap may hold this many entries beyond twice the timers; then the stale ones go."""
+"""A heap may hold this many entries beyond twice the timers; then the stale ones go."""
+INF = math.inf
 
 
 class Due(NamedTuple):
@@ -58,18 +59,20 @@ class Timers:
             enqueued_at: An instant equal to it is due without being fired; -inf for a timer that
                 is due only after the inputs of its instant.
         """
-        if sequence in self._timers:
+        timers = self._timers
+        if sequence in timers:
             self._unlink(sequence)
-        self._timers[sequence] = _Timer(at, needs, enqueued_at)
+        timers[sequence] = _Timer(at, needs, enqueued_at)
         for other in needs:
             needed_by = self._needed_by.get(other)
             if needed_by is None:
                 self._needed_by[other] = {sequence: None}
             else:
                 needed_by[sequence] = None
-        if at < math.inf:
-            heapq.heappush(self._born if at == enqueued_at else self._heap, (at, sequence))
-            if len(self._heap) + len(self._born) > 2 * len(self._timers) + STALE_MAX:
+        if at != INF:
+            heap = self._born if at == enqueued_at else self._heap
+            heappush(heap, (at, sequence))
+            if len(heap) > 2 * len(timers) + STALE_MAX:
                 self._compact()
 
     def put_all_at_birth(self, tickets: Iterable[Ticket]) -> None:
@@ -99,15 +102,17 @@ class Timers:
 
     def next(self) -> float:
         """Return the earliest instant of all timers; inf if there is none."""
-        at = math.inf
-        for heap in (self._heap, self._born):
-            if heap and (item := self._first_of(heap)) is not None:
-                at = min(at, item[0])
-        return at
+        if not self._born and not self._heap:
+            return INF
+        first = self.first()
+        return INF if first is None else first[0]
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest instant of all timers and whose it is; None if there is none."""
-        one, other = self._first_of(self._heap), self._first_of(self._born)
+        one = self._first_of(self._heap)
+        if not self._born:
+            return one
+        other = self._first_of(self._born)
         if one is None or other is None:
             return one if other is None else other
         return min(one, other)
@@ -124,12 +129,16 @@ class Timers:
         Returns:
             Their sequences, ascending.
         """
+        born, heap = self._born, self._heap
+        # The first entries may count no more, but then nothing else is earlier.
+        if (not born or born[0][0] > now) and (not heap or heap[0][0] > now):
+            return []
         due: dict[int, None] = {}
         for heap, is_now_due in ((self._born, True), (self._heap, fired)):
             while heap and len(due) < most and (item := self._first_of(heap)) is not None:
                 if item[0] > now or (item[0] == now and not is_now_due):
                     break
-                due[heapq.heappop(heap)[1]] = None
+                due[heappop(heap)[1]] = None
         return sorted(due)
 
     def put_back(self, sequence: int) -> None:
@@ -146,11 +155,11 @@ class Timers:
         """Return the first entry of a heap that counts, without those before it from now on."""
         timers = self._timers
         while heap:
-            at, sequence = heap[0]
-            timer = timers.get(sequence)
-            if timer is not None and timer.at == at:
-                return heap[0]
-            heapq.heappop(heap)
+            first = heap[0]
+            timer = timers.get(first[1])
+            if timer is not None and timer.at == first[0]:
+                return first
+            heappop(heap)
         return None
 
     def _compact(self) -> None:

@@ -91,12 +91,12 @@ class Allocations:
     def hear(self, record: Record) -> None:
         """Take orders for new matches, and drop those that need no server any more."""
         for event in record.events:
-            if isinstance(event, Matched):
+            if type(event) is Matched:
                 assert self._engine is not None
                 roster = self._engine.tables.rosters.get(event.match.id)
                 if roster is not None and roster.allocation is not None:
                     self._order(event.match.id, roster.queue, roster.allocation)
-            elif isinstance(event, Assigned | Voided | Finished):
+            elif self._orders and isinstance(event, Assigned | Voided | Finished):
                 self._drop(event.match)
 
     # Operators

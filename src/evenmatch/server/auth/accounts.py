@@ -3,6 +3,10 @@
 Files of keys are looked at once a second, beside the requests; a change counts from then on. A file
 that has become unreadable changes nothing, so that a slip of an editor locks nobody out and lets
 nobody in.
+
+Where the game has no data directory and its journal is on a server, keys and the secret of guests
+are documents beside that journal, which a thread looks at as often. While it does not answer, the
+keys that were seen last count, for `UNSEEN_MAX` seconds; then none does.
 """
 
 from __future__ import annotations
@@ -18,10 +22,12 @@ import msgspec
 
 from evenmatch.config.server import ServerSettings, Tokens
 from evenmatch.errors import ConfigError
+from evenmatch.journals.store import MISSING
+from evenmatch.journals.store_thread import StoreThread
 from evenmatch.model.ticket import Player, Value
 from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog
-from evenmatch.server.auth.keys import FILE_NAME, KeyRing, ServiceKey, read_keys
+from evenmatch.server.auth.keys import FILE_NAME, KeyRing, ServiceKey, decode_keys, read_keys
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.rate_limits import Buckets, OpenStreams
 from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
@@ -34,7 +40,10 @@ GUEST_SECONDS = 30 * 86_400.0
 HOUR = 3_600.0
 MINUTE = 60.0
 
-Stamp = tuple[tuple[str, int, int, int] | None, ...]
+UNSEEN_MAX = 3_600.0
+"""Seconds for which keys count that the store beside the journal has not shown since."""
+
+Stamp = tuple[tuple[str | int, ...] | None, ...]
 
 
 class GuestToken(msgspec.Struct, frozen=True, gc=False):
@@ -59,9 +68,11 @@ class Accounts:
         folder: Its data directory; None keeps everything in memory.
         tenant: Its name; "" where it is the only one.
         wall: Unix time.
+        store: What is kept beside a journal on a server, instead of in a directory.
 
     Raises:
         ConfigError: A file cannot be used.
+        JournalError: The store does not answer, or is damaged.
     """
 
     def __init__(
@@ -70,10 +81,13 @@ class Accounts:
         folder: Path | None = None,
         tenant: str = "",
         wall: Callable[[], float] = time.time,
+        store: StoreThread | None = None,
     ) -> None:
         self.tenant = tenant
         self.settings = settings
-        self.audit = AuditLog(folder, wall=wall)
+        self.folder = folder
+        self.store = store
+        self.audit = AuditLog(folder, wall=wall, store=store)
         self.measured = MeasuredLatencies()
         self.free_attributes = frozenset(settings.player_attributes)
         self.ring = KeyRing(())
@@ -85,8 +99,12 @@ class Accounts:
         self._wall = wall
         self._newcomers = Buckets(limits.guests_max / HOUR, limits.guests_max)
         self._keys_file = _keys_file(settings, folder)
+        self._keys_in = store if self._keys_file is None else None
+        if self._keys_in is not None:
+            self._keys_in.watch(FILE_NAME)
         self._has_keys = False
-        self._guest_secret = _guest_secret(folder) if settings.guests else None
+        self._is_unseen = False
+        self._guest_secret = _guest_secret(folder, store) if settings.guests else None
         self._trouble = ""
         self._stamp = self._look()
         self._read(self._stamp)
@@ -102,8 +120,10 @@ class Accounts:
 
     def reload(self) -> bool:
         """Read files anew that have changed; return whether anyone counts less or more now."""
+        if self._is_out_of_sight():
+            return self._forget_keys()
         stamp = self._look()
-        if stamp == self._stamp:
+        if stamp == self._stamp and not self._is_unseen:
             return self._note_expired()
         before = self.ring.keys
         try:
@@ -114,10 +134,29 @@ class Accounts:
                 log.error("keys_unreadable", error=self._trouble, consequence="the old ones count")
                 self.audit.note_server("keys unreadable", self._trouble)
             return False
-        self._stamp, self._trouble = stamp, ""
+        self._stamp, self._trouble, self._is_unseen = stamp, "", False
         self._live = self._live_keys()
         self.audit.note_server("keys changed", _changes(before, self.ring.keys))
         return True
+
+    def close(self) -> None:
+        """Store the last entries of the audit log, and end."""
+        if self.store is not None:
+            self.audit.flush()
+            self.store.close()
+
+    def _is_out_of_sight(self) -> bool:
+        """Return whether the store has not shown the keys for too long to trust them."""
+        return self._keys_in is not None and self._keys_in.age(FILE_NAME) > UNSEEN_MAX
+
+    def _forget_keys(self) -> bool:
+        """Let no key count until the store answers; return whether one did."""
+        if not self._is_unseen:
+            consequence = "no key counts until it does"
+            log.error("keys_unseen", seconds=UNSEEN_MAX, consequence=consequence)
+        self._is_unseen, had_some = True, bool(self.ring.keys)
+        self.ring, self._live = KeyRing((), self.tenant), frozenset()
+        return had_some
 
     def _live_keys(self) -> frozenset[str]:
         now = self._wall()
@@ -137,7 +176,11 @@ class Accounts:
     def _look(self) -> Stamp:
         names = [] if self._keys_file is None else [str(self._keys_file)]
         names += self.settings.tokens.key_files if self.settings.tokens is not None else ()
-        return tuple(_stamp_of(name) for name in names)
+        stamps = tuple(_stamp_of(name) for name in names)
+        if self._keys_in is None:
+            return stamps
+        document = self._keys_in.seen(FILE_NAME).document
+        return (None if document is None else (FILE_NAME, document.revision), *stamps)
 
     def _read(self, stamp: Stamp) -> None:
         """Take in what the files hold; all of it or, where one is bad, nothing."""
@@ -146,6 +189,8 @@ class Accounts:
         ring, has_keys = KeyRing((), self.tenant), self._has_keys
         if self._keys_file is not None and (must_be or stamp[0] is not None):
             ring, has_keys = KeyRing(read_keys(self._keys_file), self.tenant), True
+        if self._keys_in is not None and (must_be or stamp[0] is not None):
+            ring, has_keys = KeyRing(_keys_of(self._keys_in), self.tenant), True
         verifiers: dict[str, Verifier] = {}
         if (tokens := self.settings.tokens) is not None:
             if tokens.audience == GUEST_AUDIENCE:
@@ -184,8 +229,36 @@ def _keys_file(settings: ServerSettings, folder: Path | None) -> Path | None:
     return None if folder is None else folder / FILE_NAME
 
 
-def _guest_secret(folder: Path | None) -> bytes:
+def _keys_of(store: StoreThread) -> tuple[ServiceKey, ...]:
+    """Return the keys that were seen last beside the journal.
+
+    Raises:
+        ConfigError: They are gone, or cannot be read.
+    """
+    document = store.seen(FILE_NAME).document
+    if document is None:
+        raise ConfigError(
+            f"{FILE_NAME} is gone from beside the journal: make a key with evenmatch keys add NAME "
+            "--journal ADDRESS"
+        )
+    return decode_keys(document.body, f"{FILE_NAME} beside the journal")
+
+
+def _shared_secret(store: StoreThread) -> bytes:
+    """Return the secret that signs guests' tokens at all nodes; the first one makes it."""
+    store.put(SECRET_NAME, secrets.token_bytes(SECRET_BYTES), MISSING)
+    document = store.get(SECRET_NAME)
+    if document is None or len(document.body) != SECRET_BYTES:
+        raise ConfigError(
+            f"{SECRET_NAME} beside the journal is damaged; delete it, and guests become new players"
+        )
+    return document.body
+
+
+def _guest_secret(folder: Path | None, store: StoreThread | None) -> bytes:
     """Return the secret that signs guests' tokens; it is made once and stays in the folder."""
+    if store is not None:
+        return _shared_secret(store)
     if folder is None:
         return secrets.token_bytes(SECRET_BYTES)
     path = folder / SECRET_NAME
@@ -205,7 +278,7 @@ def _guest_secret(folder: Path | None) -> bytes:
     return secret
 
 
-def _stamp_of(name: str) -> tuple[str, int, int, int] | None:
+def _stamp_of(name: str) -> tuple[str | int, ...] | None:
     try:
         found = Path(name).stat()
     except OSError:

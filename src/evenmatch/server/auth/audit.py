@@ -6,6 +6,9 @@ has files of its own, `audit-often.jsonl`: cancelled tickets, failed authenticat
 too often. Entries are numbered across both and read in that order. They name keys by their ids and
 never hold a key or a token. What comes in floods, and whatever was done to nothing (404, 410), is
 written once a minute for each caller, with a count.
+
+Where the game has no data directory and its journal is on a server, the entries are notes beside
+that journal, which all nodes write and read; the server of the journal numbers them.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from heapq import merge
 from itertools import islice, pairwise
@@ -23,6 +26,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from evenmatch.journals.store import StoredNote
+from evenmatch.journals.store_thread import StoreThread
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.runtime.logs import log
 
@@ -44,6 +49,8 @@ TAIL_BYTES = 65_536
 FAILURES_MAX = 100
 """Addresses and reasons that are written of in that time; what is beyond is counted together."""
 TEXT_MAX = 256
+UNNUMBERED = b'{"seq":0,'
+"""How an entry begins that gets its number from a store."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -105,6 +112,7 @@ class AuditLog:
         folder: Its data directory; None keeps the last entries in memory.
         wall: Unix time.
         bytes_max: Size from which the file is put aside.
+        store: Where the entries are kept instead, and numbered: beside a journal on a server.
     """
 
     def __init__(
@@ -113,8 +121,10 @@ class AuditLog:
         *,
         wall: Callable[[], float] = time.time,
         bytes_max: int = FILE_BYTES_MAX,
+        store: StoreThread | None = None,
     ) -> None:
         self._folder = folder
+        self._store = store
         self._wall = wall
         self._bytes_max = bytes_max
         self._recent = tuple([deque[AuditEntry](maxlen=KEPT_IN_MEMORY) for _ in SERIES])
@@ -179,7 +189,16 @@ class AuditLog:
 
         Complexity:
             O(bytes of the files), so it runs in a thread.
+
+        Raises:
+            JournalUnavailable: The store does not answer.
         """
+        if self._store is not None:
+            notes = self._store.notes(after, most)
+            return AuditPage(
+                tuple(_entries(_numbered(each) for each in notes)),
+                notes[-1].number if notes else after or 0,
+            )
         with ExitStack() as files:
             kept = self._kept(files)
             if after is None:
@@ -189,14 +208,13 @@ class AuditLog:
         return AuditPage(found, found[-1].seq if found else after)
 
     def _write(self, who: str, action: str, *, often: bool = False, **more: object) -> None:
+        if self._store is not None:
+            self._hand_over(self._store, SERIES[often], self._entry(0, who, action, more))
+            return
         with self._lock:
             if self._last is None:
                 self._last = self._find_last()
-            entry = msgspec.convert(
-                {"seq": self._last + 1, "at": round(self._wall(), 3), "who": who[:TEXT_MAX],
-                 "action": action, **more},
-                AuditEntry,
-            )  # fmt: skip
+            entry = self._entry(self._last + 1, who, action, more)
             self._last = entry.seq
             self._recent[often].append(entry)
             if self._folder is None:
@@ -208,6 +226,21 @@ class AuditLog:
                 if not self._is_broken:
                     log.error("audit_failed", error=str(error), consequence="entries are lost")
                 self._is_broken = True
+
+    def _entry(self, seq: int, who: str, action: str, more: Mapping[str, object]) -> AuditEntry:
+        at, who = round(self._wall(), 3), who[:TEXT_MAX]
+        return msgspec.convert(
+            {"seq": seq, "at": at, "who": who, "action": action, **more}, AuditEntry
+        )
+
+    def _hand_over(self, store: StoreThread, series: str, entry: AuditEntry) -> None:
+        """Let the store number and keep an entry, soon; say once that it does not."""
+        store.note(series, b"{" + msgspec.json.encode(entry).removeprefix(UNNUMBERED))
+        trouble = store.trouble
+        if trouble is not None and not self._is_broken:
+            consequence = "entries wait, and the oldest are lost when too many do"
+            log.error("audit_failed", error=str(trouble), consequence=consequence)
+        self._is_broken = trouble is not None
 
     def _append(self, series: str, line: bytes) -> None:
         path = self._paths(series)[-1]
@@ -264,6 +297,11 @@ class AuditLog:
             if (entry := next(_entries(lines), None)) is not None:
                 return entry.seq
         return 0
+
+
+def _numbered(note: StoredNote) -> bytes:
+    """Return the line of an entry that a store has numbered."""
+    return b'{"seq":%d,' % note.number + note.body[1:]
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:

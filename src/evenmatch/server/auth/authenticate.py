@@ -32,7 +32,7 @@ from evenmatch.server.auth.principal import (
 from evenmatch.server.auth.rate_limits import Buckets
 from evenmatch.server.auth.signatures import check_signature, is_signed, signed_call
 from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
-from evenmatch.server.gamelift import codec
+from evenmatch.server.gamelift.codec import codec_of
 from evenmatch.server.gamelift.service_errors import service_error_of
 from evenmatch.server.http.responses import (
     Asgi,
@@ -183,7 +183,7 @@ class Authenticator:
         except Refusal as refusal:
             for each in self._entrances:
                 each.turned_away(getattr(refusal, "reason", refusal.code))
-            answer = codec.refusal(service_error_of(refusal))
+            answer = codec_of(scope["path"]).refusal(service_error_of(refusal))
             await answer(scope, receive, send)
             return
         scope["principal"] = known.principal

@@ -161,18 +161,34 @@ def read_keys(path: Path) -> tuple[ServiceKey, ...]:
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise ConfigError(f"{path} must have at most {FILE_BYTES_MAX:,} bytes")
-        found = msgspec.json.decode(path.read_bytes(), type=KeyFile)
+        body = path.read_bytes()
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}; make it with: evenmatch keys add"
         ) from None
+    return decode_keys(body, path)
+
+
+def decode_keys(body: bytes, place: Path | str) -> tuple[ServiceKey, ...]:
+    """Return the keys that a file or a document holds.
+
+    Raises:
+        ConfigError: It is not one that `evenmatch keys` wrote.
+    """
+    try:
+        found = msgspec.json.decode(body, type=KeyFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not a file of keys: {error}") from None
+        raise ConfigError(f"{place} is not a file of keys: {error}") from None
     for key in found.keys:
-        _check(key, path)
+        _check(key, place)
     if len({key.id for key in found.keys}) != len(found.keys):
-        raise ConfigError(f"{path} names a key twice")
+        raise ConfigError(f"{place} names a key twice")
     return found.keys
+
+
+def encode_keys(keys: tuple[ServiceKey, ...]) -> bytes:
+    """Return what a file or a document of these keys holds."""
+    return msgspec.json.format(msgspec.json.encode(KeyFile(keys)), indent=1) + b"\n"
 
 
 def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
@@ -181,7 +197,7 @@ def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
     with suppress(FileNotFoundError):
         fresh.unlink()
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(KeyFile(keys)), indent=1) + b"\n")
+        file.write(encode_keys(keys))
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
@@ -197,7 +213,7 @@ def editing(path: Path) -> Iterator[None]:
         yield
 
 
-def _check(key: ServiceKey, path: Path) -> None:
+def _check(key: ServiceKey, path: Path | str) -> None:
     try:
         is_digest = len(bytes.fromhex(key.sha256)) == 32
     except ValueError:

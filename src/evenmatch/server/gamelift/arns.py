@@ -47,6 +47,16 @@ def session_of(match: str) -> str:
     return SESSION + match
 
 
+def location_in(session: str) -> str | None:
+    """Return the place of a game session that another server made; None if its ARN says none.
+
+    >>> location_in("arn:aws:gamelift:us-west-2::gamesession/fleet-1/mine"), location_in("mine")
+    ('us-west-2', None)
+    """
+    parts = session.split(":")
+    return parts[3] or None if len(parts) > 4 and not session.startswith(SESSION) else None
+
+
 def match_in(session: str) -> str:
     """Return the id of the match in the ARN of a game session."""
     return session.rpartition("/")[2]

@@ -1,59 +1,46 @@
-"""StartMatchBackfill: a running match of this server asks for players.
+"""StartMatchBackfill: a game session asks for players, and brings its roster with it.
 
-Which match a ticket of a backfill stands for is kept in memory. What the engine keeps is that the
-match asks for players, and who came; so after a restart the match goes on asking, and its ticket is
-not known any more: asking again takes its place.
+    the session of a match that this server made, and all players given still play in it
+        -> the match itself asks for players (`Open`)
+    any other session, or none
+        -> the roster given becomes a match of its own for as long as it asks (`Register`)
+
+Both are inputs with the caller's ticket id, so what became of a request is journalled.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from evenmatch.config.gamelift import queue_name_of
 from evenmatch.engine.engine import Engine
-from evenmatch.errors import MatchmakingError
-from evenmatch.model.inputs import Close, Open
-from evenmatch.rules.flexmatch.rule_set import RuleSet
+from evenmatch.engine.state.rows import BackfillTicket, Roster
+from evenmatch.engine.state.state import Tables
+from evenmatch.errors import InvalidOpening, MatchmakingError, NoBackfill
+from evenmatch.model.inputs import Close, Input, Open, Register
+from evenmatch.model.match import Priority
+from evenmatch.model.ticket import Player
+from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet
 from evenmatch.server.gamelift import arns, shapes
-from evenmatch.server.gamelift.players import players_of
+from evenmatch.server.gamelift.memory import PREFIX, GameLiftMemory
+from evenmatch.server.gamelift.players import players_of, shape_of
 from evenmatch.server.gamelift.resources import Resources
 from evenmatch.server.gamelift.service_errors import invalid
 from evenmatch.server.gamelift.shapes import Status
-from evenmatch.server.gamelift.ticket_view import WHY
+from evenmatch.server.gamelift.ticket_view import WHY, played_in, side_name
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.wire.backfill import LEASE_MAX
 
-TICKETS_MAX = 10_000
-"""Tickets of backfills that are remembered; beyond, the oldest are forgotten."""
-FOREIGN = (
-    "GameSessionArn: must be that of a match that this server has made, and that still runs; "
-    "matches of others cannot be filled yet"
-)
-
-
-class BackfillTicket(msgspec.Struct):
-    """A request to fill a match.
-
-    Args:
-        name: The configuration's.
-        match: The match that asks for players.
-        version: How often the match had been filled before.
-        players: Who played then.
-        start: Unix time.
-        status: How it ended, where that is known; "" of one that may still be open.
-        end: Unix time of that.
-    """
-
-    name: str
-    match: str
-    version: int
-    players: tuple[shapes.PlayerShape, ...]
-    start: float
-    status: str = ""
-    end: float | None = None
+PRIORITIES: Mapping[str, Priority] = {"high": "high", "normal": "normal", "low": "low"}
+STATUS: Mapping[str, Status] = {
+    "waiting": "SEARCHING",
+    "matched": "COMPLETED",
+    "cancelled": "CANCELLED",
+    "expired": "TIMED_OUT",
+}
 
 
 class Backfills:
@@ -63,141 +50,216 @@ class Backfills:
         runtime: The shard at work.
         resources: Its configurations.
         rule_set: Gives a rule set by its name.
+        wall: Unix time of an engine instant.
+        memory: Keeps what the players of a request came with.
     """
 
     def __init__(
-        self, runtime: Runtime, resources: Resources, rule_set: Callable[[str], RuleSet]
+        self,
+        runtime: Runtime,
+        resources: Resources,
+        rule_set: Callable[[str], RuleSet],
+        wall: Callable[[float], float],
+        memory: GameLiftMemory,
     ) -> None:
         self._runtime = runtime
         self._resources = resources
         self._rule_set = rule_set
-        self._tickets: dict[str, BackfillTicket] = {}
-        self._by_match: dict[str, str] = {}
+        self._wall = wall
+        self._memory = memory
 
     def __contains__(self, ticket: str) -> bool:
         """Return whether a ticket is one of a backfill."""
-        return ticket in self._tickets
+        return PREFIX + ticket in self._tables.backfills
+
+    @property
+    def _tables(self) -> Tables:
+        return self._runtime.engine.tables
 
     async def start(self, given: shapes.StartMatchBackfill) -> shapes.MatchmakingTicket:
-        """Let a match ask for players; an earlier request of the same match ends."""
+        """Let a session ask for players; an earlier request of the same session ends.
+
+        Raises:
+            ServiceError: The players fit neither the rule set nor its teams, or the id was used.
+        """
         name, table = self._resources.configuration(given.configuration_name)
         rule_set = self._rule_set(table.rule_set)
-        names = [each.id for each in players_of(given.players, rule_set)]
+        players = players_of(given.players, rule_set)
         ticket = given.ticket_id if given.ticket_id is not None else str(uuid.uuid4())
-        if not ticket or ticket in self._tickets:
+        if not ticket or ticket in self or self._tables.knows(PREFIX + ticket):
             raise invalid(f"TicketId: {ticket!r} was used before, or is empty")
-        match = arns.match_in(given.game_session_arn or "")
-        version, left = await self._runtime.look(
-            lambda engine: _left_of(engine, match, queue_name_of(name), names)
-        )
-        lease = float(min(table.request_timeout, LEASE_MAX))
-        priority = rule_set.algorithm.backfill_priority
-        opening = Open(self._runtime.now(), match, version, left, (), priority, lease)
-        await self._runtime.ask(opening)
-        self._replace(match, ticket)
-        made = BackfillTicket(name, match, version, given.players, self._runtime.wall())
-        self._tickets[ticket] = made
-        while len(self._tickets) > TICKETS_MAX:
-            oldest = next(iter(self._tickets))
-            del self._tickets[oldest]
-        return self._shape(ticket, made, "QUEUED")
+        queue = queue_name_of(name)
+        sides = self._tables.queues[queue].format.sides
+        places = [_side_of(at, each.team, sides) for at, each in enumerate(given.players)]
+        asking: dict[str, Any] = {
+            "ticket": PREFIX + ticket,
+            "priority": PRIORITIES[rule_set.algorithm.backfill_priority],
+            "steps": _steps_in(rule_set),
+            "lease": float(table.request_timeout),
+        }
+        arn = given.game_session_arn or ""
+        match = arns.match_in(arn) if arn.startswith(arns.SESSION) else ""
+        roster = self._own(match, queue)
+        if roster is not None and _plays_as(roster, players, places):
+            left = sorted({p for team in roster.players for p in team} - {p.id for p in players})
+            if not left and not any(roster.free):
+                raise invalid("Players: no place is free; name those who still play only")
+            opening: Input = Open(self._runtime.now(), match, roster.version, tuple(left), **asking)
+        else:
+            if roster is not None and roster.open is not None:
+                await self._runtime.ask(Close(self._runtime.now(), match))
+            teams = tuple(
+                tuple(p for p, place in zip(players, places, strict=True) if place == at)
+                for at in range(len(sides))
+            )
+            region = arns.location_in(arn)
+            kept = self._tables.matches.get(match)
+            if kept is not None and kept.registered and kept.assignment is not None:
+                arn = kept.assignment["session"]
+            opening = Register(self._runtime.now(), queue, teams, arn, region, **asking)
+        try:
+            await self._runtime.ask(opening)
+        except (InvalidOpening, NoBackfill) as error:
+            raise invalid(f"Players: {error.message}") from None
+        self._memory.keep_roster(ticket, given.players)
+        return self.describe(self._runtime.engine, ticket, is_new=True)
 
     async def stop(self, ticket: str) -> None:
-        """Let a match ask for nobody any more."""
-        row = self._tickets[ticket]
-        if self._status(self._runtime.engine, row) == "SEARCHING":
+        """Let a session ask for nobody any more.
+
+        Raises:
+            ServiceError: The request has ended otherwise.
+        """
+        row = self._tables.backfills[PREFIX + ticket]
+        if row.state == "waiting":
             await self._runtime.ask(Close(self._runtime.now(), row.match))
-            self._end(row, "CANCELLED")
+            row = self._tables.backfills[PREFIX + ticket]
+        if row.state != "cancelled":
+            raise invalid(f"ticket {ticket!r} has ended: {STATUS[row.state]}")
 
-    def describe(self, engine: Engine, ticket: str) -> shapes.MatchmakingTicket:
-        """Return a ticket of a backfill as GameLift shows it; with who came, once it is done."""
-        row = self._tickets[ticket]
-        return self._shape(ticket, row, self._status(engine, row), engine)
-
-    def queue_of(self, ticket: str) -> str:
-        """Return the queue of a backfill."""
-        return queue_name_of(self._tickets[ticket].name)
-
-    def _replace(self, match: str, ticket: str) -> None:
-        before = self._tickets.get(self._by_match.get(match, ""))
-        if before is not None and self._status(self._runtime.engine, before) == "SEARCHING":
-            self._end(before, "CANCELLED")
-        self._by_match[match] = ticket
-        while len(self._by_match) > TICKETS_MAX:
-            del self._by_match[next(iter(self._by_match))]
-
-    def _status(self, engine: Engine, row: BackfillTicket) -> Status:
-        """Return how a backfill does; what it has come to stays."""
-        if row.status:
-            return row.status  # type: ignore[return-value]
-        roster = engine.tables.rosters.get(row.match)
-        if roster is None:
-            return self._end(row, "FAILED")
-        if not any(roster.free) or (roster.open is None and roster.version > row.version):
-            return self._end(row, "COMPLETED")
-        return "SEARCHING" if roster.open is not None else self._end(row, "TIMED_OUT")
-
-    def _end(self, row: BackfillTicket, status: Status) -> Status:
-        row.status, row.end = status, self._runtime.wall()
-        return status
-
-    def _shape(
-        self, ticket: str, row: BackfillTicket, status: Status, engine: Engine | None = None
+    def describe(
+        self, engine: Engine, ticket: str, *, is_new: bool = False
     ) -> shapes.MatchmakingTicket:
-        reason, message = "", ""
-        if status == "CANCELLED":
-            reason, message = WHY["player"]
-        elif status == "TIMED_OUT":
-            reason, message = WHY["deadline"]
+        """Return a ticket of a backfill as GameLift shows it; with who came, once it is done."""
+        tables = engine.tables
+        row = tables.backfills[PREFIX + ticket]
+        name = self._name_of(row.queue)
+        status, (reason, message) = _status_of(tables, row)
+        if is_new:
+            status, reason, message = "QUEUED", "", ""
         return shapes.MatchmakingTicket(
             ticket_id=ticket,
-            configuration_name=row.name,
-            configuration_arn=arns.arn_of(arns.CONFIGURATION, row.name),
+            configuration_name=name,
+            configuration_arn=arns.arn_of(arns.CONFIGURATION, name),
             status=status,
             status_reason=reason or None,
             status_message=message or None,
-            start_time=row.start,
-            end_time=row.end,
-            players=_players(engine, row) if engine and status == "COMPLETED" else row.players,
+            start_time=self._wall(row.enqueued_at),
+            end_time=None if row.ended_at is None else self._wall(row.ended_at),
+            players=self._shown(tables, ticket, row),
             game_session_connection_info=shapes.GameSessionConnectionInfo(
-                game_session_arn=arns.session_of(row.match)
+                game_session_arn=played_in(tables, row.match)
             ),
         )
 
+    def queue_of(self, ticket: str) -> str:
+        """Return the queue of a backfill."""
+        return self._tables.backfills[PREFIX + ticket].queue
 
-def _players(engine: Engine, row: BackfillTicket) -> tuple[shapes.PlayerShape, ...]:
-    """Return who plays in the match now; of those who came since, the ids and the team."""
-    roster = engine.tables.rosters.get(row.match)
-    if roster is None:
-        return row.players
-    queue = engine.tables.queues.get(roster.queue)
-    sides = () if queue is None else queue.format.sides
-    known = {each.player_id: each for each in row.players}
-    return tuple(
-        msgspec.structs.replace(
-            known.get(name) or shapes.PlayerShape(player_id=name),
-            team=sides[at] if at < len(sides) else f"team_{at + 1}",
+    def _name_of(self, queue: str) -> str:
+        found = self._resources.of_queue(queue)
+        return queue if found is None else found[0]
+
+    def _own(self, match: str, queue: str) -> Roster | None:
+        """Return the roster of a match that this server made and that still runs; else None.
+
+        Raises:
+            ServiceError: It is one of another configuration.
+        """
+        if not match:
+            return None
+        try:
+            roster = self._runtime.engine.roster(match)
+        except MatchmakingError:
+            return None
+        if roster.session:
+            return None
+        if roster.queue != queue:
+            raise invalid(f"ConfigurationName: match {match} is one of {roster.queue!r}")
+        return roster
+
+    def _shown(
+        self, tables: Tables, ticket: str, row: BackfillTicket
+    ) -> tuple[shapes.PlayerShape, ...]:
+        """Return who plays in the match now; of those who came since, the ids and the team."""
+        asked = self._memory.roster_of(ticket)
+        if row.state not in ("waiting", "matched") and asked:
+            return asked
+        roster = tables.rosters.get(row.match)
+        known: dict[str | None, shapes.PlayerShape] = {}
+        if roster is not None:
+            seated = [p for team in roster.teams for t in team for p in t.players]
+            known.update((p.id, shape_of(p)) for p in seated)
+        known.update((each.player_id, each) for each in asked)
+        return tuple(
+            replace(
+                known.get(name) or shapes.PlayerShape(player_id=name),
+                team=side_name(tables, row.queue, at),
+            )
+            for at, team in enumerate(_teams_in(tables, row))
+            for name in team
         )
-        for at, team in enumerate(roster.players)
-        for name in team
-    )
 
 
-def _left_of(
-    engine: Engine, match: str, queue: str, names: list[str]
-) -> tuple[int, tuple[str, ...]]:
-    """Return how often a match was filled, and who of it is not among its players any more.
+def _side_of(at: int, team: str | None, sides: Sequence[str]) -> int:
+    """Return the number of a player's team.
 
     Raises:
-        ServiceError: It is not one that could be filled, or has never had one of the players.
+        ServiceError: The player has none, or one that there is not.
     """
-    try:
-        roster = engine.roster(match)
-    except MatchmakingError as error:
-        raise invalid(f"{FOREIGN}: {error}") from None
-    if roster.queue != queue:
-        raise invalid(f"ConfigurationName: match {match} is one of {roster.queue!r}")
-    there = {name for team in roster.players for name in team}
-    if strangers := [name for name in names if name not in there]:
-        raise invalid(f"Players: {strangers[0][:64]!r} does not play in match {match}")
-    return roster.version, tuple(sorted(there - set(names)))
+    if team is None and len(sides) == 1:
+        return 0
+    if team is None or team not in sides:
+        got = "is missing" if team is None else f"{team[:64]!r} is no team"
+        raise invalid(f"Players[{at}].Team: {got}; the rule set has {', '.join(sides)}")
+    return sides.index(team)
+
+
+def _steps_in(rule_set: RuleSet) -> tuple[tuple[float, Priority], ...]:
+    """Return the later priorities of a rule set; of two that begin at once, the last one."""
+    steps: dict[float, Priority] = {}
+    for each in rule_set.expansions:
+        if isinstance(each, AlgorithmExpansion) and each.field == "backfill_priority":
+            steps |= {step.wait: PRIORITIES[str(step.value)] for step in each.steps}
+    return tuple(sorted(steps.items()))
+
+
+def _plays_as(roster: Roster, players: Sequence[Player], places: Sequence[int]) -> bool:
+    """Return whether all these players play in a match, each in the team that is given."""
+    teams = roster.players
+    return all(each.id in teams[at] for each, at in zip(players, places, strict=True))
+
+
+def _status_of(tables: Tables, row: BackfillTicket) -> tuple[Status, tuple[str, str]]:
+    if row.state == "waiting":
+        return ("QUEUED" if row.queue in tables.paused else "SEARCHING"), ("", "")
+    if row.state == "matched":
+        return "COMPLETED", ("", "")
+    if row.reason == "match_over":
+        return "FAILED", WHY["match_over"]
+    return STATUS[row.state], WHY.get(row.reason or "", ("Cancelled", f"Cancelled: {row.reason}."))
+
+
+def _teams_in(tables: Tables, row: BackfillTicket) -> tuple[tuple[str, ...], ...]:
+    """Return who plays in the match of a request now, or did when it ended, by team."""
+    roster = tables.rosters.get(row.match)
+    if roster is not None:
+        return roster.players
+    kept = tables.matches.get(row.match)
+    if kept is None:
+        return ()
+    fills = [tables.matches[fill].match for fill in kept.fills if fill in tables.matches]
+    return tuple(
+        tuple(name for each in (kept.match, *fills) for name in each.players[at])
+        for at in range(len(kept.match.players))
+    )

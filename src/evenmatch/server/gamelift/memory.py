@@ -16,9 +16,12 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
 from evenmatch.model.ticket import Player
+from evenmatch.server.gamelift.shapes import PlayerShape
 
 PREFIX = "aws:"
 """What the caller's ticket ids get in front: no id that a shard gives has a colon."""
+ROSTER_PLAYERS_MOST = 50_000
+"""Players of requests to fill matches that are remembered; beyond, the oldest requests go."""
 SWEPT = 2
 """Tickets looked at, for those that are kept no longer, for each one that comes."""
 
@@ -29,6 +32,8 @@ class GameLiftMemory(LifecycleView):
     def __init__(self) -> None:
         self._players: OrderedDict[str, tuple[Player, ...]] = OrderedDict()
         self._returned: set[str] = set()
+        self._rosters: OrderedDict[str, tuple[PlayerShape, ...]] = OrderedDict()
+        self._rostered = 0
         self._tables: Tables | None = None
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
@@ -59,6 +64,17 @@ class GameLiftMemory(LifecycleView):
     def was_returned(self, ticket: str) -> bool:
         """Return whether a ticket waits again because others did not accept."""
         return ticket in self._returned
+
+    def keep_roster(self, ticket: str, players: tuple[PlayerShape, ...]) -> None:
+        """Note what the players of a request to fill a match came with."""
+        self._rosters[ticket] = players
+        self._rostered += len(players)
+        while self._rostered > ROSTER_PLAYERS_MOST and len(self._rosters) > 1:
+            self._rostered -= len(self._rosters.popitem(last=False)[1])
+
+    def roster_of(self, ticket: str) -> tuple[PlayerShape, ...]:
+        """Return the players of a request to fill a match; nobody if that is not kept."""
+        return self._rosters.get(ticket, ())
 
     def __len__(self) -> int:
         """Return how many tickets are remembered."""

@@ -228,7 +228,7 @@ class Resources:
     async def delete_configuration(
         self, given: shapes.DeleteMatchmakingConfiguration, by: str
     ) -> shapes.Nothing:
-        """Drop a queue in which nobody waits."""
+        """Drop a queue in which nobody waits, and no match asks for players."""
         name = arns.name_in(given.name)
 
         def change(table: GameLiftTable) -> GameLiftTable:
@@ -238,6 +238,9 @@ class Resources:
             tables = self._runtime.engine.tables
             if any(queue in row.queues for row in tables.waiting.values()):
                 raise invalid(f"players wait in {name!r}: stop their tickets, or let them end")
+            asking = (row for row in tables.backfills.values() if row.ended_at is None)
+            if any(row.queue == queue for row in asking):
+                raise invalid(f"matches of {name!r} ask for players: stop their backfills first")
             return replace(table, configurations=_without(table.configurations, name))
 
         await self._edit(change, by)

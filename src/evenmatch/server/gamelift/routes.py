@@ -1,4 +1,7 @@
-"""The route of GameLift's protocol: `POST /`, and what answers each operation."""
+"""The routes of GameLift's protocol, and what answers each operation.
+
+AWS JSON 1.1 comes to `POST /`, RPC v2 CBOR to `POST /service/GameLift/operation/OPERATION`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from evenmatch.errors import MatchmakingError
 from evenmatch.server.auth.creation_rights import lacks
 from evenmatch.server.auth.ownership import principal_of
 from evenmatch.server.auth.principal import Forbidden, Principal
-from evenmatch.server.gamelift import codec, shapes
+from evenmatch.server.gamelift import shapes
+from evenmatch.server.gamelift.codec import CBOR, JSON, Codec, unknown_operation
 from evenmatch.server.gamelift.resources import Resources
 from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
 from evenmatch.server.gamelift.tickets import Tickets
@@ -88,9 +92,16 @@ class GameLiftRoute:
         self.calls = {call.shape.__name__: call for call in calls}
 
     async def answer(self, request: Request) -> Response:
-        """Answer one call; whatever goes wrong has AWS's form."""
+        """Answer one call in JSON; whatever goes wrong has AWS's form."""
+        return await self._answer_in(JSON, request)
+
+    async def answer_cbor(self, request: Request) -> Response:
+        """Answer one call in CBOR."""
+        return await self._answer_in(CBOR, request)
+
+    async def _answer_in(self, codec: Codec, request: Request) -> Response:
         try:
-            return codec.answer(await self._answer(request))
+            return codec.answer(await self._answer(codec, request))
         except ServiceError as error:
             return codec.refusal(error)
         except MatchmakingError as error:
@@ -98,15 +109,15 @@ class GameLiftRoute:
         except Disconnected:
             raise
         except Exception as error:  # noqa: BLE001
-            self._unexpected(error, "POST /")
+            self._unexpected(error, "GameLift's call")
             failed = "the server failed; its log says more"
             return codec.refusal(ServiceError("InternalServiceException", failed, 500))
 
-    async def _answer(self, request: Request) -> Any:
-        name = codec.operation_of(request.headers.get("x-amz-target"))
+    async def _answer(self, codec: Codec, request: Request) -> Any:
+        name = codec.operation_of(request)
         call = self.calls.get(name)
         if call is None:
-            raise codec.unknown_operation(name)
+            raise unknown_operation(name)
         caller = principal_of(request.scope)
         if not caller.rights & call.rights:
             raise lacks(caller, call.rights)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
+from evenmatch.engine.state.state import Tables
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.match import Match
 from evenmatch.model.ticket import Player
@@ -38,6 +39,7 @@ WHY = {
     "silent": ("AcceptanceTimedOut", "Not all players of the ticket answered in time."),
     "declined": ("AcceptanceRejected", "A player of the ticket turned the match down."),
     "deadline": ("TimedOut", "Removed from matchmaking due to timing out."),
+    "match_over": ("Failed", "The match is over: nobody can join it."),
     "queue_changed": ("TimedOut", "The matchmaking configuration takes no such tickets any more."),
 }
 RETURNED = ("AcceptanceFailed", "Others did not accept the match; the search goes on.")
@@ -119,10 +121,25 @@ def team_of(engine: Engine, match: Match, player: str) -> str | None:
     """Return the name of a player's team in a match."""
     for at, team in enumerate(match.players):
         if player in team:
-            queue = engine.tables.queues.get(match.queue)
-            sides = () if queue is None else queue.format.sides
-            return sides[at] if at < len(sides) else f"team_{at + 1}"
+            return side_name(engine.tables, match.queue, at)
     return None
+
+
+def side_name(tables: Tables, queue: str, at: int) -> str:
+    """Return the name of a queue's team number `at`, from 0."""
+    known = tables.queues.get(queue)
+    sides = () if known is None else known.format.sides
+    return sides[at] if at < len(sides) else f"team_{at + 1}"
+
+
+def played_in(tables: Tables, match: str) -> str:
+    """Return the ARN of the game session in which a match is played."""
+    kept = tables.matches.get(match)
+    if kept is None or not kept.registered:
+        return arns.session_of(match)
+    session = (kept.assignment or {}).get("session", match)
+    # Whoever asked without an ARN got one with the id of the first such match.
+    return arns.session_of(session) if session in tables.matches else session
 
 
 def _match_of(engine: Engine, view: TicketView) -> Match | None:
@@ -160,7 +177,7 @@ def _connection(
     if status != "COMPLETED" or match is None:
         return None
     played = match.extends or match.id
-    arn = arns.session_of(played)
+    arn = played_in(engine.tables, played)
     if not view.assignment:
         return GameSessionConnectionInfo(game_session_arn=arn)
     ended = engine.tables.ended.get(view.id)

@@ -17,6 +17,7 @@ from evenmatch.rules.flexmatch.rule_set import RuleSet
 from evenmatch.server.auth.principal import Forbidden, Principal
 from evenmatch.server.gamelift import arns, shapes
 from evenmatch.server.gamelift.backfill import Backfills
+from evenmatch.server.gamelift.events import EventSources
 from evenmatch.server.gamelift.memory import PREFIX
 from evenmatch.server.gamelift.players import players_of, shape_of
 from evenmatch.server.gamelift.resources import Resources
@@ -41,8 +42,12 @@ class Tickets:
         self._shedding = LoadShedding(
             lambda: services.runtime.lag.standing, services.runtime.commit_age
         )
-        self._backfills = Backfills(services.runtime, resources, self._rule_set)
-        services.gamelift_events.begin(resources.of_queue, self._wall)
+        self._backfills = Backfills(
+            services.runtime, resources, self._rule_set, self._wall, services.gamelift
+        )
+        services.gamelift_events.begin(
+            EventSources(resources.of_queue, self._wall, self._rule_set, self._estimate)
+        )
         self.around = Surroundings(
             services.gamelift, self._configuration, self._is_dead, self._wall, self._estimate
         )
@@ -80,8 +85,6 @@ class Tickets:
         """Let a running match ask for players."""
         name, _ = self._resources.configuration(given.configuration_name)
         _check_own(caller, (queue_name_of(name),))
-        if given.ticket_id and self._runtime.engine.tables.knows(PREFIX + given.ticket_id):
-            raise invalid(f"TicketId: {given.ticket_id!r} was used before")
         return shapes.TicketAnswer(matchmaking_ticket=await self._backfills.start(given))
 
     async def describe(

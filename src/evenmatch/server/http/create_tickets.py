@@ -242,7 +242,7 @@ class CreateTickets:
 
             self._step(request, last)
 
-        runtime.handle(given, answer)
+        runtime.handle(given, answer, is_in_turn=True)
         self._admission.leave()
 
     def _one(self, principal: Principal, results: Results, born: float) -> Told:

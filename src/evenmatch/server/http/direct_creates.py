@@ -10,6 +10,7 @@ that ask first whether to send their body.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -34,6 +35,9 @@ from evenmatch.server.http.responses import (
 DIRECT_URL = CREATE_PATH.encode()
 UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 """Headers of web pages, and of other nodes that hand a request on."""
+
+
+_name_of = itemgetter(0)
 
 
 class Connection(Protocol):
@@ -175,7 +179,7 @@ def direct_protocol(patient: type[Any], gate: Callable[[], Authenticator | None]
                 and not self.expect_100_continue
                 and self.parser.get_http_version() == "1.1"
                 and not self.parser.should_upgrade()
-                and not any(name in UNUSUAL for name, _ in self.headers)
+                and UNUSUAL.isdisjoint(map(_name_of, self.headers))
             )
 
         def on_body(self, body: bytes) -> None:

@@ -23,6 +23,7 @@ PLACES = {
     "queue": "The queue's name.",
     "player": "The player's id.",
     "file": "The file's name.",
+    "operation": "The name of an operation of Amazon GameLift.",
 }
 """What the parameters of paths mean."""
 

@@ -19,6 +19,7 @@ from evenmatch.server.auth.audit import PAGE_MAX, AuditPage
 from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.dashboard import routes as dashboard
 from evenmatch.server.dashboard.messages import MatchShown
+from evenmatch.server.gamelift.event_stream import GameLiftEventStream
 from evenmatch.server.gamelift.routes import GameLiftRoute
 from evenmatch.server.http.openapi.document import document_of
 from evenmatch.server.http.operation import (
@@ -122,6 +123,14 @@ _TARGET = {
     "required": True,
     "schema": _TEXT,
     "description": "`GameLift.` and the name of the operation: `GameLift.StartMatchmaking`.",
+}
+_CBOR = content({"type": "string", "format": "binary"}, "application/cbor")
+_FORM = {
+    "name": "Smithy-Protocol",
+    "in": "header",
+    "required": True,
+    "schema": {"const": "rpc-v2-cbor"},
+    "description": "Says that the body is CBOR.",
 }
 _DRAIN = {"200": operate.DrainState}
 _QUEUED = "tickets own"
@@ -455,6 +464,24 @@ PAGES = (
         "GameLift", lambda at: GameLiftRoute(at.services).answer,
         rights="tickets operate read", parameters=(_TARGET,), request=_AWS,
         answers={"200": _AWS, "400": _AWS, "413": None, "503": None},
+    ),
+    Operation(
+        "POST", "/service/GameLift/operation/{operation}", "gameLiftCbor",
+        "The same calls as RPC v2 CBOR, which AWS's clients may send instead",
+        "GameLift", lambda at: GameLiftRoute(at.services).answer_cbor,
+        rights="tickets operate read", parameters=(_FORM,), request=_CBOR,
+        answers={"200": _CBOR, "400": _CBOR, "413": None, "503": None},
+    ),
+    Operation(
+        "GET", "/v1/gamelift/events", "followGameLift",
+        "The events of FlexMatch as server-sent events, each an envelope of EventBridge; "
+        "`Last-Event-ID` takes up where a client left off",
+        "GameLift", lambda at: GameLiftEventStream(at.services),
+        rights="matches operate",
+        parameters=(
+            in_query("configuration", _TEXT, "Only events of this one, by its name or ARN."),
+        ),
+        answers={"200": _STREAM}, errors="400 503",
     ),
     Operation(
         "GET", "/metrics", "getMetrics", "Prometheus metrics",

@@ -231,7 +231,7 @@ class OperatorControls:
         if _changes(given, tables) or tables.configured_by:
             overdue = (await self._try_out(given, tables)).overdue
             if whole is document:
-                runtime.versions.set_aside(given.version)
+                await asyncio.to_thread(runtime.versions.set_aside, given.version)
             else:
                 kept, base = changeable(whole), digest(plan.document)
                 stored = StoredConfiguration(given.version, runtime.wall(), "reload", base, kept)
@@ -281,7 +281,7 @@ class OperatorControls:
             # The journal may have it all the same: the version must stay readable.
             raise
         except MatchmakingError:
-            versions.set_aside(given.version)
+            await asyncio.to_thread(versions.set_aside, given.version)
             raise
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         ended = {"expired": expired, "overdue": foreseen.overdue}

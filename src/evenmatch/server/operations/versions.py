@@ -3,7 +3,8 @@
 The journal numbers configurations, and it alone says which number is in force. A configuration
 that came over HTTP lies beside the journal under its number, `config/7.json`, written before the
 journal hears of it; a number without a file is a configuration of the CONFIG file. So a crash at
-any point leaves the two in agreement, and a restart goes on with what was in force.
+any point leaves the two in agreement, and a restart goes on with what was in force. Where the game
+has no data directory and its journal is on a server, the files are documents beside that journal.
 
 Where somebody edited the CONFIG file after a change over HTTP, nobody can know which of the two is
 meant: such a start is refused until `--config-from` says it.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ import msgspec
 
 from evenmatch.config.files import server_of
 from evenmatch.engine.state.state import Tables
-from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
+from evenmatch.journals.store_thread import StoreThread
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 
@@ -68,15 +70,22 @@ class StoredConfiguration(msgspec.Struct, frozen=True):
 
 
 class Versions:
-    """The configurations beside a journal; without a folder they are kept in memory.
+    """The configurations beside a journal; without a folder and a store they are kept in memory.
+
+    With a store, what was not read or written before waits for it: `chosen` reads what is in force,
+    and all else is asked in threads.
 
     Args:
         folder: The data directory.
+        store: What is kept beside a journal on a server, instead of in a directory.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, store: StoreThread | None = None) -> None:
         self._folder = None if folder is None else folder / FOLDER
+        self._store = store
         self._known: dict[int, StoredConfiguration] = {}
+        # Numbers without a document: only who answers writes them, so they stay without one.
+        self._missing: set[int] = set()
 
     def path(self, version: int) -> Path | None:
         """Return the file of a version, None where versions are kept in memory."""
@@ -87,17 +96,32 @@ class Versions:
 
         Raises:
             ConfigError: Its file is damaged.
+            JournalUnavailable: The store does not answer.
         """
+        if version in self._known or version in self._missing:
+            return self._known.get(version)
+        place = self.path(version) or f"{_name_of(version)} beside the journal"
+        try:
+            body = self._body(version)
+            if body is None:
+                return None
+            stored = msgspec.json.decode(body, type=StoredConfiguration)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, JournalCorrupt) as error:
+            raise _unreadable(place, str(error)) from None
+        if stored.version != version or not stored.is_intact():
+            raise _unreadable(place, "it was changed after it was written")
+        self._known[version] = stored
+        return stored
+
+    def _body(self, version: int) -> bytes | None:
+        """Return what is stored of a version."""
+        if self._store is not None:
+            document = self._store.get(_name_of(version))
+            if document is None:
+                self._missing.add(version)
+            return None if document is None else document.body
         path = self.path(version)
-        if version not in self._known and path is not None and path.is_file():
-            try:
-                stored = msgspec.json.decode(path.read_bytes(), type=StoredConfiguration)
-            except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise _unreadable(path, str(error)) from None
-            if stored.version != version or not stored.is_intact():
-                raise _unreadable(path, "it was changed after it was written")
-            self._known[version] = stored
-        return self._known.get(version)
+        return path.read_bytes() if path is not None and path.is_file() else None
 
     def write(self, stored: StoredConfiguration) -> None:
         """Keep a version durably, and delete those that are too old.
@@ -106,29 +130,48 @@ class Versions:
             JournalUnavailable: The disk does not take it.
         """
         path = self.path(stored.version)
-        if path is not None:
+        body = msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
+        if self._store is not None:
+            self._store.put(_name_of(stored.version), body)
+            for number in _numbers(self._store.names(f"{FOLDER}/"))[:-KEPT]:
+                self._store.delete(_name_of(number))
+        elif path is not None:
             try:
-                _write_durably(
-                    path, msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
-                )
+                _write_durably(path, body)
                 self._delete_old(path.parent)
             except OSError as error:
                 raise JournalUnavailable(f"{path} cannot be written: {error.strerror}") from None
         self._known[stored.version] = stored
+        self._missing.discard(stored.version)
         self._known.pop(stored.version - KEPT, None)
 
     def set_aside(self, version: int) -> None:
         """Let a version count no more; its file is kept under another name."""
         path = self.path(version)
         self._known.pop(version, None)
+        if self._store is not None and version not in self._missing:
+            name = _name_of(version)
+            if (document := self._store.get(name)) is not None:
+                self._store.put(name.replace(".json", ".undone.json"), document.body)
+                self._store.delete(name)
+            self._missing.add(version)
         if path is not None:
             with suppress(FileNotFoundError):
                 path.replace(path.with_suffix(".undone.json"))
 
     def _delete_old(self, folder: Path) -> None:
-        numbers = sorted(int(each.stem) for each in folder.glob("*.json") if each.stem.isdigit())
-        for number in numbers[:-KEPT]:
+        for number in _numbers(each.name for each in folder.glob("*.json"))[:-KEPT]:
             (folder / f"{number}.json").unlink(missing_ok=True)
+
+
+def _name_of(version: int) -> str:
+    return f"{FOLDER}/{version}.json"
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of the versions among names of files, in order."""
+    stems = (name.rpartition("/")[2].removesuffix(".json") for name in names)
+    return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
 def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
@@ -206,7 +249,7 @@ def _from_file(plan: ShardPlan, versions: Versions, version: int) -> ShardPlan:
     return plan
 
 
-def _unreadable(path: Path, why: str) -> ConfigError:
+def _unreadable(path: Path | str, why: str) -> ConfigError:
     return ConfigError(
         f"{path} cannot be read ({why}), and it holds the configuration in force: restore it, or "
         f"start with --config-from file"

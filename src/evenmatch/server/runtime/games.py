@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -17,12 +18,14 @@ from evenmatch.config.files import naming
 from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.journals.opening import open_journal
+from evenmatch.journals.opening import folder_beside, is_shared, open_journal, open_store
 from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.journals.store_thread import StoreThread
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Asgi
+from evenmatch.server.operations.versions import Versions
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lease_keeping import owner_of
 from evenmatch.server.runtime.logs import log
@@ -58,12 +61,31 @@ def game(plan: ShardPlan, tenant: str = "") -> Game:
 
     Raises:
         ConfigError: A file of keys cannot be used.
+        JournalError: The server of the journal does not show the keys.
     """
-    accounts = Accounts(plan.settings, plan.data, tenant)
+    folder, store = _beside(plan, tenant)
+    try:
+        accounts = Accounts(plan.settings, folder, tenant, store=store)
+    except MatchmakingError:
+        if store is not None:
+            store.close()
+        raise
     plan = msgspec.structs.replace(plan, keyed=accounts.is_keyed)
     if plan.journal:
         plan = msgspec.structs.replace(plan, owner=owner_of(plan.data))
     return Game(plan, accounts, tenant)
+
+
+def _beside(plan: ShardPlan, tenant: str) -> tuple[Path | None, StoreThread | None]:
+    """Return where keys, configurations and the audit log are: in a folder, or on a server.
+
+    They are in the data directory, if there is one; else with the journal.
+    """
+    if plan.data is not None or not plan.journal:
+        return plan.data, None
+    if not is_shared(plan.journal):
+        return folder_beside(plan.journal, game=tenant), None
+    return None, StoreThread(lambda: open_store(plan.journal, game=tenant))
 
 
 class Games:
@@ -89,7 +111,14 @@ class Games:
         def assembled(each: Game) -> Services:
             with _naming(each.plan):
                 journal = (open_with or _open_journal)(each.plan, each.name)
-                return assemble(each.plan, journal, snapshot_every=snapshot_every, clocks=clocks)
+                versions = Versions(each.accounts.folder, each.accounts.store)
+                return assemble(
+                    each.plan,
+                    journal,
+                    snapshot_every=snapshot_every,
+                    clocks=clocks,
+                    versions=versions,
+                )
 
         self.services: tuple[Services, ...] = tuple(assembled(each) for each in games)
         self._notes = [

@@ -25,6 +25,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Journal, Segment, StoredSnapshot
+from evenmatch.journals.opening import shown
 from evenmatch.model.inputs import Configure, Prolong
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.policies.base import Memory
@@ -361,10 +362,13 @@ async def _check_keys(journal: Journal, plan: ShardPlan) -> None:
     segments = await journal.segments(plan.shard)
     if (segments and segments[-1].keyed) or (plan.data is not None and had_keys(plan.data)):
         where = "the data directory" if plan.data is None else plan.data
+        option = f"--data {where}"
+        if plan.data is None and plan.journal:
+            where, option = "a data directory", f"--journal {shown(plan.journal)}"
         raise ConfigError(
             f"this journal was written with keys, and there are none now: copy keys.json (and "
             f"guests.secret) of the old server to {where}, or make a new one with: evenmatch keys "
-            f"add NAME --data {where}; to let everybody in who reaches the server, start with "
+            f"add NAME {option}; to let everybody in who reaches the server, start with "
             f"--without-keys"
         )
 

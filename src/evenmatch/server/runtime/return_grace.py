@@ -58,7 +58,7 @@ class ReturnGrace:
         asked = [
             ticket_id
             for event in record.events
-            if isinstance(event, Proposed | Repaired)
+            if type(event) is Proposed or type(event) is Repaired
             for ticket_id in event.until
             if self._is_away(ticket_id)
         ]

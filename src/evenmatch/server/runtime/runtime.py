@@ -93,6 +93,7 @@ class Runtime(CallbackPort):
         timings: Timings | None = None,
         clocks: Clocks | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
+        versions: Versions | None = None,
     ) -> None:
         self.plan = plan
         self.journal = journal
@@ -108,7 +109,7 @@ class Runtime(CallbackPort):
         self._epoch = 0
         self.durable = 0
         self._commit_began: float | None = None
-        self.versions = Versions(plan.data)
+        self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
@@ -168,7 +169,7 @@ class Runtime(CallbackPort):
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
             found = await self._recover()
             tables = found.engine.tables
-            self.plan = chosen(self.plan, self.versions, tables)
+            self.plan = await asyncio.to_thread(chosen, self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
             self.clock = self._clock_at(at)
@@ -190,7 +191,7 @@ class Runtime(CallbackPort):
         if configure is None:
             return
         if not configure.by:
-            self.versions.set_aside(configure.version)
+            await asyncio.to_thread(self.versions.set_aside, configure.version)
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):
@@ -279,19 +280,26 @@ class Runtime(CallbackPort):
         due = self.shard.next_wakeup
         return replace(given, now=due) if given.now - LATE_LEAST <= due < given.now else given
 
-    def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
-        """Hand an input in; `to` is called with the answer when it is durable."""
+    def handle(
+        self, given: Input, to: Callable[[Answer], None], *, is_in_turn: bool = False
+    ) -> None:
+        """Hand an input in; `to` is called with the answer when it is durable.
+
+        Args:
+            given: The input.
+            to: Who asks.
+            is_in_turn: Whether `in_turn` has just returned it.
+        """
         if (reason := self.refusal) is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))
             return
-        self._hand_in(given, to)
+        self._hand_in(given if is_in_turn else self.in_turn(given), to)
 
     def _hand_in(self, given: Input, to: Callable[[Answer], None]) -> None:
-        """Hand an input in, whether or not somebody else may own the shard by now.
+        """Hand in an input that is in turn, whether or not somebody else may own the shard.
 
         The journal refuses what comes of it where somebody does.
         """
-        given = self.in_turn(given)
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
@@ -340,14 +348,14 @@ class Runtime(CallbackPort):
         self._timer.arm(self.clock, self.shard.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobResult) -> None:
-        self._hand_in(running.settle(plan, self.now()), ignore)
+        self._hand_in(self.in_turn(running.settle(plan, self.now())), ignore)
 
     def _job_failed(self, running: RunningJob, error: BaseException) -> None:
         self.shard.fail_job(running, error)
         self._faults.tell(self.engine)
 
     def _fire(self) -> None:
-        self._hand_in(Advance(self.now()), ignore)
+        self._hand_in(self.in_turn(Advance(self.now())), ignore)
         # One that decided nothing leaves no record, and nobody would look until the next commit.
         self._faults.tell(self.engine)
 

@@ -14,7 +14,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -151,7 +151,10 @@ def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str],
         listen(place.host, place.port) as listening,
         _listen_for_health(place) as health,
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
+        ExitStack() as at_end,
     ):
+        for each in games:
+            at_end.callback(each.accounts.close)
         runner.run(_serve(games, place, (listening, health), announce, is_cold=is_cold))
 
 
@@ -165,7 +168,8 @@ def check_host(host: str, *, is_keyed: bool) -> None:
         raise ConfigError(
             f"--host must be a loopback address such as 127.0.0.1 while no keys are configured, "
             f"got {host}: anyone who reaches the server could play and operate it; make a key "
-            f"with: evenmatch keys add NAME --data DIR, and start with --data DIR"
+            f"with: evenmatch keys add NAME --data DIR, and start with --data DIR (or --journal "
+            f"ADDRESS for both)"
         )
 
 
@@ -288,12 +292,19 @@ def _served(games: Sequence[Game], place: ListenOptions, listening: socket.socke
         lease_seconds=place.cluster.lease_seconds,
         config_from=counts,
     )
-    only = msgspec.structs.replace(only, plan=plan)
+
+    def begun() -> Games:
+        # As they are now: it may have stood by for long.
+        only.accounts.reload()
+        present = msgspec.structs.replace(plan, keyed=only.accounts.is_keyed)
+        game = msgspec.structs.replace(only, plan=present)
+        return Games([game], snapshot_every=every)
+
     return Node(
         identity,
         Claim(plan.shard, plan.owner, plan.lease_seconds),
         open_journal(plan.journal, game=only.name),
-        lambda: Games([only], snapshot_every=every),
+        begun,
         plan.settings,
     )
 

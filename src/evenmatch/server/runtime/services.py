@@ -24,6 +24,7 @@ from evenmatch.server.gamelift.events import GameLiftEvents
 from evenmatch.server.gamelift.memory import GameLiftMemory
 from evenmatch.server.operations.drain import Drain
 from evenmatch.server.operations.operator import OperatorControls
+from evenmatch.server.operations.versions import Versions
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
@@ -113,6 +114,7 @@ def assemble(
     *,
     snapshot_every: int = SNAPSHOT_EVERY,
     clocks: Clocks | None = None,
+    versions: Versions | None = None,
 ) -> Services:
     """Return the services of a server that runs this plan; `runtime.start()` comes next."""
     clocks = clocks or Clocks()
@@ -142,6 +144,7 @@ def assemble(
         lag=Lag(metrics.lagged, monotonic=clocks.monotonic),
         timings=Timings(metrics.handled, metrics.decided, clock=clocks.stopwatch),
         snapshot_every=snapshot_every,
+        versions=versions,
     )
     standstills = Standstills(runtime, statistics)
     metrics.registry.register(OnCall(runtime, standstills))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
-from itertools import islice
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.lifecycle import LifecycleView
@@ -73,11 +72,15 @@ class PlayerTickets(LifecycleView):
 
     def _sweep(self, most: int) -> None:
         """Look again at those who came longest ago; who has a ticket that is kept goes last."""
-        for player in list(islice(self._tickets, most)):
-            if kept := self._kept(self._tickets.pop(player)):
-                self._tickets[player] = kept
+        known = self._tickets
+        for _ in range(min(most, len(known))):
+            player, tickets = known.popitem(last=False)
+            if kept := self._kept(tickets):
+                known[player] = kept
 
     def _kept(self, tickets: tuple[str, ...]) -> tuple[str, ...]:
         tables = self._tables
         assert tables is not None
+        if len(tickets) == 1:
+            return tickets if tables.knows(tickets[0]) else ()
         return tuple([ticket for ticket in tickets if tables.knows(ticket)])

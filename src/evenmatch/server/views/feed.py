@@ -67,7 +67,7 @@ class MatchFeed:
         self._engine = engine
         self.durable = engine.tables.sequence
         # What a record calls off comes before what it makes.
-        rows = engine.tables.matches.values()
+        rows = [kept for kept in engine.tables.matches.values() if not kept.registered]
         told = [(kept.voided, kept.match) for kept in rows if kept.void is not None]
         told += [(kept.made, kept.match) for kept in rows]
         for sequence, match in sorted(told, key=itemgetter(0)):
@@ -77,6 +77,8 @@ class MatchFeed:
         """Take the matches of a durable record in, and pass them on."""
         self.durable = record.sequence
         assert self._engine is not None
+        if TOLD.isdisjoint(map(type, record.events)):
+            return
         told = _lines(self._engine, record)
         if len(told) == 1:
             self._add(told[0].queue, told, record.sequence)
@@ -161,6 +163,10 @@ class MatchFeed:
             told = event_of(lines)
             for follower in shelf.followers:
                 follower.offer(told)
+
+
+TOLD = frozenset({Matched, Voided})
+"""Events of which the feed tells."""
 
 
 def _queue_of(line: FeedMatch) -> str:

@@ -301,8 +301,10 @@ class TicketFeed:
     def _note_checks(self, record: Record) -> None:
         """Note under which ready-check each proposal began; memory may be ahead of this record."""
         given = record.input
-        if isinstance(given, Configure):
+        if type(given) is Configure:
             self._configured = {queue.name: queue.accept for queue in given.queues}
+        if not self._checks and not any(self._configured.values()):
+            return
         for event in record.events:
             if isinstance(event, Proposed):
                 self._checks[event.match.id] = self._configured.get(event.match.queue)

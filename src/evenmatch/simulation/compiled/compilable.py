@@ -57,6 +57,14 @@ class Ordered(Protocol):
         ...
 
 
+def has_steps_alone(queue: Queue, policy: Policy) -> bool:
+    """Return whether a policy's kernels are steps of single players, and search for no teams.
+
+    Rules, if there are any, are kept by the engine beside them.
+    """
+    return isinstance(policy, Stepped) and max(queue.format.players) == 1
+
+
 def why_not(queue: Queue, policy: Policy) -> str:
     """Return why a run of this queue under this policy is not compiled; "" if it can be."""
     if not isinstance(policy, Stepped):

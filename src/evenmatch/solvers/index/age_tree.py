@@ -60,7 +60,9 @@ class AgeTree(Generic[Item]):
             O(log n) and a move of memory for the newest item; O(n) for one that is older than
             others, which is rare.
         """
-        node = self._new_node(value, age, item)
+        node = self._free.pop() if self._free else self._new_node()
+        self._value[node], self._age[node], self._items[node] = value, age, item
+        self._left[node] = self._right[node] = NONE
         nodes, values = self._nodes, self._values
         at = bisect_right(values, value)
         low = nodes[at - 1] if at else NONE
@@ -74,14 +76,12 @@ class AgeTree(Generic[Item]):
         self._low[node], self._high[node] = low, high
         # Of two neighbours one is above the other; the lower one has room between them.
         if low != NONE and self._right[low] == NONE:
-            self._right[low] = node
-            self._parent[node] = low
+            self._right[low], parent = node, low
         elif high != NONE:
-            self._left[high] = node
-            self._parent[node] = high
+            self._left[high], parent = node, high
         else:
-            self._root = node
-            self._parent[node] = NONE
+            self._root, parent = node, NONE
+        self._parent[node] = parent
         return node
 
     def remove(self, node: int) -> None:
@@ -114,21 +114,35 @@ class AgeTree(Generic[Item]):
         """
         return self._low[node], self._high[node]
 
+    def nearest(self, node: int) -> Item | None:
+        """Return the nearest older item, ties to the lower value; None if there is none.
+
+        Complexity:
+            O(1).
+        """
+        low, high = self._low[node], self._high[node]
+        if low == NONE:
+            return None if high == NONE else self._items[high]
+        values = self._value
+        if high == NONE or values[high] - values[node] >= values[node] - values[low]:
+            return self._items[low]
+        return self._items[high]
+
     def older(self, node: int) -> Iterator[tuple[float, Item]]:
         """Yield (gap, item) of all older items, nearest first, ties to the lower value.
 
         Complexity:
             O(1) amortised per item; the tree must not change meanwhile.
         """
-        value = self._value[node]
+        values, value = self._value, self._value[node]
         below, above = self._older_side(node, True), self._older_side(node, False)
         low, high = next(below, NONE), next(above, NONE)
         while low != NONE or high != NONE:
             takes_low = high == NONE or (
-                low != NONE and value - self._value[low] <= self._value[high] - value
+                low != NONE and value - values[low] <= values[high] - value
             )
             nearest = low if takes_low else high
-            yield abs(value - self._value[nearest]), self.item(nearest)
+            yield abs(value - values[nearest]), self.item(nearest)
             if takes_low:
                 low = next(below, NONE)
             else:
@@ -153,15 +167,10 @@ class AgeTree(Generic[Item]):
                 yield at
                 at = far[at]
 
-    def _new_node(self, value: float, age: Age, item: Item) -> int:
-        if self._free:
-            node = self._free.pop()
-            self._value[node], self._age[node], self._items[node] = value, age, item
-            self._left[node] = self._right[node] = NONE
-            return node
-        self._value.append(value)
-        self._age.append(age)
-        self._items.append(item)
+    def _new_node(self) -> int:
+        self._value.append(0.0)
+        self._age.append(0)
+        self._items.append(None)
         for links in (self._left, self._right, self._parent, self._low, self._high):
             links.append(NONE)
         return len(self._items) - 1
@@ -174,25 +183,36 @@ class AgeTree(Generic[Item]):
         spine, or that of `gone`.
         """
         ages, left, right, parents = self._age, self._left, self._right, self._parent
+        lows, highs = self._low, self._high
         low, high = left[gone], right[gone]
-        below, above = self._low[gone], self._high[gone]
+        below, above = lows[gone], highs[gone]
         root = tail = NONE
-        hangs_left = False
-        while low != NONE or high != NONE:
-            takes_low = high == NONE or (low != NONE and ages[low] < ages[high])
-            top = low if takes_low else high
+        side = right  # of `tail`, where what comes next hangs
+        while low != NONE and high != NONE:
+            if ages[low] < ages[high]:
+                top, hangs, highs[low], below, low = low, right, above, low, right[low]
+            else:
+                top, hangs, lows[high], above, high = high, left, below, high, left[high]
             if tail == NONE:
                 root = top
             else:
-                (left if hangs_left else right)[tail] = top
+                side[tail] = top
                 parents[top] = tail
-            tail, hangs_left = top, not takes_low
-            if takes_low:
-                self._high[top], below, low = above, top, right[top]
-            else:
-                self._low[top], above, high = below, top, left[top]
-        if tail != NONE:
-            (left if hangs_left else right)[tail] = NONE
+            tail, side = top, hangs
+        # What is left of one spine hangs together already.
+        rest = high if low == NONE else low
+        if tail == NONE:
+            root = rest
+        else:
+            side[tail] = rest
+            if rest != NONE:
+                parents[rest] = tail
+        while low != NONE:
+            highs[low] = above
+            low = right[low]
+        while high != NONE:
+            lows[high] = below
+            high = left[high]
         return root
 
     def _build(self) -> None:

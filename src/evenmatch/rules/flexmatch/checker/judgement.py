@@ -131,18 +131,46 @@ def legal_instants(
     return tuple(legal)
 
 
-def _objections(
-    rule_set: RuleSet, match: CandidateMatch, readings: Readings
-) -> tuple[Objection, ...]:
-    """Return the objections by a rule set without expansions."""
-    objections = [each for team in rule_set.teams for each in _of_team(team, match)]
-    supporting = rule_set.supporting()
+def rules_passed(
+    rule_set: RuleSet, match: CandidateMatch, now: float, readings: Readings | None = None
+) -> dict[str, bool]:
+    """Return of each rule by name, compounds and what they name too, whether a match passes it.
+
+    Whether the teams have the right sizes is not asked, so a match may be half-built.
+
+    Args:
+        rule_set: One without errors.
+        match: At least one ticket.
+        now: Seconds, on the clock of `enqueued_at`.
+        readings: How to read what the language leaves open.
+
+    Complexity:
+        As `objections_to`.
+    """
+    current = at_age(rule_set, age_of(rule_set, match, now))
+    verdicts = _verdicts(current, match, readings or Readings())
+    return {name: verdict.holds is True for name, verdict in verdicts.items()}
+
+
+def _verdicts(rule_set: RuleSet, match: CandidateMatch, readings: Readings) -> dict[str, Verdict]:
+    """Return what each rule of a rule set without expansions says."""
     verdicts: dict[str, Verdict] = {}
     for rule in rule_set.rules:
         if isinstance(rule, CompoundRule):
             verdicts[rule.name] = _of_statement(rule, verdicts)
         else:
             verdicts[rule.name] = verdict_of(rule, rule_set, match, readings)
+    return verdicts
+
+
+def _objections(
+    rule_set: RuleSet, match: CandidateMatch, readings: Readings
+) -> tuple[Objection, ...]:
+    """Return the objections by a rule set without expansions."""
+    objections = [each for team in rule_set.teams for each in _of_team(team, match)]
+    supporting = rule_set.supporting()
+    verdicts = _verdicts(rule_set, match, readings)
+    for rule in rule_set.rules:
         verdict = verdicts[rule.name]
         is_enforced = rule.name not in supporting or verdict.bars
         if is_enforced and verdict.holds is not True:

@@ -197,7 +197,7 @@ def _shown(
     responses = {}
     for status, response in operation["responses"].items():
         found = [each for each in exchanges if str(each.status) == status]
-        if not found and status in refusals:
+        if not found and status in refusals and "application/json" in response.get("content", {}):
             found = [refusals[status]]
         responses[status] = _filled(response, [(each.name, each.answer) for each in found])
     shown = {**operation, "responses": responses}

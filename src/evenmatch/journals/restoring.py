@@ -1,0 +1,274 @@
+"""A journal in a file brought to a server: into PostgreSQL or NATS, where there is none yet.
+
+PostgreSQL takes all of it in one transaction. In NATS the shard is held by an owner of its own
+until the last message is there, so that no server begins with half of it; what fails on the way is
+taken back. Then everything is read again and compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.engine.records import Record, encode
+from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.batches import StoredBatch, make_batch
+from evenmatch.journals.copying import OWNER, Say
+from evenmatch.journals.head import TTL_MAX, sealer
+from evenmatch.journals.nats import NatsHead, NatsJournal, StoredDocument, encode_head
+from evenmatch.journals.nats_link import NatsLink, parse_address
+from evenmatch.journals.nats_state import Documents
+from evenmatch.journals.opening import open_on_server, open_store, shown
+from evenmatch.journals.postgres import PostgresJournal, seal_of
+from evenmatch.journals.postgres_link import LOCK, Connection, PostgresLink
+from evenmatch.journals.reading import (
+    entries,
+    first_of,
+    read_only,
+    segments,
+    shards_of,
+    snapshots,
+)
+
+BATCH_RECORDS = 500
+BATCH_BYTES = 200_000
+"""Records of one instant that are stored together, and the bytes from which no more are added."""
+COPIED_AT_ONCE = 100
+"""Batches on their way to PostgreSQL at a time."""
+TIMEOUT = 5.0
+WHOLE = 3_600.0
+"""Longest time that a copy into PostgreSQL may take, seconds."""
+UNFINISHED = "unfinished copy"
+FREE = 1e-3
+"""Length of the lease of a shard that nobody holds, seconds."""
+
+
+class FileShard:
+    """A shard of a journal in a file.
+
+    Args:
+        connection: Reads only.
+        shard: Its name.
+        last_seq: Where it ends.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, shard: str, last_seq: int) -> None:
+        self._connection = connection
+        self.shard = shard
+        self.first_seq = first_of(connection, shard) or last_seq + 1
+        self.last_seq = last_seq
+        self.segments: list[Segment] = segments(connection, shard)
+        walls = connection.execute("SELECT seq, wall FROM snapshots WHERE shard = ?", (shard,))
+        at = dict(walls.fetchall())
+        self.snapshots = [
+            StoredSnapshot(seq, at[seq], state)
+            for seq, state in snapshots(connection, shard).items()
+        ]
+        found = connection.execute("SELECT last_wall FROM heads WHERE shard = ?", (shard,))
+        self.last_wall: float = found.fetchone()[0]
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the records that are kept."""
+        return entries(self._connection, self.shard, self.first_seq, self.last_seq)
+
+    def batches(self, say: Say) -> Iterator[StoredBatch]:
+        """Yield the records in batches, those of one instant together."""
+        held, wall, size = list[Record](), 0.0, 0
+        for entry in self.entries():
+            is_full = len(held) >= BATCH_RECORDS or size >= BATCH_BYTES
+            if held and (is_full or entry.wall != wall):
+                yield make_batch(self.shard, wall, held)
+                held, size = [], 0
+                done = entry.record.sequence - self.first_seq
+                say(done, self.last_seq - self.first_seq + 1)
+            held.append(entry.record)
+            wall, size = entry.wall, size + len(encode(entry.record))
+        if held:
+            yield make_batch(self.shard, wall, held)
+
+
+def bring_to_server(
+    path: Path, address: str, documents: dict[str, bytes], say: Callable[[str, int, int], None]
+) -> dict[str, int]:
+    """Bring a journal and what lies beside it to a server that has none.
+
+    Args:
+        path: The file, which is whole.
+        address: `postgresql://...` or `nats://...`.
+        documents: What is kept beside the journal, by name.
+        say: Told what goes on, how much of it is done, and how much there is.
+
+    Returns:
+        The last record by shard.
+
+    Raises:
+        ConfigError: There is a journal already.
+        JournalUnavailable: The server does not take it; nothing of it is left there.
+    """
+
+    async def bring(shards: Sequence[FileShard]) -> None:
+        journal = open_on_server(address)
+        try:
+            if isinstance(journal, PostgresJournal):
+                await _fill_postgres(journal, shards, lambda *done: say("writing", *done))
+            else:
+                await _fill_nats(journal, shards, lambda *done: say("writing", *done))
+            for shard in shards:
+                await _compare(journal, shard, lambda *done: say("comparing", *done))
+        finally:
+            await journal.close()
+        store = open_store(address)
+        try:
+            for name, body in documents.items():
+                await store.put(name, body)
+        finally:
+            await store.close()
+
+    with read_only(path) as connection:
+        shards = [FileShard(connection, *each) for each in shards_of(connection).items()]
+        asyncio.run(bring(shards))
+        return {each.shard: each.last_seq for each in shards}
+
+
+async def _compare(journal: PostgresJournal | NatsJournal, shard: FileShard, say: Say) -> None:
+    """Read everything again.
+
+    Raises:
+        JournalCorrupt: It is not what was written.
+    """
+    written, count = shard.entries(), 0
+    total = shard.last_seq - shard.first_seq + 1
+    if total:
+        async for entry in journal.read(shard.shard, shard.first_seq):
+            if entry != next(written, None):
+                break
+            count += 1
+            say(count, total)
+    if count != total:
+        raise JournalCorrupt(
+            f"record {shard.first_seq + count} of shard {shard.shard!r} is not what was written: "
+            "empty the target and copy it again"
+        )
+
+
+def refused(place: str, shards: Sequence[str]) -> ConfigError:
+    """Return the error for a target that is in use."""
+    return ConfigError(
+        f"there is a journal at {shown(place)} already (shard {', '.join(shards)}): name another "
+        "database, or another game with #GAME behind the address"
+    )
+
+
+async def _fill_postgres(journal: PostgresJournal, shards: Sequence[FileShard], say: Say) -> None:
+    link = PostgresLink(journal.url, journal.schema, TIMEOUT)
+
+    async def work(connection: Connection) -> None:
+        async with connection.transaction():
+            await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+            # No server may begin meanwhile.
+            await connection.execute(f"LOCK TABLE {journal.schema}.heads IN EXCLUSIVE MODE")
+            if present := await journal.shards():
+                raise refused(journal.url, present)
+            for shard in shards:
+                await _fill_postgres_shard(connection, journal.schema, shard, say)
+
+    try:
+        await link.run(work, WHOLE)
+    finally:
+        await link.close()
+
+
+async def _fill_postgres_shard(
+    connection: Connection, schema: str, shard: FileShard, say: Say
+) -> None:
+    name, seal = shard.shard, sealer(shard.shard)
+
+    async def copy(table: str, rows: Sequence[tuple[object, ...]]) -> None:
+        await connection.copy_records_to_table(table, records=rows, schema_name=schema)
+
+    lease, end = (OWNER, 1, FREE, 1), (shard.last_seq, shard.last_wall)
+    head = (name, *lease, seal_of(name, *lease), 1, *end, seal_of(name, *end))
+    await copy("heads", [head])
+    held: list[tuple[object, ...]] = []
+    for batch in shard.batches(say):
+        held.append((name, batch.first_seq, batch.last_seq, batch.wall, batch.crc, batch.body))
+        if len(held) == COPIED_AT_ONCE:
+            await copy("batches", held)
+            held.clear()
+    await copy("batches", held)
+    bodies = [(each.first_seq, each.wall, msgspec.json.encode(each)) for each in shard.segments]
+    await copy("segments", [(name, *each[:2], seal(*each), each[2]) for each in bodies])
+    states = [(each.sequence, each.wall, each.state) for each in shard.snapshots]
+    await copy("snapshots", [(name, *each[:2], seal(*each), each[2]) for each in states])
+
+
+async def _fill_nats(journal: NatsJournal, shards: Sequence[FileShard], say: Say) -> None:
+    link = NatsLink(parse_address(journal.address), journal.name, TIMEOUT)
+    begun: list[str] = []
+    try:
+        if present := await journal.shards():
+            raise refused(journal.address, present)
+        for shard in shards:
+            await _fill_nats_shard(link, journal.address, shard, begun, say)
+    except BaseException:
+        with suppress(JournalError):
+            for name in begun:
+                await link.purge(link.log, link.log_subject(name))
+                await link.purge(link.state, link.state_subject(name, ">"))
+        raise
+    finally:
+        await link.close()
+
+
+async def _fill_nats_shard(
+    link: NatsLink, address: str, shard: FileShard, begun: list[str], say: Say
+) -> None:
+    name, seal, documents = shard.shard, sealer(shard.shard), Documents(link)
+    writer, subject = secrets.token_hex(8), link.log_subject(shard.shard)
+    held = NatsHead("lease", writer, UNFINISHED, 1, TTL_MAX, 1, shard.first_seq - 1)
+    at = await link.publish(subject, encode_head(held, name, b""), 0)
+    if at is None:
+        raise refused(address, [name])
+    begun.append(name)
+    for batch in shard.batches(say):
+        parts, body = "", batch.body
+        if len(body) > await link.largest():
+            parts, body = await documents.put_parts(name, body), b""
+        head = NatsHead(
+            "batch",
+            writer,
+            UNFINISHED,
+            1,
+            TTL_MAX,
+            1,
+            batch.last_seq,
+            batch.wall,
+            batch.first_seq,
+            batch.crc,
+            parts,
+        )
+        at = await link.publish(subject, encode_head(head, name, body), at)
+        if at is None:
+            raise refused(address, [name])
+    stored = [
+        StoredDocument(
+            each.sequence,
+            each.wall,
+            seal(each.sequence, each.wall, each.state),
+            await documents.put_parts(name, each.state),
+        )
+        for each in shard.snapshots
+    ]
+    await documents.change(name, "snapshots", list[StoredDocument], lambda _: stored)
+    await documents.change(name, "segments", list[Segment], lambda _: shard.segments)
+    await link.publish(link.state_subject(name, "end"), b"%d" % shard.last_seq)
+    free = NatsHead("lease", writer, OWNER, 2, FREE, 2, shard.last_seq, shard.last_wall)
+    if await link.publish(subject, encode_head(free, name, b""), at) is None:
+        raise refused(address, [name])
