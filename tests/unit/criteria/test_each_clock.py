@@ -1,7 +1,7 @@
 """Conditions that go by the age of each ticket of a match."""
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -9,6 +9,7 @@ from evenmatch.criteria.condition.ages import Conditions, Interval, common
 from evenmatch.errors import ConfigError
 from evenmatch.model.condition import (
     AllOf,
+    Clock,
     Condition,
     FixedValue,
     FoldOf,
@@ -18,7 +19,12 @@ from evenmatch.model.condition import (
     TeamProperty,
     ValueTest,
 )
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
+from evenmatch.policies.by_rules import ByRules
+from evenmatch.policies.hooks import check_conditions
+
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 
 ALL = TeamProperty(teams=(0,), is_grouped=False, what="players")
 NEVER = ValueTest(measured=(FoldOf("count", ALL),), operator="<", reference=FixedValue(0.0))
@@ -105,3 +111,20 @@ def test_players_who_lack_what_is_optional_are_left_out() -> None:
     shared = conditions(SetTest(measured=(words,), counts="shared", least=1))
     assert shared.holds_at(0.0, ((strangers,),))
     assert not shared.holds_at(0.0, ((ticket("b", 0.0, ("x",)), ticket("c", 0.0, ("y",))),))
+
+
+class OldHand:
+    """A policy that knows conditions, but only by the age of one ticket of a match."""
+
+    knows_conditions = True
+
+
+def test_policy_that_does_not_know_the_clock_of_each_is_refused() -> None:
+    rules = [Rule("condition", condition=Condition("a", AllOf(), clock)) for clock in CLOCKS]
+    queues = [Queue(rules=(rule,)) for rule in rules]
+    for queue in queues:
+        check_conditions(ByRules(), queue)
+    for queue in queues[:2]:
+        check_conditions(OldHand(), queue)
+    with pytest.raises(ConfigError, match="tighten with the wait of each ticket"):
+        check_conditions(OldHand(), queues[2])
