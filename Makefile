@@ -77,7 +77,7 @@ fuzz: $(STAMP_DEV) ## send 20,000 requests made from the OpenAPI document: make 
 bounds: $(STAMP_DEV) ## run the tests of solvers and policies with every index of the kernels checked
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/unit/solvers tests/unit/policies tests/unit/lab tests/papers tests/property $(ARGS)
 
-load: $(STAMP_DEV) ## put a real server under load: make load ARGS="--rate 300 --minutes 30 --json out.json"
+load: $(STAMP_DEV) ## put real servers under load: make load ARGS="--rate 300 --minutes 30 --nodes 3 --journal nats"
 	@$(BIN)/python -m tests.load $(ARGS)
 
 mutants: $(STAMP_DEV) ## plant the faults that tests must find: make mutants ARGS="--only sides"

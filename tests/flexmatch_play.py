@@ -16,12 +16,14 @@ from evenmatch.rules.flexmatch.checker.match import CandidateMatch, CandidateTic
 from evenmatch.rules.flexmatch.compile import compile_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet, TeamExpansion
 
+UNTIL = 700.0
+"""Seconds after which every policy has made what it makes."""
 LATE_MAX = 0.1
 """Seconds by which a match may be later than the first instant at which one is legal."""
 
 
-def queue_of(rule_set: RuleSet) -> Queue:
-    return compile_rule_set(rule_set).queue(Queue("main", on_deadline="keep", policy="by_rules"))
+def queue_of(rule_set: RuleSet, policy: str = "by_rules") -> Queue:
+    return compile_rule_set(rule_set).queue(Queue("main", on_deadline="keep", policy=policy))
 
 
 def ticket_of(given: CandidateTicket, sequence: int) -> Ticket:
@@ -53,11 +55,13 @@ def with_defaults(ticket: Ticket, queue: Queue) -> Ticket:
 
 
 def played(
-    rule_set: RuleSet, pool: Sequence[CandidateTicket]
+    rule_set: RuleSet, pool: Sequence[CandidateTicket], policy: str = "by_rules"
 ) -> list[tuple[float, CandidateMatch]]:
     """Return the matches that the engine makes of tickets by age, each with its instant."""
     tickets = [ticket_of(each, number) for number, each in enumerate(pool, 1)]
-    run = simulate(Scenario(queues=(queue_of(rule_set),)), arrivals=tickets)
+    # Rounds would go on for ever while somebody waits.
+    until = None if policy == "by_rules" else UNTIL
+    run = simulate(Scenario(queues=(queue_of(rule_set, policy),), until=until), arrivals=tickets)
     by_id = {each.id: each for each in pool}
     names = rule_set.scope.all_teams()
     found = []
@@ -113,6 +117,22 @@ def faults_of_play(
             gone |= {each.id for each in match.tickets()}
             before = at
     return faults
+
+
+def left_unmade(
+    rule_set: RuleSet,
+    pool: Sequence[CandidateTicket],
+    matches: Sequence[tuple[float, CandidateMatch]],
+) -> list[CandidateMatch]:
+    """Return matches of those who are left over that stay legal for ever."""
+    gone = {each.id for _, match in matches for each in match.tickets()}
+    left = [each for each in pool if each.id not in gone]
+    found = []
+    for match in divisions(rule_set, left):
+        legal = legal_instants(rule_set, match)
+        if legal and legal[-1][1] == math.inf:
+            found.append(match)
+    return found
 
 
 def first_from(legal: Sequence[tuple[float, float]], since: float) -> float:

@@ -47,7 +47,11 @@ TABLE: dict[str, Row] = {
     "solvers": row("", "numpy numba llvmlite highspy rustworkx"),
     "policies": row("model criteria solvers", "msgspec numpy"),
     "engine": row("model criteria solvers policies.base policies.hooks", "msgspec numpy"),
-    "explain": row("model criteria solvers policies.base policies.hooks engine", "msgspec numpy"),
+    "explain": row(
+        "model criteria solvers policies.base policies.hooks policies.shared.condition_prospects "
+        "engine",
+        "msgspec numpy",
+    ),
     "rules": row("model criteria solvers", "msgspec"),
     "config": row("model criteria policies rules simulation.arrivals.tables", "msgspec"),
     "warming": row("model solvers policies engine", "numba"),

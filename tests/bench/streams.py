@@ -143,14 +143,20 @@ class Stream(msgspec.Struct, frozen=True):
     arrivals: tuple[Arrival, ...]
 
 
-def streams(seeds: int = SEEDS, pieces: int = PIECES) -> Iterator[Stream]:
-    """Yield the bank, then pieces of the shipped recording, then the strange ones."""
-    world = parse_scenario(SCENARIO)
+def streams(
+    seeds: int = SEEDS, pieces: int = PIECES, *, by_rating: bool = False
+) -> Iterator[Stream]:
+    """Yield the bank, then the strange ones, then pieces of the shipped recording.
+
+    Skills are an attribute of the players of all but the recording, or their ratings.
+    """
+    text = SCENARIO.replace('"skill"', '"rating"') if by_rating else SCENARIO
+    world = parse_scenario(text)
     for kinds in (KINDS, STRANGE):
         for number, (kind, draw) in enumerate(kinds.items()):
             for seed in range(seeds if kinds is KINDS else 1):
                 instants, skills = draw(np.random.default_rng([seed, number, len(kinds)]))
-                yield Stream(kind, world, _arrivals(instants, skills))
+                yield Stream(kind, world, _arrivals(instants, skills, is_rating=by_rating))
     halo = load_scenario(HALO)
     with gzip.open(files("evenmatch.data") / RECORDING, "rt", encoding="utf-8") as file:
         rows = [(float(row["arrival_est_unix"]), float(row["ts_mu"])) for row in DictReader(file)]

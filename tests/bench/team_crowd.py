@@ -123,11 +123,11 @@ class Crowd:
     def __init__(self, job: Job) -> None:
         self.key, self.is_over, self.sockets_lost = "", False, 0
         # As many as come in a second: a server that is late should see how many wait.
-        self.pool = Pool(job.port, max(CREATING, int(job.rate)))
+        self.pool = Pool((job.port,), max(CREATING, int(job.rate)))
         self.figures = Figures()
-        self._answers = Pool(job.port, ANSWERING)
-        self._beats = Pool(job.port, BEATING)
-        self._looks = Pool(job.port, 2)
+        self._answers = Pool((job.port,), ANSWERING)
+        self._beats = Pool((job.port,), BEATING)
+        self._looks = Pool((job.port,), 2)
         self._job = job
         self._rng = random.Random(job.seed)
         self._parties: dict[str, Party] = {}

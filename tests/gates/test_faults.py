@@ -56,7 +56,7 @@ from tests.gates import planting
 (clock,) = [f for f in planting.faults() if f.invariant == "rounds never drift"]
 harmless = planting.msgspec.structs.replace(clock, replacement=clock.text)
 planting.faults = lambda: [harmless]
-sys.exit(planting.main([]))
+sys.exit(planting.main(["--table", "faults"]))
 """
     done = run("-c", program)
     assert done.returncode == 1, done.stderr
@@ -65,14 +65,14 @@ sys.exit(planting.main([]))
 
 
 def test_faults_of_today_are_found() -> None:
-    done = run("-m", "tests.gates.planting", "--sample", str(EACH_DAY))
+    done = run("-m", "tests.gates.planting", "--table", "faults", "--sample", str(EACH_DAY))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("\nfound ") + done.stdout.startswith("found ") == EACH_DAY
 
 
 @pytest.mark.long
 def test_all_faults_are_found() -> None:
-    done = run("-m", "tests.gates.planting")
+    done = run("-m", "tests.gates.planting", "--table", "faults")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.integration.serving import CONFIG, Reply, Server
 from tests.integration.test_serve_journal import address as address
@@ -26,9 +29,10 @@ MARGIN = 1.0
 class Cluster:
     """Nodes with one key, each with a directory of its own."""
 
-    def __init__(self, directory: Path, address: str) -> None:
+    def __init__(self, directory: Path, address: str, config: str = CONFIG) -> None:
         self._directory = directory
         self._address = address
+        self._config = config
         self.nodes: dict[str, Server] = {}
         directory.mkdir(parents=True, exist_ok=True)
         self.key = directory / "cluster.key"
@@ -37,7 +41,7 @@ class Cluster:
     def start(self, name: str) -> Server:
         options = ["--journal", self._address, "--node", name, "--cluster-key", str(self.key)]
         options += ["--lease-seconds", str(LEASE)]
-        self.nodes[name] = Server(self._directory / name, options=options)
+        self.nodes[name] = Server(self._directory / name, self._config, options=options)
         return self.nodes[name]
 
     def status(self, name: str) -> Any:
@@ -60,12 +64,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(directory: Path, address: str, *names: str) -> Iterator[Cluster]:
-    made = Cluster(directory, address)
+def cluster(directory: Path, address: str, *names: str, config: str = CONFIG) -> Iterator[Cluster]:
+    made = Cluster(directory, address, config)
     try:
         for name in names:
             made.start(name)
-        made.owner()
+        if config is CONFIG:
+            made.owner()
         yield made
     finally:
         for node in made.nodes.values():
@@ -75,11 +80,13 @@ def cluster(directory: Path, address: str, *names: str) -> Iterator[Cluster]:
                 node.kill()
 
 
-def answered(server: Server, method: str, path: str, body: Any = None) -> tuple[Reply, float]:
+def answered(
+    server: Server, method: str, path: str, body: Any = None, raw: bytes | None = None
+) -> tuple[Reply, float]:
     """Repeat a request for as long as it may be retried; return the answer and how long it took."""
     began = time.monotonic()
     while time.monotonic() < began + GIVE_UP:
-        reply = server.call(method, path, body)
+        reply = server.call(method, path, body, raw=raw)
         if reply.status != 503:
             return reply, time.monotonic() - began
         assert reply.headers["retry-after"] == "1"
@@ -225,3 +232,59 @@ def test_configuration_that_was_changed_stays_in_force_after_a_takeover(
         nodes.nodes.pop(nodes.owner()).kill()
         after, _ = answered(other, "GET", "/v1/queues")
         assert "limit=123" in json.dumps(after.body)
+
+
+# WebSockets
+
+
+def test_socket_goes_through_every_node_and_resumes_at_another_one(
+    tmp_path: Path, shared: str
+) -> None:
+    """Two sockets follow one ticket, one at the owner and one that is handed on."""
+    with cluster(tmp_path, shared, "a", "b", "c") as nodes:
+        (one, two), owner = nodes.others(), nodes.owner()
+        made = [one.call("POST", "/v1/tickets", ticket(f"p{n}")).body["id"] for n in range(3)]
+        with connect(ws(one), open_timeout=GIVE_UP) as handed_on:
+            handed_on.send(json.dumps({"follow": [*made, "s0-999"]}))
+            told = [json.loads(handed_on.recv(GIVE_UP)) for _ in range(4)]
+            assert [each["event"] for each in told] == ["problem"] + ["waiting"] * 3 or [
+                each["event"] for each in told
+            ] == ["waiting"] * 3 + ["problem"]
+            seen = max(each.get("sequence", 0) for each in told)
+            # The owner dies: its followers are told to come again, by another node if they like.
+            nodes.nodes.pop(owner).kill()
+            with pytest.raises(ConnectionClosed) as closed:
+                handed_on.recv(GIVE_UP)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1013
+        answered(two, "GET", f"/v1/tickets/{made[0]}")
+        with connect(ws(two), open_timeout=GIVE_UP) as resumed:
+            resumed.send(json.dumps({"follow": made, "after": seen}))
+            answered(one, "POST", "/v1/tickets", ticket("p3"))
+            told = [json.loads(resumed.recv(GIVE_UP)) for _ in range(3)]
+            assert {each["event"] for each in told} == {"matched"}
+            assert {each["ticket"]["id"] for each in told} == set(made)
+            assert all(each["sequence"] > seen for each in told)
+
+
+def test_refusal_of_a_socket_is_the_owners_own(tmp_path: Path, shared: str) -> None:
+    with cluster(tmp_path, shared, "a", "b") as nodes:
+        (other,) = nodes.others()
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            connect(ws(other).replace("/v1/stream", "/v1/nothing"), open_timeout=GIVE_UP),
+        ):
+            pass
+        response = refused.value.response
+        assert response.status_code == 404
+        assert json.loads(response.body or b"")["error"] == "not_found"
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            connect(ws(other), origin=Origin("https://elsewhere.example"), open_timeout=GIVE_UP),
+        ):
+            pass
+        assert refused.value.response.status_code == 403
+
+
+def ws(server: Server) -> str:
+    return server.url.replace("http", "ws") + "/v1/stream"

@@ -1,4 +1,7 @@
-"""Put a real server under load: `python -m tests.load --rate 300 --minutes 30 --json OUT`.
+"""Put real servers under load: `python -m tests.load --rate 300 --minutes 30 --json OUT`.
+
+`--nodes 3 --journal postgresql` has three nodes on one journal, of which one answers at a time and
+the others hand on; the report says what the journal alone takes, measured just before.
 
 Server and clients share the machine. What is judged is that nothing fails, nothing is lost and
 memory does not grow; a machine with other work to do gives a lower rate and later answers.
@@ -8,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,11 +21,10 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tests.bench.processes import ROOT
-from tests.load.config import CONFIG, QUEUES
+from tests.load.config import QUEUES
 from tests.load.crowd import Crowd
+from tests.load.nodes import JOURNALS, Nodes
 from tests.load.report import Figures, show
-from tests.load.server import KEEP_NAME, TRACE_NAME, WATCH_NAME
 from tests.load.wire import Pool, request
 
 CONNECTIONS = 64
@@ -32,7 +32,6 @@ SAMPLE_EVERY = 2.0
 LOOK_EVERY = 5.0
 END_SECONDS = 120.0
 """How long tickets may take to end after the last one has come."""
-RIGHTS = "tickets,matches,operate,read"
 
 
 def main() -> int:
@@ -40,20 +39,19 @@ def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory(prefix="evenmatch-load-") as name:
         folder = Path(name)
-        process, port, key = _start(folder, options)
         console = Console(stderr=True)
+        nodes = Nodes(folder, options.nodes, options.journal, options.keep, options.trace)
         try:
-            figures = asyncio.run(_drive(process.pid, port, key, options, folder))
-            process.terminate()
-            figures.exit_code = process.wait(60)
+            limit = nodes.limit()
+            nodes.start()
+            figures = asyncio.run(_drive(nodes, options))
+            figures.journal_limit = limit
+            watch = nodes.watch
+            figures.exit_code = nodes.stop()
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        figures.log_errors = [
-            line for line in (folder / "server.log").read_text().splitlines() if "error" in line
-        ][:20]
-        figures.read_watch(folder / "watch.json")
+            nodes.close()
+        figures.log_errors = [line for node in nodes.nodes for line in node.errors()][:20]
+        figures.read_watch(watch)
     show(Console(), figures)
     if options.json is not None:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=1))
@@ -73,55 +71,33 @@ def _options() -> argparse.Namespace:
         help="seconds for which ended tickets are kept and matches kept at the most, so that "
         "tables are full early; 'contract' keeps 600 s and 100,000 as a server does",
     )
+    parser.add_argument("--nodes", type=int, default=1, help="how many; several need a server")
+    parser.add_argument("--journal", choices=JOURNALS, default="sqlite", help="where records go")
     parser.add_argument("--trace", type=Path, help="write what memory grew by into this file")
     return parser.parse_args()
 
 
-def _start(folder: Path, options: argparse.Namespace) -> tuple[subprocess.Popen[bytes], int, str]:
-    """Start a server with a key, and return it with its port and the key."""
-    config, data = folder / "load.toml", folder / "data"
-    config.write_text(CONFIG)
-    made = subprocess.run(
-        [sys.executable, "-m", "evenmatch.cli.main", "keys", "add", "load", "--data", str(data),
-         "--rights", RIGHTS, "--json"],
-        capture_output=True, check=True, cwd=ROOT,
-    )  # fmt: skip
-    key = msgspec.json.decode(made.stdout)["key"]
-    environment = {**os.environ, WATCH_NAME: str(folder / "watch.json")}
-    if options.keep != "contract":
-        environment[KEEP_NAME] = options.keep
-    if options.trace is not None:
-        environment[TRACE_NAME] = str(options.trace.resolve())
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.load.server", "serve", str(config), "--port", "0",
-             "--data", str(data)],
-            stdout=subprocess.PIPE, stderr=log, cwd=ROOT, env=environment,
-        )  # fmt: skip
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError((folder / "server.log").read_text()[-2000:])
-    return process, int(line.rpartition(b":")[2]), key
-
-
-async def _drive(
-    pid: int, port: int, key: str, options: argparse.Namespace, folder: Path
-) -> Figures:
-    pool = Pool(port, CONNECTIONS)
+async def _drive(nodes: Nodes, options: argparse.Namespace) -> Figures:
+    key = nodes.key
+    pool = Pool(nodes.ports, CONNECTIONS)
+    pool.socket_port = nodes.answering()
     await pool.open()
     crowd = Crowd(pool, key, options.rate, options.seed)
     figures = Figures(options.rate, options.minutes, options.keep)
+    figures.journal = options.journal
     await crowd.open()
-    began = time.monotonic()
+    began, cpu = time.monotonic(), [node.cpu for node in nodes.nodes]
     watches = (
-        asyncio.create_task(_sample(pid, crowd, figures, options.json)),
+        asyncio.create_task(_sample(nodes.nodes[0].process.pid, crowd, figures, options.json)),
         asyncio.create_task(_operate(pool, key, figures)),
         asyncio.create_task(_show_progress(crowd, figures, 60.0 * options.minutes)),
     )
     await crowd.arrive(60.0 * options.minutes)
     figures.seconds = time.monotonic() - began
     await _end(crowd)
+    figures.node_cpu = {
+        node.name: node.cpu - before for node, before in zip(nodes.nodes, cpu, strict=True)
+    }
     for watch in watches:
         watch.cancel()
     await _final(crowd, key, figures)
@@ -146,10 +122,12 @@ async def _end(crowd: Crowd) -> None:
 async def _final(crowd: Crowd, key: str, figures: Figures) -> None:
     """Compare what clients heard with what the server counts."""
     crowd.ledger.settle()
-    text: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    data = request("GET", "/metrics", key)
-    crowd.pool.ask("GET /metrics", data, lambda status, body: text.set_result(body))
-    figures.read_metrics((await text).decode())
+    # Each node counts its own; a connection leads to one of them.
+    for _ in range(4 * len(crowd.pool.ports)):
+        text: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        data = request("GET", "/metrics", key)
+        crowd.pool.ask("GET /metrics", data, lambda status, body, text=text: text.set_result(body))
+        figures.read_metrics((await text).decode())
     figures.conclude(crowd)
 
 

@@ -50,7 +50,7 @@ class Line:
         loop = asyncio.get_running_loop()
         crowd = self._crowd
         transport, socket = await loop.create_connection(
-            lambda: Socket(self._heard, self._lost), HOST, crowd.pool.port
+            lambda: Socket(self._heard, self._lost), HOST, crowd.pool.socket_port
         )
         transport.write(upgrade(crowd.key))
         self._socket = socket
@@ -356,7 +356,7 @@ class Crowd:
     ) -> asyncio.Transport:
         loop = asyncio.get_running_loop()
         transport, _ = await loop.create_connection(
-            lambda: EventStream(heard), HOST, self.pool.port
+            lambda: EventStream(heard), HOST, self.pool.socket_port
         )
         transport.write(request("GET", path, self.key, accept="text/event-stream"))
         if keep:

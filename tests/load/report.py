@@ -16,6 +16,7 @@ from tests.bench.report import percentile
 
 if TYPE_CHECKING:
     from tests.load.crowd import Crowd
+from tests.load.nodes import JournalLimit
 
 GROWTH_FROM = 10
 """The minute whose memory is compared with the last one's: by then nearly every player of the crowd
@@ -62,6 +63,9 @@ class Figures(msgspec.Struct):
     sockets_lost: int = 0
     exit_code: int = 0
     log_errors: list[str] = []
+    journal: str = "sqlite"
+    journal_limit: list[JournalLimit] = []
+    node_cpu: dict[str, float] = {}
 
     def sample(self, pid: int, at: float, crowd: Crowd) -> None:
         """Note the server's memory."""
@@ -189,6 +193,7 @@ def show(console: Console, figures: Figures) -> None:
     pairs = {**figures.tickets, **figures.wrong}
     console.print("Tickets: " + ", ".join(f"{name} {count:,}" for name, count in pairs.items()))
     console.print(f"Refused first: {figures.refused}", markup=False)
+    console.print(_journal(figures))
     growth = "none: too short" if figures.growth is None else f"{100 * figures.growth:+.2f} %"
     console.print(
         f"Memory, minute {GROWTH_FROM} to the last: {growth} (kept: {figures.keep}); worst "
@@ -199,6 +204,24 @@ def show(console: Console, figures: Figures) -> None:
     for line in figures.log_errors:
         console.print(line, markup=False)
     console.print("All is well." if figures.is_well else "Something is wrong.")
+
+
+def _journal(figures: Figures) -> str:
+    """Return what a ticket cost the nodes, and what the journal alone takes."""
+    created = max(1, figures.tickets["created"])
+    nodes = ", ".join(
+        f"{name} {1e3 * seconds / created:.2f} ms" for name, seconds in figures.node_cpu.items()
+    )
+    whole = 1e3 * sum(figures.node_cpu.values()) / created
+    alone = "; ".join(
+        f"{each.records:,.0f} records/s in appends of {each.size} "
+        f"(p50 {1e3 * each.p50:.1f}, p99 {1e3 * each.p99:.1f} ms)"
+        for each in figures.journal_limit
+    )
+    return (
+        f"Processor time a ticket: {whole:.2f} ms ({nodes}). Journal {figures.journal}, alone and "
+        f"from one writer: {alone}"
+    )
 
 
 def _minutes(figures: Figures) -> Table:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from time import perf_counter
 
 HOST = "127.0.0.1"
@@ -58,12 +59,15 @@ class Pool:
     """Kept connections; what finds none free waits for one.
 
     Args:
-        port: Where the server listens.
+        ports: Where the nodes listen; connections go to them in turn.
         most: Connections.
     """
 
-    def __init__(self, port: int, most: int) -> None:
-        self.port = port
+    def __init__(self, ports: Sequence[int], most: int) -> None:
+        self.ports = tuple(ports)
+        self._turns = cycle(self.ports)
+        self.socket_port = self.ports[0]
+        """Where WebSockets are opened: a node that hands on takes none."""
         self.statuses: Counter[tuple[str, int]] = Counter()
         self.seconds: dict[str, list[float]] = {}
         self.refused: dict[tuple[str, int], bytes] = {}
@@ -72,6 +76,11 @@ class Pool:
         # The one that was free for longest is next: a server closes those that stay idle.
         self._free: deque[_Connection] = deque()
         self._busy: set[_Connection] = set()
+
+    @property
+    def port(self) -> int:
+        """Return the port of the node whose turn it is."""
+        return next(self._turns)
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()

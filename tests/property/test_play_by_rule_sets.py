@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from evenmatch.rules.flexmatch.checker.judgement import legal_instants
+from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants
 from tests.extent import extent, more
 from tests.flexmatch_draws import drawn_pool, drawn_rule_set
-from tests.flexmatch_play import admitted, divisions, faults_of_play, played
+from tests.flexmatch_play import admitted, divisions, faults_of_play, left_unmade, played
 
 SETS = 300
 """Rule sets of the quick tier; the long one draws more."""
@@ -48,6 +48,22 @@ def test_many_more_with_larger_pools(first: int) -> None:
     for seed in range(first, first + extent(10, 100)):
         faults, _ = play_of(seed, 10, 70_000)
         assert faults == []
+
+
+@pytest.mark.parametrize("policy", ["greedy", "rounds:every=50", "rolling", "threshold"])
+def test_other_policies_make_legal_matches_and_leave_none(policy: str) -> None:
+    made = 0
+    for seed in range(extent(8, 60)):
+        rng = Random(seed)
+        text, rule_set = drawn_rule_set(rng, only_widens=seed % 2 == 0)
+        pool = admitted(rule_set, drawn_pool(rng, 6))
+        matches = played(rule_set, pool, policy)
+        for at, match in matches:
+            assert is_legal(rule_set, match, at), f"seed {seed}: {match} at {at} by {text}"
+        if seed % 2 == 0:
+            assert left_unmade(rule_set, pool, matches) == [], f"seed {seed} by {text}"
+        made += len(matches)
+    assert made > 3
 
 
 def test_a_refused_ticket_is_in_no_legal_match() -> None:

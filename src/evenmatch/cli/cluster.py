@@ -22,6 +22,40 @@ NAME = "status"
 """Who asks, in what is signed."""
 
 
+class ShardAnswer(msgspec.Struct, frozen=True):
+    """What a node says of a shard; epoch and lease are known to the one that answers for it."""
+
+    shard: str
+    tenant: str = ""
+    role: str = ""
+    owner: str = ""
+    address: str = ""
+    epoch: int | None = None
+    lease_left: float | None = None
+
+
+class ShardState(msgspec.Struct, frozen=True):
+    """A shard, by what all nodes say.
+
+    Args:
+        tenant: The game, where there are several.
+        shard: Its name.
+        owner: The node that answers; "" if none does.
+        address: Of that node.
+        epoch: Of the lease.
+        lease_left: Seconds for which the lease counts from now on.
+        ok: Whether exactly one node answers, and all that were reached know it.
+    """
+
+    tenant: str
+    shard: str
+    owner: str = ""
+    address: str = ""
+    epoch: int | None = None
+    lease_left: float | None = None
+    ok: bool = False
+
+
 class NodeAnswer(msgspec.Struct, frozen=True):
     """What a node says, and where it was asked; `why` says why one was not reached."""
 
@@ -32,6 +66,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     address: str = ""
     lease_seconds: float | None = None
     why: str = ""
+    shards: tuple[ShardAnswer, ...] = ()
 
 
 def cluster(
@@ -41,9 +76,10 @@ def cluster(
     cluster_key: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Ask the nodes of a cluster what they do, and whether one of them answers for all.
+    """Ask the nodes of a cluster what they do, and who answers for each shard.
 
-    The exit code is 1 unless exactly one node answers, and all nodes that are reached know it.
+    The exit code is 1 unless exactly one node answers for each shard, and all nodes that are
+    reached know it.
 
     For example:
 
@@ -61,14 +97,34 @@ def cluster(
         raise ConfigError("name the nodes: evenmatch cluster status http://10.0.0.5:8080 ...")
     signed = None if cluster_key is None else _signed(cluster_key)
     told = [_asked(node, signed) for node in nodes]
-    answering = [each.node for each in told if each.role == "answering"]
-    reached = [each for each in told if each.role != UNREACHED]
-    is_well = len(answering) == 1 and all(each.owner == answering[0] for each in reached)
+    shards = shard_states(told)
+    is_well = bool(shards) and all(each.ok for each in shards)
     if json:
-        print(msgspec.json.encode({"nodes": told, "ok": is_well}).decode())
+        found = {"nodes": told, "shards": shards, "ok": is_well}
+        print(msgspec.json.encode(found).decode())
     else:
-        _show(told)
+        _show(told, shards)
     return 0 if is_well else 1
+
+
+def shard_states(told: list[NodeAnswer]) -> list[ShardState]:
+    """Return the state of each shard that any node knows."""
+    said: dict[tuple[str, str], list[tuple[NodeAnswer, ShardAnswer]]] = {}
+    for node in told:
+        for shard in node.shards:
+            said.setdefault((shard.tenant, shard.shard), []).append((node, shard))
+    found = []
+    for name, each in said.items():
+        answering = [(node, shard) for node, shard in each if shard.role == "answering"]
+        if not answering:
+            found.append(ShardState(*name))
+            continue
+        node, shard = answering[0]
+        is_well = len(answering) == 1 and all(one.owner == node.node for _, one in each)
+        found.append(
+            ShardState(*name, node.node, shard.address, shard.epoch, shard.lease_left, is_well)
+        )
+    return found
 
 
 def _signed(key: Path) -> str:
@@ -94,13 +150,26 @@ def _asked(node: str, signed: str | None) -> NodeAnswer:
     return msgspec.structs.replace(found, at=node)
 
 
-def _show(told: list[NodeAnswer]) -> None:
+def _show(told: list[NodeAnswer], shards: list[ShardState]) -> None:
     # Imported here, so that --help and --json need no tables.
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("asked at", "node", "does", "answering now", "at address")
+    console = Console(file=sys.stdout)
+    table = Table("asked at", "node", "does", "answers for")
     for each in told:
         role = f"not reached: {each.why}" if each.role == UNREACHED else each.role.replace("_", " ")
-        table.add_row(each.at, each.node, role, each.owner, each.address)
-    Console(file=sys.stdout).print(table)
+        own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
+        table.add_row(each.at, each.node, role, ", ".join(own))
+    console.print(table)
+    table = Table("shard", "answers now", "at address", "epoch", "lease left", "all agree")
+    for one in shards:
+        left = "" if one.lease_left is None else f"{one.lease_left:.1f} s"
+        epoch, agree = "" if one.epoch is None else str(one.epoch), "yes" if one.ok else "no"
+        name = _name(one.tenant, one.shard)
+        table.add_row(name, one.owner or "nobody", one.address, epoch, left, agree)
+    console.print(table)
+
+
+def _name(tenant: str, shard: str) -> str:
+    return f"{tenant}/{shard}" if tenant else shard

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from evenmatch.cli.split_warnings import split_warnings
 from evenmatch.cli.warnings import solving_warnings, surprises, timing_warnings
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.condition.ages import attribute_tests
@@ -108,6 +109,7 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
             f"groups {', '.join(groups)} share no players: one ticket cannot wait in queues of "
             "two groups, and one player may wait in both"
         )
+    yield from split_warnings(scenario.queues, scenario.arrivals)
     yield from surprises(scenario, [(pool.queue, pool.policy) for pool in pools])
     yield from solving_warnings(scenario.solve_time, pools)
 

@@ -190,10 +190,6 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
 
     found = []
     named = [(each.name, Path(each.config)) for each in load_tenants(config)]
-    if options.cluster.node and len(named) > 1:
-        raise NotSupported(
-            "--node runs one game: give each game of [[tenant]] tables a cluster of its own"
-        )
     for name, path in named or [("", config)]:
         queues, settings, seed = load_server(path)
         for queue in queues:

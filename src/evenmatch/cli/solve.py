@@ -38,6 +38,8 @@ def solve(
     bound: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     bound_seconds: WholeOrNone = None,
     explain: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    rules: Path | None = None,
+    waited: float | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
     """Divide a batch of waiting parties into matches of teams.
@@ -61,13 +63,16 @@ def solve(
         bound: Prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take, 30 unless given; implies --bound.
         explain: Show what each factor does, and how the others change without it.
+        rules: A FlexMatch rule set, in JSON, by which matches have to be legal, in place of the
+            batch's format and rules.
+        waited: Seconds that everybody has waited, which expansions of the rule set go by.
         json: Print one JSON object and nothing else.
     """
     if find_spec("numba") is None:
         raise NotSupported("solve needs more packages: pip install 'evenmatch[solve]'")
     check_writable({"--out": out})
     check_apart({"--out": out}, [("the batch", batch)])
-    from evenmatch.lab.solve.json_batch import read_batch
+    from evenmatch.lab.solve.json_batch import RuledBatch, read_batch
     from evenmatch.lab.solve.solution import solved
     from evenmatch.lab.solve.solve import budget_of, settings_of
 
@@ -78,7 +83,7 @@ def solve(
         seed=seed,
         bound_seconds=BOUND_SECONDS if bound and bound_seconds is None else bound_seconds,
     )
-    given = read_batch(batch)
+    given = read_batch(batch, RuledBatch(rules, waited))
     with saying("solving") as say:
         solution = solved(given, settings, on_proof=lambda most, _: say(f"bound {most:.2f}"))
     if explain:

@@ -29,6 +29,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import SHIPPED, Scenario
 from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
+from evenmatch.rules.flexmatch.checker.match import Readings
 from evenmatch.rules.flexmatch.compile import CompiledRuleSet
 from evenmatch.rules.languages import load_rules
 from evenmatch.simulation.arrivals.tables import numbers_in
@@ -287,9 +288,9 @@ def _readers(folder: Path | None) -> FileReaders:
         except ArrivalsError as error:
             at.refuse(f"cannot be used: {error}")
 
-    def rules(file: str, at: Place) -> CompiledRuleSet:
+    def rules(file: str, readings: Readings, at: Place) -> CompiledRuleSet:
         try:
-            return load_rules(_read(_located(file, folder)))
+            return load_rules(_read(_located(file, folder)), readings)
         except ConfigError as error:
             at.refuse(f'= "{file}" cannot be used: {error}')
 

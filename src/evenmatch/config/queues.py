@@ -12,15 +12,16 @@ from typing import NamedTuple
 import msgspec
 
 from evenmatch.config.constraints import ReadTable, build_criterion, build_rule
-from evenmatch.config.tables import QueueTable
+from evenmatch.config.tables import QueueTable, ReadingsTable
 from evenmatch.criteria.validation.queue import queue_place
 from evenmatch.model.checks import Place
 from evenmatch.model.queue import Format, Queue
 from evenmatch.policies.default_choice import default_policy
+from evenmatch.rules.flexmatch.checker.match import Readings
 from evenmatch.rules.flexmatch.compile import CompiledRuleSet
 
-ReadRules = Callable[[str, Place], CompiledRuleSet]
-"""From a file's name and the place of its key to what the rule set in it means."""
+ReadRules = Callable[[str, Readings, Place], CompiledRuleSet]
+"""From a file's name, readings and the place of its key to what the rule set in it means."""
 REPLACED = (
     "teams", "players", "players_min", "roles", "sides", "side_choice", "party_sizes", "rules",
 )  # fmt: skip
@@ -78,6 +79,8 @@ def _build_queue(table: QueueTable, at: Place, read: FileReaders) -> Queue:
         "policy": policy or "greedy",
     }
     queue = Queue(**given)
+    if table.rules_file is None and table.rules_readings is not None:
+        at.at("rules_readings").refuse("says how to read a rules_file, and there is none")
     if table.rules_file is not None:
         queue = _ruled(queue, table, at, read.rules)
     if policy is None:
@@ -92,7 +95,9 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
         if getattr(table, key) != getattr(empty, key):
             at.at(key).refuse("contradicts rules_file, which says it: leave it out")
     assert table.rules_file is not None
-    ruled = read(table.rules_file, at.at("rules_file")).queue(queue)
+    given = table.rules_readings or ReadingsTable()
+    readings = Readings(**msgspec.structs.asdict(given))
+    ruled = read(table.rules_file, readings, at.at("rules_file")).queue(queue)
     return msgspec.structs.replace(ruled, criteria=queue.criteria) if queue.criteria else ruled
 
 

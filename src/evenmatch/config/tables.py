@@ -235,6 +235,7 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
             reliably meet; its deadline does not change.
         rules_file: A FlexMatch rule set or a PlayFab queue, in JSON, in place of teams, rules and
             criteria; criteria that the file names take the place of those that follow from it.
+        rules_readings: How to read what the language of rule sets leaves open.
         criteria: Soft preferences; none means that only waiting counts.
         rules: Hard constraints; a match that breaks one is never made.
     """
@@ -242,8 +243,8 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("format", "defaults")
     FIRST: ClassVar[tuple[str, ...]] = (
         "name", "teams", "players", "players_min", "roles", "sides", "side_choice", "party_sizes",
-        "rules_file", "wait_max", "wait_price", "target_wait", "on_deadline", "policy", "criteria",
-        "rules",
+        "rules_file", "rules_readings", "wait_max", "wait_price", "target_wait", "on_deadline",
+        "policy", "criteria", "rules",
     )  # fmt: skip
 
     teams: queues.Seats | None = None
@@ -254,6 +255,7 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
     side_choice: queues.SideChoice = "insist"
     party_sizes: tuple[int, ...] | None = None
     rules_file: FileName | None = None
+    rules_readings: ReadingsTable | None = None
     policy: queues.Spec | None = None  # type: ignore[assignment]
     criteria: tuple[CriterionTable, ...] = ()  # type: ignore[assignment]
     rules: tuple[RuleTable, ...] = ()  # type: ignore[assignment]
@@ -261,6 +263,23 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
     def fault(self) -> Fault:
         """Say nothing yet: the queue that is built of it does."""
         return None
+
+
+class ReadingsTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`rules_readings = {...}` of a queue with a `rules_file`.
+
+    Args:
+        party_weight: Whether the merged number of a party stands in a list once for each of its
+            `players`, so that averages weigh parties by their size, or once for the `ticket`.
+        contains: Whether `contains` counts the `players` of a party one by one, each with their
+            own collection, or the merged collection of the `ticket` once.
+        stddev: Whether the standard deviation is that of the `population` (of one number it is 0)
+            or of a `sample` (of one number it does not exist).
+    """
+
+    party_weight: Literal["players", "ticket"] = "players"
+    contains: Literal["players", "ticket"] = "players"
+    stddev: Literal["population", "sample"] = "population"
 
 
 class ConnectTable(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ other criteria and prices.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -199,6 +199,27 @@ class Objective:
         if bots:
             waits += bots * (self.queue.wait_max or 0.0)
         return seating.criteria_cost + self.queue.price * waits
+
+    def cheapest(self, tickets: Sequence[Ticket], accepts: Callable[[Teams], bool]) -> Teams | None:
+        """Return the division that criteria like best of those that somebody accepts.
+
+        Args:
+            tickets: By (enqueued_at, sequence).
+            accepts: Asked of one division after the other, the cheapest first.
+
+        Returns:
+            None if it accepts none of the first `LOOK_AGAIN`, or if there are too many to look at
+            all.
+        """
+        tables, are_all = self._divider.tables(tickets)
+        if not tables or not are_all:
+            return None
+        costs = np.concatenate([self._costs(tickets, table) for table in tables])
+        for row in np.argsort(costs, kind="stable")[:LOOK_AGAIN].tolist():
+            teams = _row_of(tickets, tables, row)
+            if accepts(teams):
+                return teams
+        return None
 
     def _best(self, tickets: Sequence[Ticket], now: float) -> Seating | None:
         """Return the best of many divisions: legal soonest, then cheapest, then first."""

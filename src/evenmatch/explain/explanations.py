@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.engine.engine import Engine
+from evenmatch.explain.by_conditions import by_conditions
 from evenmatch.explain.changes import changes_of, in_time, of_party, of_pings
 from evenmatch.explain.nearest_groups import (
     GroupSearchLimits,
@@ -20,7 +20,7 @@ from evenmatch.explain.nearest_groups import (
     prospect_of,
 )
 from evenmatch.explain.pairwise import PairwiseComparer, PairwiseView
-from evenmatch.explain.phrases import seconds
+from evenmatch.explain.reasons import Prospects, reason_of
 from evenmatch.explain.seats import seats_of
 from evenmatch.explain.sentences import summary_of, summary_of_all
 from evenmatch.explain.snapshot import (
@@ -36,12 +36,9 @@ from evenmatch.model.explanation import (
     Acceptance,
     Explanation,
     LongWait,
-    Prospect,
     QueuePart,
-    Reason,
     Seats,
 )
-from evenmatch.model.ticket import Ticket
 
 EFFORT = GroupSearchLimits()
 """Of every search: a line of the longest waiting says what an explanation in full says."""
@@ -153,32 +150,10 @@ def _part(
         changes=changes_of(snapshot, table, pairwise, seats) if in_full else (),
         summary="",
     )
-    conditions = snapshot.objective.rules.conditions
-    if conditions is not None and best is None and part.reason.code in BY_PAIRS:
-        return _by_conditions(part, conditions, own, now)
+    if table.objective.rules.conditions is not None and (best is None or in_full):
+        return by_conditions(part, snapshot, own, in_full=in_full)
     summary = summary_of(part, snapshot, own.id, _instead(part, table, pairwise))
     return msgspec.structs.replace(part, summary=summary)
-
-
-BY_PAIRS = ("seats", "not_yet", "never", "rules")
-"""Reasons that look at two tickets at a time, of which conditions say nothing."""
-
-
-def _by_conditions(part: QueuePart, conditions: Conditions, own: Ticket, now: float) -> QueuePart:
-    """Return a part of a queue whose rules are about whole matches."""
-    text = "the rule set allows no match of those who wait now"
-    until = next((at for at in conditions.starts_of(own.enqueued_at) if at > now), None)
-    if until is not None:
-        text += f"; what it allows changes for this ticket in {seconds(until - now)}"
-    others = f"{part.others} other ticket{'s'[: part.others != 1]}"
-    waited = f"This ticket has waited {seconds(now - own.enqueued_at)} in {part.queue}"
-    return msgspec.structs.replace(
-        part,
-        later=None,
-        reason=Reason("rules", text, until),
-        changes=(),
-        summary=f"{waited} with {others}: {text}.",
-    )
 
 
 def _instead(part: QueuePart, table: PairColumnTable, pairwise: PairwiseView) -> str:
@@ -248,86 +223,3 @@ def explain(engine: Engine, ticket_id: str, now: float) -> Explanation:
         O(tickets of its queues). Keep an `Explainer` to explain several.
     """
     return Explainer().explain(subject_of(engine, ticket_id, now))
-
-
-# Why no match is made with a ticket now: the first of these that holds.
-
-Prospects = tuple[Prospect | None, Prospect | None]
-"""A match that is legal now, and one that will be."""
-
-
-def reason_of(
-    snapshot: QueueSnapshot,
-    ticket_id: str,
-    seats: Seats,
-    found: Prospects | None,
-    *,
-    may_ever: bool,
-) -> Reason:
-    """Return why no match is made now.
-
-    Args:
-        snapshot: The queue.
-        ticket_id: The ticket that was asked about.
-        seats: What sizes, sides and roles have to say.
-        found: Matches with the ticket; None if none was looked for.
-        may_ever: Whether the rules let anybody play with the ticket, now or after some wait.
-    """
-    now, later = found or (None, None)
-    if snapshot.is_paused:
-        return Reason("paused", "the queue is paused, and nobody is matched until it is resumed")
-    if snapshot.fault is not None:
-        text = "the policy of the queue has failed, and nobody is matched until it is changed"
-        return Reason("policy_failed", text)
-    if now is not None:
-        return _unmade(snapshot, ticket_id, now)
-    if len(snapshot.tickets) == 1:
-        return Reason("alone", "nobody else waits")
-    if not seats.fills_without_rules:
-        return Reason("seats", "those who wait do not fill a match")
-    if later is not None:
-        text = f"the limits allow the first match in {seconds(later.at - snapshot.now)}"
-        return Reason("not_yet", text, later.at)
-    if not may_ever:
-        return Reason("never", "the rules never allow a match with those who wait now")
-    if found is None:
-        return Reason("not_searched", "a match is looked for when this ticket is asked about alone")
-    return Reason("rules", "the rules leave no match that a short search finds")
-
-
-def _unmade(snapshot: QueueSnapshot, ticket_id: str, match: Prospect) -> Reason:
-    """Return why a match that is legal has not been made."""
-    if not snapshot.delayed.isdisjoint(match.tickets):
-        # Not until when: nobody outside shall know the moment.
-        return Reason("delayed", "the queue holds newcomers back for a moment drawn by chance")
-    held = [each for each in match.tickets if snapshot.held.get(each, 0.0) > snapshot.now]
-    if held:
-        until = max([snapshot.held[each] for each in held])
-        left = seconds(until - snapshot.now)
-        text = f"after a failed ready-check the same players are kept apart for another {left}"
-        return Reason("held", text, until)
-    if snapshot.is_solving:
-        return Reason("computing", "the policy is computing its next matches")
-    wake_at = snapshot.wake_at if snapshot.wake_at < math.inf else None
-    if snapshot.in_rounds and wake_at is not None:
-        left = seconds(wake_at - snapshot.now)
-        return Reason("round", f"the policy waits for its next round in {left}", wake_at)
-    return Reason("policy", _held_back(snapshot, match), _until(snapshot, ticket_id, wake_at))
-
-
-def _held_back(snapshot: QueueSnapshot, match: Prospect) -> str:
-    """Return why a policy leaves a legal match unmade, in a clause."""
-    if snapshot.held_back:
-        return snapshot.held_back
-    players = sum([snapshot.tickets[each].size for each in match.tickets])
-    if players < snapshot.queue.format.k:
-        return "it is not full, and smaller matches start at a deadline"
-    return f"the policy {snapshot.queue.policy} has not chosen it"
-
-
-def _until(snapshot: QueueSnapshot, ticket_id: str, wake_at: float | None) -> float | None:
-    """Return until when a policy may leave a legal match unmade, or when it looks again."""
-    for at in (snapshot.starts.get(ticket_id), snapshot.served_at(ticket_id)):
-        if at is not None and at > snapshot.now:
-            return at
-    return wake_at

@@ -38,6 +38,7 @@ from evenmatch.simulation.metrics import Summary, summarize
 from evenmatch.simulation.outcomes import OutcomeSimulator
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.simulator import Simulator
+from evenmatch.simulation.splits import Parts
 from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile, uncompiled
 
 if not on_compile:
@@ -125,6 +126,8 @@ def simulate(
     seeds = _seeds(world.seed if seed is None else seed)
     queues, resolve = with_policy(world.queues, policy)
     stream = _stream(world, arrivals, seeds, checked_by(queues, resolve))
+    parts = Parts(queues)
+    queues = parts.queues
     split_by = _split_by(by)
     history = History(
         queues[0].name,
@@ -134,10 +137,10 @@ def simulate(
     )
     figures: Summary = {}
     policies = [resolve(queue) for queue in queues]
-    if arrivals is None and not why_engine(world, queues, policies):
+    if arrivals is None and not parts.are_several and not why_engine(world, queues, policies):
         _run_compiled(world, queues, policies, seeds, history)
     else:
-        coming = _play_recording(world, queues, policies, stream, history)
+        coming = _left_to_play(world, parts, policies, stream, history)
         if coming is not None:
             with plain_if_few(_count_of(world, arrivals), queues, policies):
                 simulator = _simulator(world, queues, resolve, history, seeds)
@@ -237,6 +240,19 @@ def _count_of(world: Scenario, arrivals: Arrivals | None) -> int | None:
     if arrivals is not None:
         return _rows_of(arrivals) if isinstance(arrivals, str | Path) else len(arrivals)
     return None if world.arrivals is None else world.arrivals.count
+
+
+def _left_to_play(
+    world: Scenario,
+    parts: Parts,
+    policies: Sequence[Policy],
+    stream: ArrivalStream,
+    history: History,
+) -> Iterator[Arrival] | None:
+    """Return what an engine has to play, None if the history is filled in without one."""
+    if parts.are_several:
+        return parts.placed(stream)
+    return _play_recording(world, parts.queues, policies, stream, history)
 
 
 def _rows_of(path: str | Path) -> int | None:

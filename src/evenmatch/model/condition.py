@@ -22,7 +22,16 @@ match must pass as the condition stands at the age of every ticket."""
 NumberMerge = Literal["min", "max", "avg"]
 SetMerge = Literal["union", "intersection"]
 FoldName = Literal[
-    "min", "max", "avg", "median", "sum", "count", "stddev", "flatten", "set_intersection"
+    "min",
+    "max",
+    "avg",
+    "median",
+    "sum",
+    "count",
+    "stddev",
+    "stddev_sample",
+    "flatten",
+    "set_intersection",
 ]
 Operator = Literal["<", "<=", "=", "!=", ">", ">="]
 
@@ -114,12 +123,14 @@ class ValueTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="value"
         operator: How it compares.
         reference: One value.
         party: How numbers of a party are merged; None: each player's own.
+        is_once: Whether a merged number stands once for its party, not once for each player.
     """
 
     measured: tuple[Measured, ...]
     operator: Operator
     reference: Measured | None = None
     party: NumberMerge | None = None
+    is_once: bool = False
 
 
 class DistanceTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="distance"):
@@ -130,6 +141,7 @@ class DistanceTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="dis
     least: float | None = None
     most: float | None = None
     party: NumberMerge | None = None
+    is_once: bool = False
 
 
 class SpreadTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="range"):
@@ -151,6 +163,7 @@ class SetTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="set"):
         least: Fewest.
         most: Most.
         party: How collections of a party are merged; None: each player's own.
+        is_once: Whether a merged collection counts once for its party, not once for each player.
     """
 
     measured: tuple[Measured, ...]
@@ -159,6 +172,16 @@ class SetTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="set"):
     least: float | None = None
     most: float | None = None
     party: SetMerge | None = None
+    is_once: bool = False
+
+
+ONCE = "/once"
+"""Ends the name of a merge whose value stands once for a party."""
+
+
+def merge_of(test: ValueTest | DistanceTest | SetTest) -> str | None:
+    """Return how a party's values are merged, and how often they stand; None: each player's own."""
+    return f"{test.party}{ONCE}" if test.party and test.is_once else test.party
 
 
 class PlaceTest(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="place"):

@@ -30,6 +30,7 @@ from evenmatch.model.fields import (
     WaitPrice,
     Weight,
 )
+from evenmatch.model.split import read_split
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
@@ -67,6 +68,7 @@ Point = Annotated[
 Points = Annotated[tuple[Point, ...], Meta(min_length=1)]
 SPEC = 'a SPEC of 1 to 500 characters such as "greedy"'
 Spec = Annotated[str, Meta(pattern=r"\S", max_length=500, description=SPEC)]
+SPLIT = "hash:PARTS, bands:rating:PARTS or bands:ATTRIBUTE:CUT,CUT,..."
 LADDER = r"\A[A-Za-z0-9_.-]{0,64}\Z"
 CONTRADICTION = (
     "contradicts wait_price: a target sets the price of waiting by itself; leave one out"
@@ -334,6 +336,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         ladder: Queues of one ladder share their ratings; empty means the queue's group.
         commit_jitter: Longest time in seconds for which a new ticket is held back, each for a time
             of its own, so that two players who queue at once do not meet because of it.
+        split: Parts of the queue's group that never meet, so that several nodes can share it out:
+            `hash:4` by the first player's id, `bands:rating:4` or `bands:rating:1200,1500,1800` by
+            their rating. All queues of a group say the same; empty means that it stays whole, and a
+            server that is no node keeps it whole in any case.
     """
 
     name: Slug = "main"
@@ -361,6 +367,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     rating_period: Period | None = None
     ladder: Annotated[str, Meta(pattern=LADDER, description=f"1 to 64 {SLUG}")] = ""
     commit_jitter: Wait = 0.0
+    split: Annotated[str, Meta(max_length=1200, description=SPLIT)] = ""
 
     def fault(self) -> Fault:
         """Return settings that do not go together."""
@@ -374,6 +381,15 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
                 return key, f"must be below {end}, got {wait}"
         if self.rating_period is not None and self.rating is None:
             return "rating_period", "needs rating, the system by which outcomes are rated"
+        try:
+            split = read_split(self.split)
+        except ValueError as error:
+            return "split", str(error)
+        if split is not None and split.kind == "bands" and self.rating is not None:
+            return "split", (
+                "by bands needs numbers that come with the ticket, and rating keeps them here; "
+                'take "hash:PARTS"'
+            )
         if self.handicap is not None and len(self.format.players) < 2:
             return "handicap", "compares teams, and this queue has one"
         for index, name in enumerate(self.attributes):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.shared.condition_matcher import ConditionMatcher
 from evenmatch.policies.shared.greedy_matcher import GreedyMatcher as GreedyMatcher
 from evenmatch.policies.shared.parameters import check_parameters
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 EVALUATIONS_MAX = 4_000
 """Evaluations of one call, unless the policy says otherwise."""
+HALF_BUILT = 16
+"""Evaluations that looking at a half-built match counts for, where conditions are searched."""
 EVALUATIONS_MIN, EVALUATIONS_LIMIT = 1_000, 10**9
 
 
@@ -25,7 +28,8 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
 
     The newcomer plays with the longest waiting tickets that complete a match with it. Where rules
     widen with the wait, the policy acts again at the instant at which they allow a match. It makes
-    full matches only; where smaller ones may start, the engine starts them at deadlines.
+    full matches only; where smaller ones may start, the engine starts them at deadlines. By the
+    conditions of a rule set it starts every size that is legal, the largest first, as `by_rules`.
 
     When to use:
         Where only waiting matters, with parties, sides, roles and rules of any kind, and as the
@@ -62,14 +66,21 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         `work_slices.PATIENCE` seconds all the same.
     """
 
+    knows_conditions: ClassVar[bool] = True
     evaluations_max: Annotated[int, Meta(ge=EVALUATIONS_MIN, le=EVALUATIONS_LIMIT)] = (
         EVALUATIONS_MAX
     )
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for any format."""
+        """Return a matcher for any format.
+
+        Raises:
+            ConfigError: The queue has conditions beside other rules, or roles.
+        """
         del seed, memory
         check_parameters(self)
+        if any(rule.condition is not None for rule in queue.rules):
+            return ConditionMatcher(queue, self.evaluations_max // HALF_BUILT)
         return GreedyMatcher(queue, self.evaluations_max)
 
     def steps(self, queue: Queue) -> Steps:

@@ -132,7 +132,10 @@ def check_conditions(chosen: object, queue: Queue) -> None:
     if any(rule.condition is not None for rule in queue.rules) and not said(
         chosen, "knows_conditions"
     ):
-        raise ConfigError("does not know the conditions of a rules_file, which by_rules plays by")
+        raise ConfigError(
+            "does not know the conditions of a rules_file; by_rules, greedy, rounds, rolling and "
+            "threshold play by them"
+        )
 
     if any(
         rule.condition is not None and rule.condition.clock == "each" for rule in queue.rules

@@ -84,6 +84,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     held_back = "rolling waits on purpose: a newcomer may make the matches of all who wait better"
     serves_overdue = True
     jobs = True
+    knows_conditions = True
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
     target_wait: Seconds | None = None

@@ -19,9 +19,16 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
 from evenmatch.policies.hooks import Promise
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
+from evenmatch.policies.shared.condition_round import rounds_of
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.round_clock import RoundClock, is_due
-from evenmatch.policies.shared.search_job import SearchJob, effort_of, found_in, seed_of
+from evenmatch.policies.shared.search_job import (
+    SearchJob,
+    effort_of,
+    found_in,
+    legal_at,
+    seed_of,
+)
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, TICK, WRITTEN
 
 RoundEffort = Annotated[int, Meta(ge=1, le=10_000_000, extra={"unit": "evaluations a player"})]
@@ -74,6 +81,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
 
     in_rounds = True
     jobs = True
+    knows_conditions = True
     # A round is about everybody: who takes part is listed when it begins.
     evaluations_max = (STARTS_MAX, 1)
 
@@ -117,6 +125,7 @@ class RoundsMatcher:
         self.evaluations = 0
         self._effort = effort_of(queue, parts=parts, each=each, solver=chosen.solver)
         self._objective = Objective(queue)
+        self._rounds = rounds_of(queue)
         self._seed = seed
         self._roster = WaitingRoster(queue)
         every = chosen.rounds_every
@@ -137,8 +146,13 @@ class RoundsMatcher:
         self._has_news: bool = memory.get("has_news", False)
         self._returning = bool(memory)
         self._rate = ArrivalRate(1.0, memory.get("arrivals", ()))
-        # The matches of the last round that have not started yet, by sequence.
+        # The matches of the last round that have not started yet, by sequence; and their teams,
+        # where conditions have a say in these.
         self._planned: list[list[int]] = [list(each) for each in memory.get("planned", ())]
+        self._divided: dict[int, list[list[int]]] = {
+            min(seq for team in teams for seq in team): [list(team) for team in teams]
+            for teams in memory.get("divided", ())
+        }
         # They start from then on.
         self._go_on_at: float = memory.get("go_on_at") or -math.inf
 
@@ -195,9 +209,11 @@ class RoundsMatcher:
             return Decision(wake_at=self._wake_at(now, False))
         self._is_running = False
         tickets = self._roster.tickets
-        self._planned = [
-            match for match, _ in found_in(result.data) if all(each in tickets for each in match)
+        found = [
+            each for each in found_in(result.data) if all(number in tickets for number in each[0])
         ]
+        self._planned = [match for match, _, _ in found]
+        self._divided = {min(match): teams for match, _, teams in found if teams is not None}
         seated = {sequence for match in self._planned for sequence in match}
         for sequence in tickets:
             if sequence in self._asked and sequence not in seated:
@@ -221,6 +237,9 @@ class RoundsMatcher:
             "is_short": self._is_short,
             "arrivals": self._rate.memory(),
             "planned": [list(each) for each in self._planned],
+            "divided": [
+                self._divided[min(each)] for each in self._planned if min(each) in self._divided
+            ],
             "go_on_at": self._go_on_at if self._go_on_at > -math.inf else None,
         }
 
@@ -267,14 +286,27 @@ class RoundsMatcher:
                 continue
             tickets.sort(key=lambda ticket: ticket.age_key)
             self.evaluations += 1
-            seating = self._objective.seat(tickets, now=now)
-            if seating is not None and seating.ready_at <= now:
-                groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
+            group = self._group(tickets, now)
+            if group is not None:
+                groups.append(group)
                 for ticket in tickets:
                     self._forget(ticket.id)
         self._rest()
         self._go_on_at = now + TICK if fired else now
         return tuple(groups)
+
+    def _group(self, tickets: list[Ticket], now: float) -> Grouping | None:
+        """Return a planned match of tickets by age; None if the rules do not allow it now."""
+        ids = tuple([ticket.id for ticket in tickets])
+        divided = self._divided.pop(min(ticket.sequence for ticket in tickets), None)
+        if divided is None:
+            seating = self._objective.seat(tickets, now=now)
+            return Grouping(ids) if seating is not None and seating.ready_at <= now else None
+        by_number = {ticket.sequence: ticket for ticket in tickets}
+        teams = tuple([tuple([by_number[each] for each in team]) for team in divided])
+        if self._objective.rules.ready_at(teams, now) > now:
+            return None
+        return Grouping(ids, teams=tuple([tuple([t.id for t in team]) for team in teams]))
 
     def _wake_at(self, now: float, fired: bool) -> float:
         at = min(self._go_on_at, self._round_at(now)) if self._planned else self._round_at(now)
@@ -338,4 +370,5 @@ class RoundsMatcher:
             worths.append(worth + (URGENT * (waited / soon) if waited >= soon else 0.0))
         make = self._roster.later(tickets, now, worths)
         seed = seed_of(self._seed, self._queue.name, self._number)
-        return SearchJob(self._number, make, tickets, self._effort, seed=seed)
+        legal = legal_at(self._rounds, now)
+        return SearchJob(self._number, make, tickets, self._effort, seed=seed, conditions=legal)

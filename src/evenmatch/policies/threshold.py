@@ -64,6 +64,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     held_back = "threshold waits until a match is good enough for how long its players wait"
     serves_overdue = True
     jobs = True
+    knows_conditions = True
     evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
     quality: Share = 0.85

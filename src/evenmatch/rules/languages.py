@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from evenmatch.errors import ConfigError
+from evenmatch.rules.flexmatch.checker.match import Readings
 from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
 from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.rules.playfab.compile import compile_queue
 from evenmatch.rules.playfab.queue import PlayFabQueue
 from evenmatch.rules.playfab.reader import is_playfab_text, load_queues
 
+AS_CHOSEN = Readings()
 
-def load_rules(text: str | bytes) -> CompiledRuleSet:
+
+def load_rules(text: str | bytes, readings: Readings = AS_CHOSEN) -> CompiledRuleSet:
     """Return what a FlexMatch rule set or a PlayFab queue means for a queue.
 
     Args:
         text: JSON; what it is, its keys say.
+        readings: How to read what FlexMatch leaves open.
 
     Raises:
         ConfigError: It has errors; the message lists them, one a line.
     """
     if is_playfab_text(text):
         return compile_queue(load_queue(text))
-    return compile_rule_set(load_rule_set(text))
+    return compile_rule_set(load_rule_set(text), readings)
 
 
 def load_queue(text: str | bytes) -> PlayFabQueue:

@@ -100,6 +100,7 @@ class Simulator:
         is_checked: bool = False,
     ) -> None:
         self.engine = Engine(resolve, limits=LIMITS, rate=rate_period)
+        self._tables = self.engine.tables  # the same ones to the end of the run
         self.history = history
         self._until = until
         self._is_checked = is_checked
@@ -135,7 +136,7 @@ class Simulator:
         horizons = {name: pool.horizon for name, pool in self.engine.pools.items()}
         coming = AnnouncedArrivals(arrivals, horizons, next(iter(horizons)))
         until = math.inf if self._until is None else self._until
-        engine, tables = self.engine, self.engine.tables
+        engine, tables = self.engine, self._tables
         rest = Termination(engine) if self._until is None else None
         while True:
             # Most runs have no leaves, announcements or answers, and do not ask for them.
@@ -272,7 +273,7 @@ class Simulator:
             )
         if ticket.id is not None and ticket.id in self.history.index:
             raise self._error(arrival, "its ticket id was used before; ids must differ")
-        if self.engine.tables.busy:
+        if self._tables.busy:
             self._end_matches_of(ticket, at)
         event = self._step(Enqueue(at, (ticket,)))[0]
         if type(event) is Accepted:
@@ -321,7 +322,7 @@ class Simulator:
                 if event.ratings:
                     new = with_ratings(new, event.ratings)
                 history.accept(event.ticket, new, given.now)
-                row = self.engine.tables.waiting.get(event.ticket)
+                row = self._tables.waiting.get(event.ticket)
                 self._measured.enter(
                     _as_it_entered(event, new, given.now) if row is None else row.ticket
                 )

@@ -26,6 +26,10 @@ NEWEST = 6
 """Tickets that onlookers like best."""
 OFTEN, CALM = (0.1, 0.9), (2.0, 5.0)
 """Seconds between two looks of an onlooker."""
+ODD = ((1e300, 80.0), (-1e300, 80.0), (1500.0, -1.0), (1500.0, 1e300))
+"""Mean and deviation of ratings that nobody may have."""
+STEP = 60.0
+"""Ratings are multiples of it."""
 AGAIN = (0.2, 2.5)
 """Seconds before the next try."""
 OVER = frozenset({"cancelled", "expired"})
@@ -40,6 +44,10 @@ class Habits(msgspec.Struct, frozen=True):
     ignore: float = 0.06
     double_tap: float = 0.08
     other_body: float = 0.05
+    odd: float = 0.08
+    mate_alone: float = 0.25
+    by_halves: float = 0.3
+    come_again: float = 0.4
     look_back: float = 0.5
     follow: float = 0.3
 
@@ -137,12 +145,23 @@ class Player(Caller):
     queue: str
     habits = Habits()
     known: list[str]
+    times = 0
 
     async def play(self) -> None:
-        """Queue, and stay until it is over."""
+        """Queue, and stay until it is over; whoever found no match may come again."""
+        if self._does(self.habits.odd):
+            await self._be_odd()
+        state = await self._play_once()
+        if state in OVER and self._does(self.habits.come_again):
+            await asyncio.sleep(self.chance.uniform(*AGAIN))
+            self.times += 1
+            await self._play_once()
+
+    async def _play_once(self) -> str:
+        """Queue, and stay until it is over; return how it ended, as far as it is known."""
         ticket = await self._queue_up()
         if ticket is None:
-            return
+            return ""
         self.known.append(ticket)
         tasks = []
         if self._does(self.habits.follow):
@@ -151,23 +170,41 @@ class Player(Caller):
             tasks.append(self.loop.begin(follower.follow()))
         if self._does(self.habits.cancel):
             tasks.append(self.loop.begin(self._cancel(ticket)))
-        await self._follow(ticket)
+        state = await self._follow(ticket)
         await asyncio.gather(*tasks)
         if self._does(self.habits.look_back):
             await self.surely("get", ticket, "GET", f"/v1/tickets/{ticket}")
+        return state
+
+    async def _be_odd(self) -> None:
+        """Send what no ticket may have."""
+        mean, deviation = self.chance.choice(ODD)
+        players = [{"id": f"odd {self.party[0]}", "rating": {"mean": mean, "deviation": deviation}}]
+        body = msgspec.json.encode({"players": players, "queues": [self.queue]})
+        await self.surely("odd", self.queue, "POST", "/v1/tickets", body=body)
+
+    async def _come_alone(self, mate: str) -> None:
+        """Queue as one of a party, beside it."""
+        player = {"id": mate, "rating": {"mean": 1500.0, "deviation": 80.0}}
+        body = msgspec.json.encode({"players": [player], "queues": [self.queue]})
+        asked = {"method": "POST", "path": "/v1/tickets", "given": ([mate], self.queue)}
+        await self.surely("create", f"k-{mate}-alone", **asked, body=body, key=f"k-{mate}-alone")
 
     def _does(self, share: float) -> bool:
         return self.chance.random() < share
 
     async def _queue_up(self) -> str | None:
-        mean = self.chance.gauss(1500.0, 120.0)
-        body, key = self._body(mean), f"k-{self.party[0]}"
+        # Many are rated alike: only then can somebody be passed over by an equal.
+        mean = STEP * round(self.chance.gauss(1500.0, 120.0) / STEP)
+        body, key = self._body(mean), f"k-{self.party[0]}-{self.times}"
         given = (list(self.party), self.queue)
         asked = {"method": "POST", "path": "/v1/tickets", "given": given}
         taps = [self.surely("create", key, **asked, body=body, key=key)]
         if self._does(self.habits.double_tap):
             taps.append(self.surely("create", f"{key}-2", **asked, body=body, key=f"{key}-2"))
         answers = await asyncio.gather(*taps)
+        if len(self.party) > 1 and not self.times and self._does(self.habits.mate_alone):
+            await self._come_alone(self.party[-1])
         if self._does(self.habits.other_body):
             other = self._body(mean + 1.0)
             again = {**asked, "given": mean + 1.0}
@@ -188,8 +225,8 @@ class Player(Caller):
         await asyncio.sleep(self.chance.uniform(0.0, 8.0))
         await self.surely("cancel", ticket, "DELETE", f"/v1/tickets/{ticket}")
 
-    async def _follow(self, ticket: str) -> None:
-        """Ask for each change of state until there is none to come."""
+    async def _follow(self, ticket: str) -> str:
+        """Ask for each change of state until there is none to come; return the last one."""
         path, answered, tries = f"/v1/tickets/{ticket}", "", 0
         state, match = "waiting", ""
         while tries < TRIES:
@@ -205,7 +242,8 @@ class Player(Caller):
                 answered = match
                 await self._answer(ticket, match)
             if state in OVER or state == "assigned":
-                return
+                break
+        return state
 
     async def _answer(self, ticket: str, match: str) -> None:
         draw, body = self.chance.random(), msgspec.json.encode({"ticket": ticket})
@@ -213,6 +251,11 @@ class Player(Caller):
             return
         kind = "decline" if draw < self.habits.ignore + self.habits.decline else "accept"
         path = f"/v1/matches/{match}/{kind}"
+        if kind == "accept" and len(self.party) > 1 and self._does(self.habits.by_halves):
+            some = msgspec.json.encode({"ticket": ticket, "players": self.party[:1]})
+            await self.surely(kind, match, "POST", path, body=some, given=ticket)
+            if self._does(0.5):
+                return
         await self.surely(kind, match, "POST", path, body=body, given=ticket)
 
 
@@ -264,20 +307,24 @@ class Follower(Caller):
         """Follow at one node until the stream ends or falls silent; return its events."""
         node, network, sent = self.node, self.network, self.world.now
         events: list[tuple[float, int, Any]] = []
-        is_open, heard_at = True, sent
+        is_open, heard_at, frames = True, sent, 0
         pipe = network.pipe(node.name, CLIENTS)
 
         def heard(frame: bytes) -> None:
-            nonlocal heard_at
-            heard_at = self.world.now
+            nonlocal heard_at, frames
+            heard_at, frames = self.world.now, frames + 1
             fields = dict(line.split(b": ", 1) for line in frame.splitlines() if b": " in line)
             if b"id" in fields and is_open:
                 state = msgspec.json.decode(fields[b"data"])
                 events.append((self.world.now, int(fields[b"id"]), state))
 
+        ended: asyncio.Future[None] = self.loop.create_future()
+
         def end() -> None:
             nonlocal is_open
             is_open = False
+            if not ended.done():
+                ended.set_result(None)
 
         path = f"/v1/tickets/{self.ticket}/events"
         request = Request(self._number(), "GET", path, after=after)
@@ -291,12 +338,12 @@ class Follower(Caller):
                 lambda frame: pipe(frame, partial(heard, frame)),
             ),
         )
-        while is_open and self.world.now < heard_at + SILENCE:
-            await asyncio.sleep(0.5)
+        while is_open and (left := heard_at + SILENCE - self.world.now) > 0.0:
+            await asyncio.wait([ended], timeout=left + 1e-3)
         is_open = False
         leave = f"{request.number} left".encode()
         network.send(CLIENTS, node.name, leave, partial(node.leave, request.number))
-        if events:
+        if frames:
             seen = Seen(
                 "stream", sent, self.world.now, node.name, 200, self.ticket, after, events, {}
             )

@@ -11,7 +11,7 @@ from tests.fault.simulated.network import CLIENTS, STORE, Network
 from tests.fault.simulated.node import Node
 from tests.fault.simulated.store import Store
 
-PER_RUN = 44
+PER_RUN = 50
 """Faults of a run, beside those of single messages."""
 SHARES = {
     "kill": 5,
@@ -26,6 +26,9 @@ SHARES = {
     "outage": 5,
     "answers lost": 6,
     "appends late": 4,
+    "disk full": 3,
+    "write errors": 4,
+    "kill at a write": 4,
 }
 """How often each kind comes, beside the others."""
 SECONDS: dict[str, tuple[float, float]] = {
@@ -36,6 +39,7 @@ SECONDS: dict[str, tuple[float, float]] = {
     "cut from the clients": (0.2, 10.0),
     "cut off": (5.0, 45.0),
     "outage": (0.1, 10.0),
+    "disk full": (0.1, 10.0),
 }
 QUIET_BEFORE, QUIET_AFTER = 30.0, 50.0
 LONG, LONG_UNTIL = 13.0, 0.8
@@ -109,6 +113,7 @@ class Injector:
         self._store = store
         self._world: World = network.world
         self._outages = 0
+        self._fills = 0
 
     def plan(self, faults: list[Fault]) -> None:
         """Let these faults happen at their instants."""
@@ -135,6 +140,12 @@ class Injector:
             self._store.answers_to_lose = int(fault.amount)
         elif fault.kind == "appends late":
             self._store.appends_to_delay = int(fault.amount)
+        elif fault.kind == "write errors":
+            self._store.writes_to_fail = int(fault.amount)
+        elif fault.kind == "kill at a write":
+            self._store.kills[node.name] = node.kill
+        elif fault.kind == "disk full":
+            ends = self._fill()
         else:
             ends = self._cut(node, fault.kind)
         if ends is not None:
@@ -155,6 +166,16 @@ class Injector:
             self._outages -= 1
             if not self._outages:
                 self._store.mend()
+
+        return end
+
+    def _fill(self) -> Callable[[], object]:
+        self._fills += 1
+        self._store.is_full = True
+
+        def end() -> None:
+            self._fills -= 1
+            self._store.is_full = self._fills > 0
 
         return end
 

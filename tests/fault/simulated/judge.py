@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from tests.fault.simulated.history import Seen
-from tests.fault.simulated.recount import NOBODY, Recount, State
+from tests.fault.simulated.recount import LIVE, NOBODY, Recount, State
 
 OVER = frozenset({"cancelled", "expired"})
 HAVE_MATCH = frozenset({"matched", "assigned"})
@@ -45,6 +45,9 @@ class Judge:
         elif seen.status in (429, 503):
             if "retry-after" not in seen.headers:
                 self._wrong("I16", seen, "whoever is sent away is told when to come back")
+        elif seen.kind == "odd":
+            if seen.status != 400:
+                self._wrong("I13", seen, "a number out of range was not refused")
         elif seen.kind == "create":
             self._create(seen)
         elif seen.kind == "create again":
@@ -59,6 +62,8 @@ class Judge:
             self._feed(seen)
         elif seen.kind == "stream":
             self._stream(seen)
+        elif seen.kind == "followed":
+            self._followed(seen)
         elif seen.kind == "accept" and seen.status == 200:
             self._accept(seen)
 
@@ -74,6 +79,10 @@ class Judge:
         return [NOBODY] if life is None else life.within(*self._window(seen))
 
     def _create(self, seen: Seen) -> None:
+        if seen.status == 409 and seen.body["error"] == "already_waiting":
+            states = {each[0] for each in self._states(seen, seen.body.get("ticket") or "")}
+            if not states & LIVE:
+                self._wrong("I1", seen, f"nobody waits there: it was {states}")
         if seen.status not in (200, 201):
             return
         ticket, (_, last) = seen.body["id"], self._window(seen)
@@ -112,10 +121,21 @@ class Judge:
         told = (seen.body["state"], seen.body["match"], seen.body["reason"])
         if told not in states:
             self._wrong("I4", seen, f"it was never {told} meanwhile, only {states}")
-        elif told[0] == "assigned":
+            return
+        self._check_wait(seen)
+        if told[0] == "assigned":
             places = [place for _, place in self._recount.assigned[told[1] or ""]]
             if seen.body["assignment"] not in places:
                 self._wrong("I4", seen, f"nobody assigned that, only {places}")
+
+    def _check_wait(self, seen: Seen) -> None:
+        """I11 and I14: whoever has ended waited from their own beginning to their end."""
+        life, wait = self._recount.lives[seen.about], seen.body["wait"]
+        if seen.body["state"] not in OVER | HAVE_MATCH:
+            return
+        ends = [self._recount.records[seq - 1].input.now for seq in life.since]
+        if not any(abs(end - life.enqueued_at - wait) < 1e-6 for end in ends):
+            self._wrong("I14", seen, f"it came at {life.enqueued_at} s and changed at {ends}")
 
     def _cancel(self, seen: Seen) -> None:
         states = self._states(seen, seen.about)
@@ -147,6 +167,9 @@ class Judge:
     def _stream(self, seen: Seen) -> None:
         """Each event is what its record says, in order, and none in between is left out."""
         life, last = self._recount.lives[seen.about], seen.given
+        first, _ = self._window(seen)
+        if not seen.body and any(last < each <= first for each in life.since):
+            self._wrong("I4", seen, f"the stream is silent about {life.since} after {last}")
         for place, (got, seq, body) in enumerate(seen.body):
             told = (body["state"], body["match"], body["reason"])
             if told not in life.within(seq, seq):
@@ -159,6 +182,23 @@ class Judge:
             if place and missed:
                 self._wrong("I4", seen, f"the changes {missed} are left out")
             last = seq
+
+    def _followed(self, seen: Seen) -> None:
+        """What the package's stream yields: states in their order, none of them foretold."""
+        life, place = self._recount.lives[seen.about], 0
+        for got, *told in seen.body:
+            known = self._recount.position(got)
+            later = [
+                each
+                for each in range(place, len(life.states))
+                if life.states[each] == tuple(told) and life.since[each] <= known
+            ]
+            if not later:
+                self._wrong("I4", seen, f"{told} at {got:.3f} s is not what came: {life.states}")
+                return
+            place = later[0]
+        if not seen.body or seen.body[-1][1] not in OVER | {"assigned"}:
+            self._wrong("I4", seen, "the stream ended before the ticket did")
 
     def _feed(self, seen: Seen) -> None:
         """Every match once, in order, none left out."""

@@ -22,7 +22,17 @@ from typing import Any
 THREAD_SECONDS = (0.0001, 0.02)
 """How long work in a thread takes: before it is done, and again before the loop hears of it."""
 
+AT_ONCE_MOST = 200_000
+"""Calls at one instant; more are taken for a process that goes round and round."""
+
+LONG_WORK, LONG_SECONDS = 0.1, (0.1, 1.5)
+"""Share of the work in threads that takes long, and how long."""
+
 Call = Callable[[], object]
+
+
+class TimeStandsStill(Exception):
+    """Somebody always has something to do, so that time never passes."""
 
 
 class World:
@@ -63,8 +73,11 @@ class World:
         """Let time pass."""
         ready, later = self._ready, self._later
         while True:
+            since = self.steps
             while ready:
                 self.steps += 1
+                if self.steps - since > AT_ONCE_MOST:
+                    raise TimeStandsStill(f"nothing but work at {self.now:.3f} s")
                 ready.popleft()()
             if not later or later[0][0] > until:
                 self.now = until
@@ -220,7 +233,9 @@ class NodeLoop(asyncio.AbstractEventLoop):
                 told = None, error
             self.call_later(self._chance.uniform(*THREAD_SECONDS), done, *told)
 
-        self.call_later(self._chance.uniform(*THREAD_SECONDS), work)
+        is_long = self._chance.random() < LONG_WORK
+        seconds = LONG_SECONDS if is_long else THREAD_SECONDS
+        self.call_later(self._chance.uniform(*seconds), work)
         return future
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:

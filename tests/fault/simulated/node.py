@@ -119,6 +119,8 @@ class Node:
         self._stop: asyncio.Event | None = None
         self._open: dict[int, asyncio.Event] = {}
         self._is_wanted = True
+        # How many requests the process serves now; one that arrived twice is two.
+        self.open_requests = 0
 
     def wall(self) -> float:
         """Return Unix time as this machine has it."""
@@ -175,6 +177,7 @@ class Node:
         loop.kill()
         self._loop, self.games, self.is_serving = None, None, False
         self._open.clear()
+        self.open_requests = 0
         self.world.after(self._chance.uniform(*RESTART), self.start)
 
     def kill(self) -> None:
@@ -200,6 +203,14 @@ class Node:
         self._pauses -= 1
         if not self._pauses and self._loop is not None:
             self._loop.resume()
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Return whether it serves, and has decided what the store has not confirmed."""
+        if self.games is None or not self.is_serving:
+            return False
+        runtime = self.games.services[0].runtime
+        return runtime.refusal is None and runtime.engine.tables.sequence > runtime.durable
 
     # Requests
 
@@ -228,6 +239,7 @@ class Node:
 
     async def _serve(self, games: Games, request: Request, reply: Reply, part: Part | None) -> None:
         gone = self._open[request.number] = asyncio.Event()
+        self.open_requests += 1
         status, headers, parts, is_read = 0, {}, [], False
 
         async def receive() -> dict[str, Any]:
@@ -253,6 +265,7 @@ class Node:
         except Exception as error:  # noqa: BLE001
             self.errors.append(f"{request.method} {request.path} raised {error!r}")
         self._open.pop(request.number, None)
+        self.open_requests -= 1
         reply(status, headers, b"".join(parts))
 
     def carry_back(self, text: bytes, call: Callable[[], object]) -> None:

@@ -8,22 +8,27 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from evenmatch.engine.records import Record, decode
 from evenmatch.model import events
-from evenmatch.model.inputs import Assign, Configure, Decline, Enqueue, Prolong
+from evenmatch.model.inputs import Assign, Configure, Decline, Enqueue, Prolong, Skip
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket
-from evenmatch.server.runtime.clock import RETURN_SECONDS
+from evenmatch.server.runtime.clock import PAUSE_MAX, RETURN_SECONDS
 from tests.fault.simulated.store import Commit
 
 LIVE = frozenset({"waiting", "proposed"})
 NOBODY = ("unknown", None, None)
 
+BESIDE_MOST = 1.0
+"""Seconds of engine time for which two who may play each other may wait beside each other."""
+TOO_FAST, LATE_MOST = 1.02, 15.0
+"""How much faster engine time may be than the world's, and how late a batch may be stored, s."""
 AWAY_MOST = 2.0
 """Seconds for which a server may be away between asking somebody and giving them time."""
 
@@ -71,7 +76,10 @@ class Recount:
         self.assigned: dict[str, list[tuple[int, Any]]] = {}
         self.keys: dict[str, tuple[int, float | None]] = {}
         self.confirmed: dict[tuple[str, str], int] = {}
+        self.accepted: dict[tuple[str, str], set[str]] = {}
         self.failed_sets: list[tuple[float, frozenset[str]]] = []
+        self._skipped_until = -math.inf
+        self._made: list[Match] = []
         self._queues: dict[str, Queue] = {}
         self._live: dict[str, str] = {}
         self._proposed: dict[str, Match] = {}
@@ -82,6 +90,7 @@ class Recount:
             if record.sequence != seq or seq != len(self.records) + 1:
                 self.wrong("I15", f"record {record.sequence} stands in the place of {seq}")
             self._take(record)
+        self.check_time(commits)
 
     def wrong(self, invariant: str, sentence: str) -> None:
         """Note a violation."""
@@ -91,6 +100,17 @@ class Recount:
         """Return the last record that the store had at an instant of the world."""
         place = bisect_right(self._ends, (at, math.inf))
         return self._ends[place - 1][1] if place else 0
+
+    def check_time(self, commits: Sequence[Commit]) -> None:
+        """I11: engine time goes as time goes, but for what a restart adds of an absence."""
+        for before, after in pairwise(commits):
+            passed = after.at - before.at
+            told = self._now_after(after) - self._now_after(before)
+            if told > passed * TOO_FAST + PAUSE_MAX + LATE_MOST:
+                self.wrong("I11", f"{told:.1f} s of engine time within {passed:.1f} s")
+
+    def _now_after(self, commit: Commit) -> float:
+        return self.records[commit.first_seq + len(commit.bodies) - 2].input.now
 
     def _check_commits(self, commits: Sequence[Commit]) -> None:
         """I15: each batch continues the one before it, and no older epoch writes after a newer."""
@@ -115,6 +135,8 @@ class Recount:
             self._queues = {queue.name: queue for queue in record.input.queues}
         for event in record.events:
             self._take_event(record, event)
+        self._check_order(record)
+        self._check_who_waits(record)
         if isinstance(record.input, Decline) and self.lives[record.input.ticket].now[0] in LIVE:
             self.wrong("I14", f"{record.input.ticket} declined at {record.sequence} and goes on")
         if isinstance(record.input, Enqueue) and record.input.key is not None:
@@ -132,6 +154,7 @@ class Recount:
         elif isinstance(event, events.Confirmed):
             self.confirmed.setdefault((event.match, event.ticket), record.sequence)
             self._expect(record, event.ticket, {"proposed"})
+            self.accepted.setdefault((event.match, event.ticket), set()).update(event.players)
         elif isinstance(event, events.Prolonged):
             self._prolong(record, event)
         elif isinstance(event, events.Matched):
@@ -144,6 +167,8 @@ class Recount:
             self._expire(record, event)
         elif isinstance(event, events.Assigned):
             self._assign(record, event)
+        elif isinstance(event, events.Penalised):
+            self._penalise(record, event)
 
     def _accept(self, record: Record, event: events.Accepted) -> None:
         assert isinstance(record.input, Enqueue)
@@ -198,20 +223,90 @@ class Recount:
             self.wrong("I6", f"the teams of {match.id} have wrong sizes")
         if len(set(seated)) != len(seated):
             self.wrong("I6", f"a player is twice in {match.id}")
-        for rule in queue.rules:
-            ratings = [
-                player.rating.mean
-                for each in match.tickets
-                for player in self.lives[each].new.players
-                if player.rating is not None
-            ]
-            most = rule.expand.max if rule.expand is not None else rule.limit
-            if max(ratings) - min(ratings) > (math.inf if most is None else most) + 1e-6:
-                self.wrong("I6", f"the ratings of {match.id} are too far apart")
+        if match.at < record.input.now:
+            self.wrong("I6", f"{match.id} says that it was made before its record")
+        if queue.rules:
+            self._check_duel(record, match)
         waiting = [each for each in match.tickets if self.lives[each].now[0] == "waiting"]
         late = [each for each in waiting if self.late_from(each) < record.input.now]
         if late:
             self.wrong("I9", f"{late} were matched after their deadline")
+
+    def _check_duel(self, record: Record, match: Match) -> None:
+        """I6 of a match under the queue's one rule, which both must accept."""
+        now = record.input.now
+        one, other = match.tickets
+        if self._allowed_from(one, other) > now + 1e-5:
+            self.wrong("I6", f"the ratings of {match.id} are too far apart at {now:.3f} s")
+        self._made.append(match)
+
+    def _check_order(self, record: Record) -> None:
+        """I10: nobody takes the partner of somebody who has waited longer, and could play too."""
+        made, self._made = self._made, []
+        now = record.input.now
+        for match in made:
+            first, last = sorted(match.tickets, key=lambda name: self.lives[name].sequence)
+            for other in self._beside(match.queue):
+                is_older = self.lives[other].sequence < self.lives[first].sequence
+                if is_older and self._allowed_from(other, last) < now - 1e-5:
+                    self.wrong("I10", f"{first} is given {last} before {other}, which is older")
+                elif is_older and self._rating(other) == self._rating(first):
+                    self.wrong("I10", f"{first} is matched before {other}, its older equal")
+
+    def _check_who_waits(self, record: Record) -> None:
+        """I9 and I17: nobody waits on beside somebody whom the rule has allowed for a while."""
+        now = record.input.now
+        if isinstance(record.input, Skip):
+            # A server that was away makes one round of all that it missed, when it is back.
+            self._skipped_until = record.input.until
+        if isinstance(record.input, Configure | Prolong) or now <= self._skipped_until:
+            return
+        for queue in self._queues.values():
+            waiting = self._beside(queue.name) if queue.rules else []
+            for place, one in enumerate(waiting):
+                for other in waiting[:place]:
+                    if self._allowed_from(one, other) < now - BESIDE_MOST:
+                        self.wrong("I9", f"{one} and {other} may play, and wait at {now:.3f} s")
+
+    def _beside(self, queue: str) -> list[str]:
+        """Return who waits in a queue, by age."""
+        return [
+            name
+            for name in dict.fromkeys(self._live.values())
+            if self.lives[name].new.queues == (queue,) and self.lives[name].now[0] == "waiting"
+        ]
+
+    def _rating(self, ticket: str) -> float:
+        rating = self.lives[ticket].new.players[0].rating
+        assert rating is not None
+        return rating.mean
+
+    def _allowed_from(self, one: str, other: str) -> float:
+        """Return when both have waited long enough for the gap between them."""
+        queue = self._queues[self.lives[one].new.queues[0]]
+        (rule,) = queue.rules
+        assert rule.expand is not None
+        gap = abs(self._rating(one) - self._rating(other))
+        if gap > (math.inf if rule.expand.max is None else rule.expand.max):
+            return math.inf
+        wait = max(0.0, gap - (rule.limit or 0.0)) / rule.expand.rate
+        return wait + max(self.lives[one].enqueued_at, self.lives[other].enqueued_at)
+
+    def _penalise(self, record: Record, event: events.Penalised) -> None:
+        """I14: only who declined, was silent or left is penalised, and not those who accepted."""
+        gone = {each.ticket for each in record.events if isinstance(each, events.Cancelled)}
+        named = {player.id for name in gone for player in self.lives[name].new.players}
+        if event.player not in named or self._has_accepted(record, event.player):
+            self.wrong("I14", f"{event.player} is penalised at {record.sequence} for others")
+
+    def _has_accepted(self, record: Record, player: str) -> bool:
+        """Return whether a player had accepted what a silent party-mate lets fail."""
+        return any(
+            isinstance(each, events.Cancelled)
+            and each.reason == "silent"
+            and player in self.accepted.get((each.match or "", each.ticket), ())
+            for each in record.events
+        )
 
     def _prolong(self, record: Record, event: events.Prolonged) -> None:
         """I9: who may not be back yet has no more time than all have, and some to come back."""

@@ -6,6 +6,7 @@
 """
 
 import gc
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,16 +25,25 @@ from evenmatch.server.runtime.runtime import Runtime
 from tests.fault.simulated.clients import Backend, Caller, Onlooker, Player
 from tests.fault.simulated.faults import Fault, Injector, draw
 from tests.fault.simulated.history import Seen
-from tests.fault.simulated.judge import judged
-from tests.fault.simulated.loop import NodeLoop, World
+from tests.fault.simulated.judge import OVER, judged
+from tests.fault.simulated.loop import NodeLoop, TimeStandsStill, World
 from tests.fault.simulated.network import Network
 from tests.fault.simulated.node import Node
+from tests.fault.simulated.package_client import PackagePlayer
 from tests.fault.simulated.planted import planted
 from tests.fault.simulated.recount import LIVE, Recount
 from tests.fault.simulated.store import Store, Weakness
 
 LOAD, FAULTS, END = 115.0, 130.0, 235.0
 PARTIES = 60
+LEASES = (30.0, 8.0)
+"""Lengths of leases, seconds: with the shorter one the shard changes hands often."""
+TOLD_WITHIN = 60.0
+"""Seconds within which a stream that is lost is noticed and taken up again."""
+IN_FLIGHT = 40
+"""Twentieths of a second for which the last commit may be on its way."""
+PACKAGE_SHARE = 6
+"""For so many parties there is one player more, who comes by the package's own client."""
 QUIET = 0.25
 """Share of runs in which all is quiet for a while."""
 BEFORE, QUIET_FROM, AFTER = (1.0, 20.0), 66.0, (107.0, LOAD)
@@ -45,7 +55,7 @@ SPREAD = {
     "kind": "spread",
     "attribute": "rating",
     "limit": 150.0,
-    "expand": {"rate": 10, "max": 600},
+    "expand": {"rate": 10, "max": 300},
 }
 QUEUES = msgspec.convert(
     [
@@ -121,6 +131,10 @@ class Outcome(msgspec.Struct, frozen=True):
     statuses: dict[int, int] = {}
 
 
+UNFORESEEN = ('"engine_failed"', '"unexpected', '"policy_fault"')
+"""What the log says of errors that there must not be; a restart would hide what they did."""
+
+
 class LogSink:
     """Takes the server's log; what it calls an unforeseen error is one."""
 
@@ -137,7 +151,7 @@ class LogSink:
     def error(self, line: str) -> None:
         """Take a line that tells of an error."""
         self.lines.append(line)
-        if '"engine_failed"' in line or '"unexpected' in line:
+        if any(word in line for word in UNFORESEEN):
             self.failures.append(f"I16: the server failed: {line[:3000]}")
 
 
@@ -145,14 +159,18 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
     """Run a seed and return what came of it."""
     began = perf_counter()
     with log_to(LogSink()) as log, planted(setting.mutant):
+        hooks = sys.get_asyncgen_hooks()
+        # A generator that is under way at the end is dropped: there is no loop to end it on.
+        sys.set_asyncgen_hooks(finalizer=lambda _: None)
         scene = Scene(seed, setting)
         gc.disable()
         try:
-            scene.play()
-            violations = [*scene.violations(), *log.failures]
+            violations = played(scene)
+            violations += log.failures
         finally:
             for loop in scene.world.loops:
                 loop.dispose()
+            sys.set_asyncgen_hooks(*hooks)
             gc.enable()
     return Outcome(
         seed,
@@ -168,6 +186,15 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
     )
 
 
+def played(scene: "Scene") -> list[str]:
+    """Let all happen, and return what must not have."""
+    try:
+        scene.play()
+    except TimeStandsStill as error:
+        return [f"I16: the server never rests: {error}"]
+    return scene.violations()
+
+
 class Scene:
     """Everybody who takes part in one run."""
 
@@ -178,7 +205,8 @@ class Scene:
         )
         self.store = Store(self.world, setting.weakness)
         chance = self.world.chance("plan")
-        plan = ShardPlan(QUEUES, seed=seed, journal="simulated:", waits=True)
+        lease = self.world.chance("lease").choice(LEASES)
+        plan = ShardPlan(QUEUES, seed=seed, journal="simulated:", waits=True, lease_seconds=lease)
         every = chance.choice((7, 20, 60))
         self.nodes = [
             Node(name, self.network, self.store, plan, snapshot_every=every) for name in NODES
@@ -219,7 +247,18 @@ class Scene:
             player.known = self._known
             at = chance.uniform(*chance.choice(self.crowds))
             self._begin_at(FIRST if self.is_quiet and not number else at, player.play)
+        for number in range(self._parties // PACKAGE_SHARE):
+            by_package = self._caller(PackagePlayer, f"package {number}")
+            by_package.player, by_package.known = f"c{number}", self._known
+            by_package.following = {}
+            by_package.queue = chance.choice([queue.name for queue in QUEUES])
+            self._begin_at(chance.uniform(*chance.choice(self.crowds)), by_package.play)
         world.run(END)
+        # What is on its way to the store at that very instant gets there.
+        for _ in range(IN_FLIGHT):
+            if not any(node.has_unwritten for node in self.nodes):
+                return
+            world.run(world.now + 0.05)
 
     def _caller(self, kind: Any, name: str) -> Any:
         caller = kind(self.network, self.nodes, self.loop, name)
@@ -251,7 +290,18 @@ class Scene:
         for node in self.nodes:
             found += [f"I16: {error}" for error in node.errors]
         found += [f"I16: {error}" for error in self.loop.errors]
+        found += [problem for caller in self.callers for problem in caller.problems]
+        found += self._never_told(recount)
         return [*found, *self._at_the_end(recount)]
+
+    def _never_told(self, recount: Recount) -> Iterator[str]:
+        """Yield who follows by the package's stream and has not heard of an end long past."""
+        known = recount.position(self.world.now - TOLD_WITHIN)
+        for caller in self.callers:
+            for ticket in getattr(caller, "following", ()):
+                life = recount.lives[ticket]
+                if life.now[0] in OVER | {"assigned"} and life.since[-1] <= known:
+                    yield f"I4: the package's stream never told that {ticket} is {life.now[0]}"
 
     def _at_the_end(self, recount: Recount) -> Iterator[str]:
         """Yield what is wrong when all faults are over: I3, I9, I19."""
@@ -259,7 +309,11 @@ class Scene:
         if len(serving) != 1 or serving[0].games is None:
             yield f"I16: {len(serving)} nodes serve when all faults are over"
             return
-        runtime = serving[0].games.services[0].runtime
+        services = serving[0].games.services[0]
+        runtime, follow = services.runtime, len(services.followers)
+        if follow > serving[0].open_requests:
+            asked = serving[0].open_requests
+            yield f"I16: {follow} followers are kept, of {asked} requests under way"
         if runtime.unready is not None:
             yield f"I16: the server is not ready when all faults are over: {runtime.unready}"
             return

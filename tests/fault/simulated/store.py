@@ -117,6 +117,10 @@ class Store:
         self.outage: Outage | None = None
         self.answers_to_lose = 0
         self.appends_to_delay = 0
+        self.writes_to_fail = 0
+        self.is_full = False
+        # Whose process ends when its next append is stored, and before it hears of it.
+        self.kills: dict[str, Callable[[], None]] = {}
         self.refused: int = 0
         self._waiting: list[Callable[[], None]] = []
 
@@ -136,6 +140,15 @@ class Store:
         waiting, self._waiting = self._waiting, []
         for work in waiting:
             work()
+
+    def refusal_of_writes(self) -> str | None:
+        """Return what the disk says to a write, None if it takes it."""
+        if self.is_full:
+            return "no space left on device"
+        if self.writes_to_fail:
+            self.writes_to_fail -= 1
+            return "input/output error"
+        return None
 
     def hold(self, work: Callable[[], None]) -> None:
         """Keep a request until the store works again."""
@@ -371,6 +384,7 @@ class StoreJournal:
         future: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
         request = _Request(self, what, work, future)
         request.may_be_lost, request.may_be_late = may_be_lost, may_be_late
+        request.is_write = may_be_late or what.startswith("snapshot")
         self._network.carry(self._node, STORE, what.encode(), request.arrive)
         try:
             async with asyncio.timeout(TIMEOUT):
@@ -400,6 +414,7 @@ class _Request:
         self._future = future
         self.may_be_lost = False
         self.may_be_late = False
+        self.is_write = False
 
     def arrive(self) -> None:
         store = self._store
@@ -407,6 +422,9 @@ class _Request:
             self._answer(None, JournalUnavailable("the store takes no requests"))
         elif store.outage == "hangs":
             store.hold(self._do)
+        elif self.is_write and (reason := store.refusal_of_writes()):
+            self._journal._network.faults[f"write refused: {reason}"] += 1
+            self._answer(None, JournalUnavailable(f"the store cannot write: {reason}"))
         elif self.may_be_late and store.appends_to_delay:
             store.appends_to_delay -= 1
             self._journal._network.faults["append late"] += 1
@@ -419,6 +437,8 @@ class _Request:
             told: tuple[Any, BaseException | None] = self._work(), None
         except Exception as error:  # noqa: BLE001
             told = None, error
+        if self.is_write and told[1] is None and (kill := store_kill(self)) is not None:
+            kill()
         if self.may_be_lost and self._store.answers_to_lose:
             self._store.answers_to_lose -= 1
             self._journal._network.faults["answer of the store lost"] += 1
@@ -440,3 +460,10 @@ class _Request:
     def _tell(self, value: Any, error: BaseException | None) -> None:
         if not self._future.done():
             self._future.set_result((value, error))
+
+
+def store_kill(request: _Request) -> Callable[[], None] | None:
+    """Return what ends the process whose append was just stored, if that is its fate."""
+    if not request.may_be_late:
+        return None
+    return request._store.kills.pop(request._journal._node, None)

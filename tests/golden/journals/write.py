@@ -15,7 +15,8 @@ from pathlib import Path
 from evenmatch.engine.records import FORMAT
 from tests.golden.journals.stored import pack
 from tests.integration.serving import Server
-from tests.load.__main__ import _drive, _start
+from tests.load.__main__ import _drive
+from tests.load.nodes import Nodes
 from tests.waiting import wait_until
 
 HERO = Path(__file__).parents[3] / "examples" / "hero"
@@ -33,12 +34,13 @@ def play_duels_and_squads(folder: Path) -> Path:
     """Play everything that the load test plays, a few tickets a second; return the data."""
     options = argparse.Namespace(rate=12.0, minutes=0.5, seed=1, json=None, keep="contract")
     options.trace = None
-    process, port, key = _start(folder, options)
+    options.journal = "sqlite"
+    nodes = Nodes(folder, 1, "sqlite", options.keep, None)
+    nodes.start()
     os.environ.setdefault("COLUMNS", "80")
-    asyncio.run(_drive(process.pid, port, key, options, folder))
-    process.terminate()  # which takes a snapshot
-    process.wait()
-    return folder / "data"
+    asyncio.run(_drive(nodes, options))
+    nodes.stop()  # which takes a snapshot
+    return nodes.nodes[0].folder / "data"
 
 
 def play_heroes(folder: Path) -> Path:

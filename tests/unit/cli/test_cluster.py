@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evenmatch.cli.cluster import NodeAnswer, ShardAnswer, shard_states
 from evenmatch.cli.main import main
 
 CONFIG = '[[queue]]\nname = "duel"\nteams = 2\nplayers = 1\npolicy = "greedy"\n'
@@ -44,7 +45,7 @@ def test_options_that_make_no_node_are_refused_in_words(
     assert words in capsys.readouterr().err
 
 
-def test_games_of_several_tenants_are_no_node(
+def test_games_of_several_tenants_need_keys_in_a_cluster_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "key").write_text("0123456789abcdef")
@@ -57,8 +58,9 @@ def test_games_of_several_tenants_are_no_node(
         )
     )
     options = ["--node", "a", "--cluster-key", str(tmp_path / "key"), *SHARED]
+    options += ["--data", str(tmp_path / "data")]
     assert main(["serve", str(tenants), *options]) == 2
-    assert "--node runs one game" in capsys.readouterr().err
+    assert "tenant one has no keys" in capsys.readouterr().err
 
 
 def test_nodes_that_are_not_there_are_told_and_fail(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +71,25 @@ def test_nodes_that_are_not_there_are_told_and_fail(capsys: pytest.CaptureFixtur
     assert told["nodes"][0]["why"]
     assert main(["cluster", "status", "http://127.0.0.1:1"]) == 1
     assert "not reached" in capsys.readouterr().out
+
+
+def shard(role: str, owner: str, name: str = "s0") -> ShardAnswer:
+    return ShardAnswer(name, "", role, owner, "h:1", 3 if role == "answering" else None)
+
+
+def test_shard_is_well_if_one_node_answers_and_all_know_it() -> None:
+    one = NodeAnswer(node="a", shards=(shard("answering", "a"), shard("standing_by", "b", "s0.x")))
+    two = NodeAnswer(node="b", shards=(shard("standing_by", "a"), shard("answering", "b", "s0.x")))
+    found = shard_states([one, two])
+    assert [(each.shard, each.owner, each.epoch, each.ok) for each in found] == [
+        ("s0", "a", 3, True),
+        ("s0.x", "b", 3, True),
+    ]
+    stale = NodeAnswer(node="c", shards=(shard("standing_by", "b"),))
+    assert [each.ok for each in shard_states([one, two, stale])] == [False, True]
+    assert [each.owner for each in shard_states([stale])] == [""]
+    both = NodeAnswer(node="b", shards=(shard("answering", "b"),))
+    assert next(iter(shard_states([one, both]))).ok is False
 
 
 @pytest.mark.parametrize("given", [["start"], ["status"], ["status", "nowhere"]])

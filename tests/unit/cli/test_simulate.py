@@ -265,11 +265,11 @@ def test_policies_that_know_no_conditions_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "game.toml"
-    path.write_text(f'[[queue]]\nrules_file = "{ALIENS}"\npolicy = "rolling"')
+    path.write_text(f'[[queue]]\nrules_file = "{ALIENS}"\npolicy = "patient"')
     code, _, err = call(capsys, "check", str(path))
     assert code == 2
-    assert "does not know the conditions of a rules_file, which by_rules plays by" in err
-    code, _, err = call(capsys, "simulate", "--rules", ALIENS, "--policy", "greedy")
+    assert "does not know the conditions of a rules_file; by_rules, greedy, rounds," in err
+    code, _, err = call(capsys, "simulate", "--rules", ALIENS, "--policy", "price")
     assert code == 2
     assert "by_rules" in err
 

@@ -22,15 +22,73 @@ def hunters(count: int) -> Engine:
     return engine
 
 
-def test_it_says_that_the_rule_set_allows_no_match_and_when_that_changes() -> None:
+def world(*players: tuple[float, float, float, float], now: float) -> Engine:
+    """Return an engine at an instant, with players by when they came and what they want."""
+    compiled = compile_rule_set(load_rule_set(published("02")))
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    engine.step(Configure(0.0, (compiled.queue(Queue(policy="by_rules", on_deadline="keep")),)))
+    names = ("wantsToBeMonster", "skill", "desiredSkillOfMonster")
+    for number, (at, *values) in enumerate(players):
+        _pass(engine, at)
+        player = Player(f"p{number}", None, dict(zip(names, values, strict=True)))
+        engine.step(Enqueue(at, (NewTicket((player,), id=player.id),)))
+    _pass(engine, now)
+    return engine
+
+
+def _pass(engine: Engine, until: float) -> None:
+    while engine.next_wakeup < until:
+        engine.step(Advance(engine.next_wakeup))
+
+
+HUNTER, MONSTER = (0.0, 0.0, 10.0, 10.0), (1.0, 1.0, 20.0, 5.0)
+
+
+def test_it_says_that_nobody_may_be_in_a_team() -> None:
     part = explain(hunters(6), "p0", 1.0).queues[0]
-    assert part.reason.code == "rules"
-    assert part.reason.until == 31.0  # a team may be smaller from 30 s on
+    assert part.reason.code == "never"
+    assert part.changes == (
+        "1 more player who may be in team monster",
+        "without rule MonsterSelection there would be a match",
+    )
     assert part.summary == (
-        "This ticket has waited 0 s in main with 5 other tickets: the rule set allows no match of "
-        "those who wait now; what it allows changes for this ticket in 30 s."
+        "This ticket has waited 0 s in main with 5 other tickets: no match of those who wait "
+        "becomes legal. Team monster needs 1, and none of those who wait may be in it. Without "
+        "rule MonsterSelection there would be a match of those who wait."
     )
 
 
+def test_it_names_the_first_legal_match_and_who_says_no_until_then() -> None:
+    engine = world(*[HUNTER] * 4, MONSTER, now=2.0)
+    part = explain(engine, "p0", 2.0).queues[0]
+    assert (part.reason.code, part.reason.until) == ("not_yet", 31.0)
+    assert part.later is not None
+    assert part.later.at == 31.0
+    assert sorted(map(len, part.later.teams)) == [1, 4]
+    assert part.summary == (
+        "This ticket has waited 2 s in main with 4 other tickets: no match of those who wait is "
+        "legal yet. The first one, with 4 other tickets, is legal in 29 s; until then team sizes "
+        "say no."
+    )
+
+
+def test_it_names_the_rule_without_which_there_would_be_a_match() -> None:
+    demanding = (0.0, 0.0, 10.0, 30.0)
+    engine = world(*[demanding] * 5, MONSTER, now=2.0)
+    part = explain(engine, "p0", 2.0).queues[0]
+    assert part.reason.code == "never"
+    assert part.changes == ("without rule MonsterSkill there would be a match",)
+
+
+def test_it_says_how_many_are_missing() -> None:
+    engine = world(HUNTER, HUNTER, now=2.0)
+    part = explain(engine, "p0", 2.0).queues[0]
+    assert part.reason.code == "seats"
+    assert part.changes[0] == "2 more players"
+    assert "The smallest match needs 2 more players." in part.summary
+
+
 def test_alone_is_alone() -> None:
-    assert explain(hunters(1), "p0", 1.0).queues[0].reason.code == "alone"
+    part = explain(hunters(1), "p0", 1.0).queues[0]
+    assert part.reason.code == "alone"
+    assert part.changes == ("3 more players",)

@@ -153,7 +153,7 @@ def test_rule_that_no_match_keeps_leaves_all_without_one() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"colour": 1}, "the batch has no key 'colour'; allowed: format, criteria"),
+        ({"colour": 1}, "the batch has no key 'colour'; allowed: format, rules_file, criteria"),
         ({"format": {"team": 2}}, "format has no key 'team'"),
         ({"format": []}, "format must be an object"),
         ({"criteria": [{"kind": "beauty"}]}, "beauty"),

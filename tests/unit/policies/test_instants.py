@@ -1,15 +1,18 @@
 """Who comes at one instant is decided together; and streams that nobody hopes for lose nobody."""
 
 import math
+from itertools import islice
 
+import msgspec
 import pytest
 
 import evenmatch
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
-from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import ticket
-from tests.bench.streams import STRANGE, streams
+from evenmatch.testing.scripts import RULED_QUEUES
+from tests.bench.streams import STRANGE, Stream, streams
 
 TOGETHER = ("price:theta=0.1", "gap_value", "delay_greedy:factor=0.01", "group_price")
 ONLINE = (
@@ -59,12 +62,35 @@ def test_three_who_come_at_one_instant_play_with_those_nearest() -> None:
     assert come(matcher, 1.125, 520.0, 502.0, 530.0)[0] == ("500", "501", "502")
 
 
+def all_play_or_wait(stream: Stream, policy: str) -> bool:
+    """Return whether a policy loses nobody of a stream, and leaves one player over at most."""
+    run = evenmatch.simulate(stream.world, arrivals=stream.arrivals, policy=policy)
+    states = [each["state"] for each in run.tickets]
+    assert len(states) == len(stream.arrivals)
+    assert math.isfinite(run.summary["cost"])
+    waiting = states.count("waiting")
+    return waiting <= 1 and waiting == int(run.summary["unfinished"])
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_no_policy_of_the_package_loses_anybody_of_a_strange_stream(policy: str) -> None:
+    """Each by the ratings of the players, in a queue that it takes."""
+    for stream in islice(streams(0, 1, by_rating=True), len(STRANGE)):
+        queue = stream.world.queues[0]
+        spec = policy
+        if policy == "window":
+            spec = "window:limit=0.1,rate=0.05"
+        elif policy == "adaptive_sides":
+            sides = Format((1, 1), ("attack", "defend"), side_choice="prefer")
+            queue = msgspec.structs.replace(queue, format=sides)
+        elif policy == "by_rules":
+            queue = msgspec.structs.replace(queue, rules=RULED_QUEUES[0].rules, criteria=())
+        world = msgspec.structs.replace(stream.world, queues=(queue,))
+        assert all_play_or_wait(msgspec.structs.replace(stream, world=world), spec), stream.kind
+
+
 @pytest.mark.parametrize("policy", ONLINE)
 @pytest.mark.parametrize("kind", STRANGE)
 def test_strange_streams_lose_nobody(policy: str, kind: str) -> None:
     stream = next(each for each in streams(0, 1) if each.kind == kind)
-    run = evenmatch.simulate(stream.world, arrivals=stream.arrivals, policy=policy)
-    states = [each["state"] for each in run.tickets]
-    assert len(states) == len(stream.arrivals)
-    assert states.count("waiting") == run.summary["unfinished"] <= 1
-    assert math.isfinite(run.summary["cost"])
+    assert all_play_or_wait(stream, policy)

@@ -22,12 +22,13 @@ def identity(name: str = "a", key: bytes = KEY) -> NodeIdentity:
 
 
 def test_signature_names_the_client_and_only_our_nodes_can_make_it() -> None:
-    signed = identity("a").sign("10.1.2.3")
-    assert identity("b").client_of(signed) == "10.1.2.3"
-    assert identity("b", b"f" * 16).client_of(signed) is None
-    assert identity("b").client_of(signed.replace(b"10.1.2.3", b"10.1.2.4")) is None
-    assert identity("b").client_of(b"") is None
-    assert identity("b").client_of("ä ß".encode()) is None
+    signed = identity("a").sign("10.1.2.3", "chess/s0")
+    assert identity("b").note_of(signed) == ("10.1.2.3", "chess/s0")
+    assert identity("b", b"f" * 16).note_of(signed) is None
+    assert identity("b").note_of(signed.replace(b"10.1.2.3", b"10.1.2.4")) is None
+    assert identity("b").note_of(signed.replace(b"chess", b"draft")) is None
+    assert identity("b").note_of(b"") is None
+    assert identity("b").note_of("ä ß".encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,10 @@ def forwarded(owner: Owner, *bodies: bytes, method: str = "POST") -> list[Any]:
             for body in bodies:
                 messages: list[Any] = []
                 try:
-                    await peer.answer(scope(method), receive(body), take(messages), 1_000)
+                    other = await peer.answer(
+                        scope(method), receive(b""), take(messages), body, "/s0"
+                    )
+                    messages += [other] if other else []
                 except JournalUnavailable as error:
                     messages = [str(error)]
                 found.append(messages)
@@ -164,7 +168,7 @@ def test_request_goes_on_as_it_came_with_a_note_of_who_asks() -> None:
     assert lines[b"host"] == b"here"
     assert lines[b"x-own"] == b"1"
     assert b"connection" not in lines
-    assert identity().client_of(lines[FORWARDED]) == "10.9.8.7"
+    assert identity().note_of(lines[FORWARDED]) == ("10.9.8.7", "/s0")
 
 
 def test_connection_is_kept_and_a_closed_one_is_not_used_again() -> None:
@@ -184,6 +188,20 @@ def test_owner_that_dies_before_its_answer_leaves_it_open_whether_it_was_done() 
 
     ((said,),) = forwarded(dying, b"body")
     assert "whether this was done is not known" in said
+
+
+def test_node_that_does_not_own_the_shard_names_the_owner_and_nothing_goes_back() -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(2):
+            with suppress(asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(
+                    b"HTTP/1.1 503 Later\r\ncontent-length: 2\r\n"
+                    b"evenmatch-owner: b/1@10.0.0.6:80\r\n\r\nok"
+                )
+
+    # A second one comes over the same connection.
+    assert forwarded(other, b"", b"", method="POST") == [["b/1@10.0.0.6:80"]] * 2
 
 
 def test_request_that_was_sent_is_not_sent_again() -> None:
@@ -211,7 +229,7 @@ def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.Monk
         await server.wait_closed()
         with pytest.raises(JournalUnavailable, match="another one takes over"):
             await Peer("127.0.0.1", port, identity()).answer(
-                scope("GET"), receive(b""), take([]), 10
+                scope("GET"), receive(b""), take([]), b""
             )
 
     asyncio.run(main())

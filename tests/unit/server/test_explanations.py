@@ -11,10 +11,13 @@ from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.model.inputs import Accept as Accepting
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Expansion, Queue, ReadyCheck, Rule
-from evenmatch.model.ticket import NewTicket, Player, Rating
+from evenmatch.model.ticket import NewTicket, Player, Rating, Value
+from evenmatch.rules.flexmatch.compile import compile_rule_set
+from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.server.http.ticket_routes import WAITING_MOST
 from evenmatch.server.runtime.services import Services
 from evenmatch.server.views import explanations
+from tests.flexmatch_kit import published
 from tests.unit.server.test_app import call, play, started
 
 WIDENS = Rule("spread", "rating", 100.0, expand=Expansion(rate=1.0, max=400.0))
@@ -40,6 +43,27 @@ async def longest(parts: Services, query: str = "") -> LongestWaiting:
     status, body = await call(parts, "GET", "/v1/queues/duel/waiting", query=query)
     assert status == 200, body
     return msgspec.convert(body, LongestWaiting)
+
+
+def test_a_ticket_by_a_rule_set_is_told_which_rules_say_no_and_until_when() -> None:
+    compiled = compile_rule_set(load_rule_set(published("02")))
+    queue = compiled.queue(Queue("duel", policy="by_rules", on_deadline="keep"))
+
+    async def scene() -> None:
+        parts = await started(queue)
+        hunter: dict[str, Value] = {"wantsToBeMonster": 0.0, "desiredSkillOfMonster": 10.0}
+        monster: dict[str, Value] = {"wantsToBeMonster": 1.0, "skill": 20.0}
+        new = [NewTicket((Player(f"h{at}", None, hunter),)) for at in range(4)]
+        new.append(NewTicket((Player("m", None, monster),)))
+        results = await parts.runtime.ask(Enqueue(parts.runtime.now(), tuple(new)))
+        (part,) = (await explained(parts, results[0].id)).queues
+        assert part.reason.code == "not_yet"
+        assert part.later is not None
+        born = parts.runtime.engine.tables.waiting[results[4].id].ticket.enqueued_at
+        assert part.later.at == pytest.approx(born + 30.0, abs=0.001)
+        assert "until then team sizes say no" in part.summary
+
+    play(scene)
 
 
 def test_a_waiting_ticket_is_told_what_keeps_it_and_when_that_ends() -> None:

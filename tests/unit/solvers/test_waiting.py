@@ -22,7 +22,7 @@ from evenmatch.solvers.steps.waiting import (
     SIZE,
     YOUNGER,
     YOUNGEST,
-    WaitingPlayers,
+    WaitingRoster,
     arrival_rate,
     free_slot,
     grow,
@@ -45,12 +45,12 @@ RULES = (
 )
 
 
-def empty(slots: int) -> WaitingPlayers:
+def empty(slots: int) -> WaitingRoster:
     nothing = (np.zeros((1, 5)), np.zeros(0), np.zeros((0, 8)), np.zeros((2, 0)))
     return make_waiting(slots, nothing, 8)
 
 
-def order(waiting: WaitingPlayers) -> list[int]:
+def order(waiting: WaitingRoster) -> list[int]:
     """Return the sequences of all who wait, oldest first, and check the links both ways."""
     links, counts = waiting.links, waiting.counts
     found, slot, before = [], int(counts[OLDEST]), NONE

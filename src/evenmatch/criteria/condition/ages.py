@@ -80,6 +80,8 @@ class Conditions:
 
         The instant of a change is rounded up to the time grid: between the two, nothing is legal.
         """
+        if len(self.waits) == 1:
+            return 0
         piece = bisect_right(self.starts_of(begin), now) - 1
         is_last = piece + 1 == len(self.waits)
         return piece if is_last or now < begin + self.waits[piece + 1] else None

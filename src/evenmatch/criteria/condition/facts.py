@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from evenmatch.model.condition import ValueKind
+from evenmatch.model.condition import ONCE, ValueKind
 from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 Number = Any
@@ -155,16 +155,18 @@ def _told(ticket: Ticket, fact: Fact) -> Told | None:
             return []
     if not all(is_of_kind(value, fact.kind) for value in values):
         return None
+    how = fact.party.removesuffix(ONCE)
+    times = 1 if fact.party.endswith(ONCE) else len(values)
     if fact.kind == "number":
         numbers = [exact(value) for value in values if isinstance(value, int | float)]
-        return [*([merged(fact.party, numbers)] * len(numbers) if fact.party else numbers)]
+        return [merged(how, numbers)] * times if fact.party else numbers
     if fact.kind == "string":
         return [value for value in values if isinstance(value, str)]
     sets = [_strings(value) for value in values if isinstance(value, str | tuple)]
     if not fact.party:
         return sets
-    one = union(sets) if fact.party == "union" else intersection(sets)
-    return [one] * len(sets)
+    one = union(sets) if how == "union" else intersection(sets)
+    return [one] * times
 
 
 def _strings(value: str | Strings) -> Strings:

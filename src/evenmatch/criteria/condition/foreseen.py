@@ -112,7 +112,7 @@ def _of_growing(name: str, inner: GrowingList) -> Span:
     if not many:
         number = float(QUICK[name](values))
         return Span(number, number)
-    if name == "stddev":
+    if name.startswith("stddev"):
         return Span(0.0, math.inf)
     if name == "sum":
         total = sum(values)
@@ -144,7 +144,7 @@ def _mean(values: list[Number], inner: GrowingList) -> Span:
 def _of_spans(name: str, spans: list[Span]) -> Span:
     if name == "count":
         return Span(len(spans), len(spans))
-    if name == "stddev":
+    if name.startswith("stddev"):
         is_known = all(each.low == each.high for each in spans)
         if not is_known:
             return Span(0.0, math.inf)

@@ -25,7 +25,7 @@ from evenmatch.criteria.condition.facts import (
     plain,
     quick,
 )
-from evenmatch.model.condition import FixedValue, FoldOf, Measured, TeamProperty, depth_of
+from evenmatch.model.condition import ONCE, FixedValue, FoldOf, Measured, TeamProperty, depth_of
 
 Measure = Any
 """A number, a string, the strings of a player as a tuple, or a list of these: by the expression."""
@@ -67,7 +67,8 @@ class Measures:
     def fact_of(self, given: TeamProperty, party: str | None) -> int:
         """Return the place of the fact that a property of players rests on."""
         how = party or ""
-        if given.kind == "string" or (given.kind == "number") != (how in ("min", "max", "avg")):
+        is_of_numbers = how.removesuffix(ONCE) in ("min", "max", "avg")
+        if given.kind == "string" or (given.kind == "number") != is_of_numbers:
             how = ""
         fact = Fact(given.attribute, given.kind, given.default, how, given.is_optional)
         if fact not in self.facts:
@@ -228,17 +229,24 @@ def _median(values: Sequence[Number], of_two: Callable[[Sequence[Number]], Numbe
     return ordered[middle] if len(ordered) % 2 else of_two(ordered[middle - 1 : middle + 1])
 
 
-def _deviation(values: Sequence[Number]) -> Number:
-    """Return the standard deviation of all values: 0 of a single one."""
+def _several(values: list[Measure]) -> list[Number]:
+    """Return numbers of which there are two at least: a sample of one has no deviation."""
+    if len(values) < 2:
+        raise Undefined
+    return values
+
+
+def _deviation(values: Sequence[Number], off: int = 0) -> Number:
+    """Return the standard deviation of all values, or of a sample, which is divided by one less."""
     if min(values) == max(values):
         return 0
     middle = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum([(each - middle) ** 2 for each in values]) / len(values))
+    return math.sqrt(math.fsum([(each - middle) ** 2 for each in values]) / (len(values) - off))
 
 
-def _exact_deviation(values: Sequence[Number]) -> Number:
+def _exact_deviation(values: Sequence[Number], off: int = 0) -> Number:
     middle = exact_mean(values)
-    square = Fraction(sum([(each - middle) ** 2 for each in values])) / len(values)
+    square = Fraction(sum([(each - middle) ** 2 for each in values])) / (len(values) - off)
     up, down = math.isqrt(square.numerator), math.isqrt(square.denominator)
     if up * up == square.numerator and down * down == square.denominator:
         return plain(Fraction(up, down))
@@ -256,10 +264,12 @@ QUICK: dict[str, Function] = {
     "avg": lambda values: mean(_numbers(values)),
     "median": lambda values: _median(_numbers(values), mean),
     "stddev": lambda values: _deviation(_numbers(values)),
+    "stddev_sample": lambda values: _deviation(_several(values), off=1),
 }
 EXACT: dict[str, Function] = {
     **_COMMON,
     "avg": lambda values: exact_mean(_numbers(values)),
     "median": lambda values: _median(_numbers(values), exact_mean),
     "stddev": lambda values: _exact_deviation(_numbers(values)),
+    "stddev_sample": lambda values: _exact_deviation(_several(values), off=1),
 }

@@ -39,6 +39,7 @@ from evenmatch.criteria.condition.foreseen import (
 from evenmatch.criteria.condition.measures import is_by_team
 from evenmatch.criteria.condition.verdicts import SLACK, Statement, Verdicts
 from evenmatch.model.condition import (
+    ONCE,
     AttributeTest,
     DistanceTest,
     FixedValue,
@@ -52,6 +53,7 @@ from evenmatch.model.condition import (
     TeamProperty,
     ValueTest,
     depth_of,
+    merge_of,
 )
 from evenmatch.model.ticket import Ticket
 
@@ -215,7 +217,7 @@ class Outlook:
         return self._place_judge(leaf)
 
     def _value_judge(self, leaf: ValueTest) -> Judge:
-        measured = [self._foresee(each, leaf.party) for each in leaf.measured]
+        measured = [self._foresee(each, merge_of(leaf)) for each in leaf.measured]
         if leaf.reference is None:
             depths = [depth_of(each) for each in leaf.measured]
             return lambda partial: may_agree(
@@ -229,7 +231,7 @@ class Outlook:
                 return every(may)
 
             return of_words
-        reference = self._foresee(leaf.reference, leaf.party)
+        reference = self._foresee(leaf.reference, merge_of(leaf))
 
         def of_numbers(partial: PartialMatch) -> May:
             wanted = reference(partial)
@@ -247,8 +249,8 @@ class Outlook:
         return of_numbers
 
     def _distance_judge(self, leaf: DistanceTest) -> Judge:
-        measured = [self._foresee(each, leaf.party) for each in leaf.measured]
-        reference = self._foresee(leaf.reference, leaf.party)
+        measured = [self._foresee(each, merge_of(leaf)) for each in leaf.measured]
+        reference = self._foresee(leaf.reference, merge_of(leaf))
         least = -math.inf if leaf.least is None else leaf.least
         most = math.inf if leaf.most is None else leaf.most
 
@@ -304,10 +306,10 @@ class Outlook:
         return judge
 
     def _set_judge(self, leaf: SetTest) -> Judge:
-        parts = [(each, self._foresee(each, leaf.party)) for each in leaf.measured]
+        parts = [(each, self._foresee(each, merge_of(leaf))) for each in leaf.measured]
         reference = None
         if leaf.reference is not None:
-            reference = self._foresee(leaf.reference, leaf.party)
+            reference = self._foresee(leaf.reference, merge_of(leaf))
         bounds = CountBounds(leaf)
 
         def judge(partial: PartialMatch) -> May:
@@ -351,10 +353,12 @@ class Outlook:
     def _property(self, wanted: TeamProperty, party: str | None) -> Foresee:
         if wanted.what == "teams":
             return lambda _: None
-        fact = None
+        fact, is_once = None, False
         is_told = wanted.what in ("attribute", "party_sizes")
         if is_told:
             fact = self._verdicts.measures.fact_of(wanted, party)
+            # Of those who join, parties may be as large as all of them.
+            is_once = self._verdicts.measures.facts[fact].party.endswith(ONCE)
         is_number = is_told and wanted.kind == "number"
 
         def of_teams(partial: PartialMatch, teams: Sequence[int]) -> Outcome:
@@ -369,7 +373,8 @@ class Outlook:
             span = partial.ranges[fact] if is_number and fact is not None else ANYTHING
             few, many = partial.joining(teams)
             # Who joins may lack what may be missing.
-            return GrowingList(values, 0 if wanted.is_optional else few, many, span)
+            few = 0 if wanted.is_optional else min(few, 1) if is_once else few
+            return GrowingList(values, few, many, span)
 
         def by_team(partial: PartialMatch) -> Outcome:
             return [of_teams(partial, (team,)) for team in wanted.teams]

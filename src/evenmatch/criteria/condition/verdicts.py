@@ -42,6 +42,7 @@ from evenmatch.model.condition import (
     Test,
     ValueTest,
     depth_of,
+    merge_of,
 )
 from evenmatch.model.ticket import attribute_of
 
@@ -234,8 +235,8 @@ def _size_test(leaf: SizeTest) -> Holds:
 def _value_test(leaf: ValueTest, measures: Measures) -> Holds:
     if leaf.reference is None:
         return _among_themselves(leaf, measures)
-    reference = measures.compile(leaf.reference, leaf.party)
-    measured = [measures.compile(each, leaf.party) for each in leaf.measured]
+    reference = measures.compile(leaf.reference, merge_of(leaf))
+    measured = [measures.compile(each, merge_of(leaf)) for each in leaf.measured]
 
     def holds(values: MatchValues) -> bool:
         wanted = reference(values)
@@ -250,7 +251,7 @@ def _value_test(leaf: ValueTest, measures: Measures) -> Holds:
 
 def _among_themselves(leaf: ValueTest, measures: Measures) -> Holds:
     depths = [depth_of(each) for each in leaf.measured]
-    measured = [measures.compile(each, leaf.party) for each in leaf.measured]
+    measured = [measures.compile(each, merge_of(leaf)) for each in leaf.measured]
 
     def holds(values: MatchValues) -> bool:
         singles: list[Measure] = []
@@ -277,8 +278,8 @@ def _agree(values: list[Measure], operator: str) -> bool:
 
 
 def _distance_test(leaf: DistanceTest, measures: Measures) -> Holds:
-    reference = measures.compile(leaf.reference, leaf.party)
-    measured = [measures.compile(each, leaf.party) for each in leaf.measured]
+    reference = measures.compile(leaf.reference, merge_of(leaf))
+    measured = [measures.compile(each, merge_of(leaf)) for each in leaf.measured]
     within = _within(leaf.least, leaf.most)
 
     def holds(values: MatchValues) -> bool:
@@ -326,11 +327,11 @@ def _spread_test(leaf: SpreadTest, measures: Measures) -> Holds:
 
 def _set_test(leaf: SetTest, measures: Measures) -> Holds:
     parts: list[tuple[Measured, Compute]] = [
-        (each, measures.compile(each, leaf.party)) for each in leaf.measured
+        (each, measures.compile(each, merge_of(leaf))) for each in leaf.measured
     ]
     reference = None
     if leaf.reference is not None:
-        reference = measures.compile(leaf.reference, leaf.party)
+        reference = measures.compile(leaf.reference, merge_of(leaf))
     within = _within(leaf.least, leaf.most)
 
     def holds(values: MatchValues) -> bool:

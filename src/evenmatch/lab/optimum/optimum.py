@@ -142,6 +142,7 @@ def optimum_figures(
         cost of the cheapest plan that was found or played.
     """
     for queue in queues:
+        _check_conditions(queue)
         if queue.format.is_variable:
             raise NotSupported(
                 f"a bound is known for full matches; queue {queue.name} starts matches of "
@@ -187,8 +188,18 @@ def _not_numeric(queue: Queue) -> str:
     return next((each.kind for each in queue.criteria if each.kind not in NUMERIC), "")
 
 
+def _check_conditions(queue: Queue) -> None:
+    """Refuse conditions, which may cease to hold and look at whole matches."""
+    if any(rule.condition is not None for rule in queue.rules):
+        raise NotSupported(
+            f"the best in hindsight is not known by a rule set, and queue {queue.name} has one; "
+            "evenmatch solve --rules --bound proves how good the matches of a batch can be"
+        )
+
+
 def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
     for queue in queues:
+        _check_conditions(queue)
         if not queue.format.is_duel:
             raise NotSupported(
                 f"the optimum is known for one player against one; queue {queue.name} has"

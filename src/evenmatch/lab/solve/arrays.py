@@ -22,6 +22,7 @@ from evenmatch.criteria.venue import Venues
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.condition_round import ConditionRounds
 from evenmatch.solvers.matching.pairs import LOG
 from evenmatch.solvers.teams.batch import PAIR_GAP, SUM_GAP, Batch, empty_batch, empty_facts
 
@@ -69,6 +70,20 @@ ALIASES = {
 """What the blog calls the six factors."""
 
 
+class ConditionedBatch(NamedTuple):
+    """What matches of a batch have to be legal by, where a rule set says so.
+
+    Args:
+        rounds: Finds and judges matches.
+        tickets: Party by party.
+        at: The instant.
+    """
+
+    rounds: ConditionRounds
+    tickets: tuple[Ticket, ...]
+    at: float
+
+
 class FileBatch(NamedTuple):
     """A batch from a file.
 
@@ -78,6 +93,7 @@ class FileBatch(NamedTuple):
         names: What the report calls a factor, where it is not its own name.
         role_weight: The share of `role_rank` in the weights.
         people: Who the players are; None where a file has numbers only.
+        conditions: What matches have to be legal by beside the batch's own rules; None: nothing.
     """
 
     batch: Batch
@@ -85,6 +101,7 @@ class FileBatch(NamedTuple):
     names: Mapping[str, str] = {}
     role_weight: float = 0.0
     people: PlayerIdentities | None = None
+    conditions: ConditionedBatch | None = None
 
 
 def read_arrays(path: Path) -> Batch:
@@ -259,9 +276,13 @@ class PlayerIdentities:
         queue: Its format, criteria and rules.
         tickets: In the order in which the batch numbers their players.
         tables: Measured pings and connections, where the batch has them.
+        at: The instant at which matches are made.
     """
 
-    def __init__(self, queue: Queue, tickets: Sequence[Ticket], tables: Tables) -> None:
+    def __init__(
+        self, queue: Queue, tickets: Sequence[Ticket], tables: Tables, at: float = 0.0
+    ) -> None:
+        self._at = at
         self._form = queue.format
         self._rules = Rules(queue) if queue.rules else None
         self._venues = Venues(queue)
@@ -273,8 +294,10 @@ class PlayerIdentities:
         """Return which rule a match breaks, or ""."""
         if self._rules is None:
             return ""
-        seated = [self._tickets(team) for team in teams]
-        return "" if self._rules.ready_at(seated) <= 0.0 else self._rules.objection(seated, 0.0)
+        seated, at = [self._tickets(team) for team in teams], self._at
+        if self._rules.ready_at(seated, at) <= at:
+            return ""
+        return self._rules.objection(seated, at)
 
     def tell(self, teams: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the ids of a match's players by team, and roles, region and hosts if it has any.
@@ -288,7 +311,7 @@ class PlayerIdentities:
             told["roles"] = [list(assigned(team, self._form.roles) or ()) for team in seated]
         # Where tables were given, the tickets' own attributes only stand in for them.
         if "ping" not in self._tables and "connect" not in self._tables:
-            venue = self._venues.of(tuple(map(tuple, seated)), 0.0)
+            venue = self._venues.of(tuple(map(tuple, seated)), self._at)
             told |= {} if venue.region is None else {"region": venue.region}
             told |= {} if venue.hosts is None else {"hosts": list(venue.hosts)}
         if "connect" in self._tables:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from evenmatch.errors import ConfigError, Refusal
 from evenmatch.lab.solve.arrays import (
     ALIASES,
     PLAYERS_MAX,
+    ConditionedBatch,
     FileBatch,
     PlayerIdentities,
     check_square,
@@ -33,26 +34,61 @@ from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
+from evenmatch.policies.shared.condition_round import rounds_of
 from evenmatch.policies.shared.ticket_batch import WaitingRoster
 from evenmatch.solvers.teams.batch import Batch
 
-KEYS = ("format", "criteria", "rules", "tickets", "pairs")
+KEYS = ("format", "rules_file", "criteria", "rules", "tickets", "waited", "pairs")
 FORMAT_KEYS = ("teams", "players", "players_min", "sides", "side_choice", "roles", "party_sizes")
 PAIR_KEYS = ("ping", "connect")
 MEASURED: dict[Form, Any] = {Form.PLACES: {"measured": 0.0}, Form.NETWORK: "open"}
 """What stands for an attribute that the tables under `pairs` take the place of."""
 QUEUE = "batch"
 BYTES_MAX = 300_000_000
+WAITED_MAX = 1e6
 
 
-def read_tickets(path: Path) -> FileBatch:
+class RuledBatch(NamedTuple):
+    """What a batch is to play by that its file does not say.
+
+    Args:
+        rules: A file with a FlexMatch rule set; None: none.
+        waited: Seconds that everybody has waited; None: 0.
+    """
+
+    rules: Path | None = None
+    waited: float | None = None
+
+    def told(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the object of a batch with this in it.
+
+        Raises:
+            ConfigError: It says so itself, and something else.
+        """
+        named = None if self.rules is None else str(self.rules.absolute())
+        found = dict(raw)
+        for key, option, value in (
+            ("rules_file", "--rules", named),
+            ("waited", "--waited", self.waited),
+        ):
+            if value is not None and key in raw:
+                raise ConfigError(f"{option} contradicts the batch, which has {key}: leave one out")
+            if value is not None:
+                found[key] = value
+        return found
+
+
+AS_FILED = RuledBatch()
+
+
+def read_tickets(path: Path, ruled: RuledBatch = AS_FILED) -> FileBatch:
     """Return the batch of a JSON file, see `batch_of_tickets`.
 
     Raises:
         ConfigError: The file is no such object, or a ticket cannot play.
     """
     try:
-        return batch_of_tickets(_read(path), path.parent)
+        return batch_of_tickets(ruled.told(_read(path)), path.parent)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -64,7 +100,9 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
         raw: An object with `format` (the keys of a queue that say who fits into a match),
             `criteria` and `rules` (lists of tables as in a scenario), `tickets` (`id`, `players`
             with `id` and `attributes`, `attributes`), and `pairs`: `ping` in milliseconds and
-            `connect`, a row and a column for each player in the order of the tickets.
+            `connect`, a row and a column for each player in the order of the tickets. In place of
+            `format` and `rules` there may be `rules_file`, a FlexMatch rule set, and `waited`, the
+            seconds that everybody has waited when it is judged.
         folder: From which the names of files count that a scale takes its values from.
 
     Raises:
@@ -76,6 +114,10 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     form = raw.get("format", {})
     _known("format", form, FORMAT_KEYS)
     table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}
+    if "rules_file" in raw:
+        if form:
+            raise ConfigError("format contradicts rules_file, which says it: leave it out")
+        table["rules_file"] = raw["rules_file"]
     queue = queue_of({"name": QUEUE, "policy": "greedy", **table}, folder)
     tables = _tables(raw.get("pairs", {}))
     _check_rules(queue, tables)
@@ -85,15 +127,30 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     roster = WaitingRoster(queue)
     for ticket in tickets:
         roster.enter(ticket)
-    batch = roster.batch(tickets, 0.0)
+    at = _waited(raw)
+    batch = roster.batch(tickets, at)
+    rounds = rounds_of(queue)
+    if rounds is not None:
+        batch = rounds.sketch.sketched(batch, tickets, at)
     columns = tuple(c.attribute for c in queue.criteria if c.kind in NUMERIC)
     return FileBatch(
         _with_tables(batch, tables),
         columns,
         _names(queue),
         weight_of(queue, kind_with(Form.ROLES)),
-        PlayerIdentities(queue, tickets, tables),
+        PlayerIdentities(queue, tickets, tables, at),
+        None if rounds is None else ConditionedBatch(rounds, tuple(tickets), at),
     )
+
+
+def _waited(raw: Mapping[str, Any]) -> float:
+    waited = raw.get("waited", 0.0)
+    is_number = isinstance(waited, int | float) and not isinstance(waited, bool)
+    if not is_number or not 0.0 <= waited <= WAITED_MAX:
+        raise ConfigError(
+            f"waited must be a number of seconds from 0 to {WAITED_MAX:,.0f}, got {waited!r:.80}"
+        )
+    return float(waited)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -291,8 +348,12 @@ def _with_tables(batch: Batch, tables: Mapping[str, NDArray[Any]]) -> Batch:
 # Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged.
 
 
-def read_batch(path: Path) -> FileBatch:
+def read_batch(path: Path, ruled: RuledBatch = AS_FILED) -> FileBatch:
     """Return the batch in a file.
+
+    Args:
+        path: The file.
+        ruled: What it is to play by that it does not say itself.
 
     Raises:
         ConfigError: The file cannot be read, or what it holds cannot be solved.
@@ -302,5 +363,9 @@ def read_batch(path: Path) -> FileBatch:
     if not path.is_file():
         raise ConfigError(f"{path} {'is no file' if path.exists() else 'does not exist'}")
     if path.suffix == ".json":
-        return read_tickets(path)
+        return read_tickets(path, ruled)
+    if ruled != AS_FILED:
+        raise ConfigError(
+            f"{path}: a rule set is for a .json of tickets; the arrays of a .npz name no attributes"
+        )
     return FileBatch(read_arrays(path), ("skill",), ALIASES)

@@ -22,6 +22,7 @@ from evenmatch.lab.solve.search import (
     nothing_found,
     search,
 )
+from evenmatch.policies.shared.condition_round import SHARE
 from evenmatch.solvers.teams.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
@@ -182,7 +183,14 @@ def _points(quality: Floats, percentile: float) -> float | None:
 
 BOUND_EFFORT_A_SECOND = 4e7
 """Numbers that the proof may look at; the clock is asked only between its rounds."""
+BOUND_SHARE, PLAN_SHARE = 0.65, 0.25
+"""Shares of the time of a proof: for the bound, and then for a better plan. What is left is for the
+choice of the best plan."""
+PLAN_TIMES = 3.0
+"""A better plan is looked for no longer than so many times as long as the bound took."""
 DUEL = (1, 1)
+TRIES_A_SECOND = 4_000
+"""Changes of matches by conditions that a second is worth."""
 
 OnProof = Callable[[float, float], None]
 """Is told the bound so far, in points, and the share of the time that is spent."""
@@ -217,7 +225,9 @@ def solved(
     load(settings.method)
     is_matched = _is_duel(batch) and settings.method.name == "anneal"
     began = time.perf_counter()
-    if is_matched and settings.objective.name == "mean":
+    if given.conditions is not None:
+        plan, proof = _by_conditions(given, settings, on_part), UNKNOWN
+    elif is_matched and settings.objective.name == "mean":
         plan, proof = _paired(batch)
     else:
         method, budget = settings.method, settings.budget
@@ -228,7 +238,7 @@ def solved(
     if settings.bound_seconds is None:
         proof = UNKNOWN
     elif len(plan.seated) and proof.most is None:
-        plan, proof = _proved(batch, plan, settings, on_proof)
+        plan, proof = _proved(given, plan, settings, on_proof)
         plan, objection = _kept(given, plan) if not objection else (plan, objection)
     reason = _reason(batch, plan, objection)
     return Solution(given, settings, plan, factors, elapsed, proof, reason)
@@ -252,16 +262,50 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
     return found.plan, Bound(POINTS * found.bound, found.is_optimal)
 
 
-def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> tuple[Plan, Bound]:
-    """Return the best plan seen by the objective, and what is proved of it."""
+def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], None]) -> Plan:
+    """Return matches that pass conditions: by a search that knows some, and by others."""
+    batch, budget = given.batch, settings.budget
+    assert given.conditions is not None
+    rounds, tickets, at = given.conditions
+
+    def find() -> Plan:
+        if _is_duel(batch):
+            return _paired(batch)[0]
+        return search(batch, settings.method, settings.objective, budget, settings.seed, on_part)
+
+    tries = (
+        budget.evaluations // SHARE
+        if budget.evaluations is not None
+        else int((budget.seconds or 0.0) * TRIES_A_SECOND)
+    )
+    return rounds.plan(batch, tickets, at, find, seed=settings.seed, tries=tries)
+
+
+def _proved(
+    given: FileBatch, plan: Plan, settings: Settings, on_proof: OnProof
+) -> tuple[Plan, Bound]:
+    """Return the best plan seen by the objective, and what is proved of it.
+
+    Conditions that the batch does not know make legal plans fewer, so the bound holds with them; a
+    better plan counts only if they allow all of it.
+    """
+    batch = given.batch
     from evenmatch.solvers.bounds.set_packing import PROVEN, prove
 
-    seconds = settings.bound_seconds or 0.0
-    until = time.perf_counter() + seconds
+    seconds, began = settings.bound_seconds or 0.0, time.perf_counter()
+    is_mean = settings.objective.name == "mean"
+    ends = [began + (BOUND_SHARE if is_mean else 1.0) * seconds]
 
     def progress(bound: float, share: float) -> None:
-        left = max(0.0, until - time.perf_counter())
-        on_proof(POINTS * bound, max(share, 1.0 - left / seconds))
+        on_proof(POINTS * bound, max(share, (time.perf_counter() - began) / seconds))
+
+    def improved(known: Plan) -> Plan:
+        ends.append(began + seconds)
+        now = time.perf_counter()
+        longest = min(PLAN_TIMES * (now - began), PLAN_SHARE * seconds)
+        budget = SolveBudget(longest, parts=settings.budget.parts)
+        found = search(batch, settings.method, settings.objective, budget, settings.seed + 1)
+        return found if found.quality.sum() > known.quality.sum() else known
 
     try:
         proof = prove(
@@ -270,12 +314,17 @@ def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> 
             effort=seconds * BOUND_EFFORT_A_SECOND,
             optimum=True,
             progress=progress,
-            keep_going=lambda: time.perf_counter() < until,
+            keep_going=lambda: time.perf_counter() < ends[-1],
+            improve=improved if is_mean else None,
         )
     except NotSupported as error:
-        return plan, Bound(reason=str(error))
-    if settings.objective.name == "mean":
-        plan = proof.plan._replace(evaluations=plan.evaluations)
+        # No quality is above 1, whatever can be proved beyond that.
+        most = None if given.conditions is None else POINTS
+        return plan, Bound(most, reason=str(error))
+    if is_mean:
+        better = proof.plan._replace(evaluations=plan.evaluations)
+        kept, _ = _kept(given, better)
+        plan = better if len(kept.seated) == len(plan.seated) else plan
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
 

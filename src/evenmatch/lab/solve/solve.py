@@ -12,7 +12,7 @@ from typing import Any
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.solve.arrays import FileBatch
 from evenmatch.lab.solve.factors import BatchFactor, figures_of, without
-from evenmatch.lab.solve.json_batch import batch_of_tickets, read_batch
+from evenmatch.lab.solve.json_batch import RuledBatch, batch_of_tickets, read_batch
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective
 from evenmatch.lab.solve.solution import POINTS, Settings, Solution, cost_of, solved
 from evenmatch.solvers.kernel import COMPILING, on_compile
@@ -41,12 +41,14 @@ def solve(
     bound: bool = False,
     bound_seconds: int = BOUND_SECONDS,
     explain: bool = False,
+    rules: str | Path | None = None,
+    waited: float | None = None,
 ) -> Solution:
     """Divide a batch of waiting parties into matches of teams.
 
     Args:
         batch: A file, `.npz` or `.json`, or what such a `.json` holds: `format`, `criteria`,
-            `rules`, `tickets` and `pairs`.
+            `rules`, or `rules_file` and `waited`; `tickets` and `pairs`.
         policy: `anneal`, or `descent` with `escape=restarts|forced` and
             `start=skill|party|region|random`.
         budget_ms: Milliseconds to search; None means 1,000 unless `effort` is given.
@@ -58,6 +60,9 @@ def solve(
         bound: Whether to prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take.
         explain: Whether to tell what each factor does, and what the others gain without it.
+        rules: A FlexMatch rule set by which matches have to be legal, in place of the batch's
+            `format` and `rules`.
+        waited: Seconds that everybody has waited, which expansions of the rule set go by.
 
     Returns:
         The matches; `Solution.summary` is the dict of `evenmatch solve --json`.
@@ -84,7 +89,8 @@ def solve(
         seed=seed,
         bound_seconds=bound_seconds if bound else None,
     )
-    found = solved(_given(batch), settings)
+    ruled = RuledBatch(None if rules is None else Path(rules), waited)
+    found = solved(_given(batch, ruled), settings)
     if not explain:
         return found
     return replace(found, explanation=explained(found))
@@ -132,11 +138,11 @@ def _check_range(what: str, value: int, low: int, high: int) -> None:
         raise ConfigError(f"{what} must be a whole number from {low:,} to {high:,}, got {value}")
 
 
-def _given(batch: str | Path | Mapping[str, Any]) -> FileBatch:
+def _given(batch: str | Path | Mapping[str, Any], ruled: RuledBatch) -> FileBatch:
     if isinstance(batch, str | Path):
-        return read_batch(Path(batch))
+        return read_batch(Path(batch), ruled)
     if isinstance(batch, Mapping):
-        return batch_of_tickets(batch)
+        return batch_of_tickets(ruled.told(batch))
     raise ConfigError(f"a batch is a file or a mapping, got {type(batch).__name__}")
 
 

@@ -16,19 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.criteria.condition.ages import Conditions
-from evenmatch.criteria.condition.verdicts import SLACK, Statement
-from evenmatch.criteria.scales import Floats
-from evenmatch.model.condition import (
-    DistanceTest,
-    FixedValue,
-    FoldOf,
-    Leaf,
-    Measured,
-    PlaceTest,
-    SpreadTest,
-    TeamProperty,
-    ValueTest,
+from evenmatch.criteria.condition.implied import (
+    Between,
+    Implication,
+    Implied,
+    Near,
+    OneWord,
+    Within,
+    likened,
 )
+from evenmatch.criteria.condition.verdicts import Statement
+from evenmatch.criteria.scales import Floats
+from evenmatch.model.condition import Leaf, PlaceTest
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.condition_ways import Way
 
@@ -37,8 +36,6 @@ PLACES_MAX = 64
 """Locations that have a column of their own; all others share one."""
 OTHER_WORD = 1e6
 """How far apart two are who differ in a word that conditions compare."""
-CENTERS = ("avg", "median", "min", "max")
-"""Functions between the least and the greatest value of what they are of."""
 MIXED = -1
 """The word of a party whose players differ in it."""
 Flags = NDArray[np.bool_]
@@ -175,6 +172,13 @@ class ConditionColumns:
         packed = np.packbits(flags, axis=1, bitorder="little")
         return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
+    def count_mates(self, ticket: Ticket, way: int) -> int:
+        """Return how many may be in a match of a way with a ticket, as far as pairs tell."""
+        flags: Flags = self._ages[0] < math.inf
+        for each in self._pairs[way]:
+            flags = flags & each(self, self._rows[ticket.id], slice(None))
+        return int(np.count_nonzero(flags)) - 1
+
     def fits(self, ticket: Ticket, way: int) -> bool:
         """Return whether a ticket may be in any match of a way at all, as far as is known."""
         own = np.array([self._rows[ticket.id]])
@@ -309,21 +313,23 @@ class _PairTests:
     """What the tests of a queue say of two tickets, whoever else plays."""
 
     def __init__(self, conditions: Conditions, team_count: int) -> None:
-        self._verdicts = conditions.verdicts
-        self._fact_of = conditions.verdicts.measures.fact_of
+        verdicts = conditions.verdicts
+        self.implied = Implied(verdicts, team_count)
         self._team_count = team_count
         self.near: dict[int, float] = {}
         """By fact in which players should be alike, on what scale."""
-        for leaf in conditions.verdicts.leaves:
-            for given in _likened(leaf):
-                fact = self._fact_of(given, getattr(leaf, "party", None))
+        for leaf in verdicts.leaves:
+            for given in likened(leaf):
+                fact = verdicts.measures.fact_of(given, getattr(leaf, "party", None))
                 scale = getattr(leaf, "most", None) or 1.0
                 self.near[fact] = min(self.near.get(fact, scale), scale)
+        self._verdicts = verdicts
 
     def of(self, statement: Statement) -> Pairs | None:
         """Return which two may be in a match of which a statement holds; None: all."""
         if statement.join == "leaf":
-            tests = self._of_leaf(self._verdicts.leaves[statement.number])
+            implied = self.implied.by_leaf(self._verdicts.leaves[statement.number])
+            tests = [test for each in implied if (test := self._test(each)) is not None]
         elif statement.join in ("and", "or"):
             parts = [self.of(part) for part in statement.parts]
             tests = [each for each in parts if each is not None]
@@ -335,68 +341,23 @@ class _PairTests:
 
     def places_of(self, statement: Statement) -> list[tuple[int, float]]:
         """Return the tests of locations that hold if a statement does: number and limit."""
-        if statement.join == "and":
-            return [place for part in statement.parts for place in self.places_of(part)]
-        if statement.join != "leaf":
-            return []
-        leaf = self._verdicts.leaves[statement.number]
-        return [self._place_of(leaf)] if isinstance(leaf, PlaceTest) else []
+        found = self.implied.by_statement(statement)
+        return [(each.number, each.limit) for each in found if isinstance(each, Near)]
 
-    def _place_of(self, leaf: PlaceTest) -> tuple[int, float]:
-        limit = math.inf if leaf.ms_max is None else leaf.ms_max
-        return self._verdicts.place_of(leaf), min(limit * (1 + SLACK), 1e300)
-
-    def _of_leaf(self, leaf: Leaf) -> list[Pairs]:
-        if isinstance(leaf, PlaceTest):
-            number, limit = self._place_of(leaf)
-            return [lambda columns, some, others: columns.are_near(number, limit, some, others)]
-        if isinstance(leaf, SpreadTest):
-            return self._alike(leaf.of, leaf.party, leaf.most)
-        if isinstance(leaf, ValueTest) and leaf.reference is None and leaf.operator == "=":
-            own = [_of_all(each, self._team_count) for each in leaf.measured]
-            return [t for e in own if e is not None for t in self._alike(e, leaf.party, 0.0)]
-        if isinstance(leaf, DistanceTest) and leaf.most is not None:
-            return [test for each in leaf.measured for test in self._of_distance(leaf, each)]
-        return []
-
-    def _of_distance(self, leaf: DistanceTest, measured: Measured) -> list[Pairs]:
-        reference, most = leaf.reference, leaf.most or 0.0
-        is_end = isinstance(measured, FoldOf) and measured.name in ("min", "max")
-        if is_end and isinstance(measured, FoldOf) and isinstance(reference, FoldOf):
-            return self._of_ends(leaf, measured, reference)
-        own = _of_all(measured, self._team_count, is_flat=False)
-        if own is None:
-            return []
-        fact = self._fact_of(own, leaf.party)
-        if isinstance(reference, FixedValue) and isinstance(reference.value, float | int):
-            middle, slack = reference.value, SLACK * max(1.0, abs(reference.value), most)
-            ends = middle - most - slack, middle + most + slack
-            return [lambda columns, some, others: columns.are_between(fact, ends, some, others)]
-        if not isinstance(reference, FoldOf) or reference.name not in CENTERS:
-            return []
-        inner = _of_all(reference.of, self._team_count)
-        if inner is None or self._fact_of(inner, leaf.party) != fact:
-            return []
-        times = 1.0 if reference.name in ("min", "max") else 2.0
-        return self._alike(own, leaf.party, most * times)
-
-    def _of_ends(self, leaf: DistanceTest, one: FoldOf, other: FoldOf) -> list[Pairs]:
-        """Return the test that the greatest and the least of all players are not too far apart."""
-        first, second = [_of_all(each.of, self._team_count) for each in (one, other)]
-        if first is None or first != second or {one.name, other.name} != {"min", "max"}:
-            return []
-        return self._alike(first, leaf.party, leaf.most)
-
-    def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Pairs]:
-        if of.is_optional:
-            return []  # who lacks it goes with anybody
-        fact = self._fact_of(of, party)
-        if of.kind == "string":
-            return [lambda columns, some, others: columns.are_same(fact, some, others)]
-        if of.kind != "number" or most is None:
-            return []
-        within = most + SLACK * max(1.0, most) * 1e3
-        return [lambda columns, some, others: columns.are_within(fact, within, some, others)]
+    def _test(self, told: Implication) -> Pairs | None:
+        if isinstance(told, Near):
+            number, limit = told
+            return lambda columns, some, others: columns.are_near(number, limit, some, others)
+        if isinstance(told, Within):
+            fact, most = told
+            return lambda columns, some, others: columns.are_within(fact, most, some, others)
+        if isinstance(told, OneWord):
+            word = told.fact
+            return lambda columns, some, others: columns.are_same(word, some, others)
+        if isinstance(told, Between) and len(told.teams) == self._team_count:
+            ends, own = (told.low, told.high), told.fact
+            return lambda columns, some, others: columns.are_between(own, ends, some, others)
+        return None
 
 
 def _each(tests: list[Pairs]) -> Pairs:
@@ -417,38 +378,3 @@ def _some(tests: list[Pairs]) -> Pairs:
         return flags
 
     return pairs
-
-
-def _of_all(measured: Measured, team_count: int, *, is_flat: bool = True) -> TeamProperty | None:
-    """Return the property of all players that an expression lists, in one list or by team."""
-    own = measured.of if isinstance(measured, FoldOf) and measured.name == "flatten" else measured
-    if not isinstance(own, TeamProperty) or own.what != "attribute":
-        return None
-    if len(own.teams) < team_count or own.kind == "string_list":
-        return None
-    if is_flat and own.is_grouped and own is measured:
-        return None  # a list by team: each team for itself
-    return own
-
-
-def _likened(leaf: Leaf) -> list[TeamProperty]:
-    """Return the numbers and words in which players of a match should be alike."""
-    if isinstance(leaf, SpreadTest):
-        found: list[TeamProperty | None] = [leaf.of]
-    elif isinstance(leaf, ValueTest) and leaf.reference is None and leaf.operator == "=":
-        found = [_inmost(each) for each in leaf.measured]
-    elif isinstance(leaf, DistanceTest) and leaf.most is not None:
-        found = [_inmost(each) for each in (*leaf.measured, leaf.reference)]
-    else:
-        return []
-    wanted = ("number", "string")
-    told = [e for e in found if e is not None and e.what == "attribute" and e.kind in wanted]
-    return [each for each in told if not each.is_optional]
-
-
-def _inmost(measured: Measured) -> TeamProperty | None:
-    while isinstance(measured, FoldOf):
-        if measured.name == "count":
-            return None
-        measured = measured.of
-    return measured if isinstance(measured, TeamProperty) else None

@@ -81,8 +81,8 @@ class ConditionMatcher(NoJobs):
         rules = Rules(queue)
         if rules.conditions is None or rules.known or queue.format.roles:
             raise ConfigError(
-                "by_rules plays by the conditions of a rule set alone: give the queue a "
-                "rules_file, and neither rules nor roles of its own, or choose another policy"
+                "conditions are matched by themselves: give the queue a rules_file, and neither "
+                "rules nor roles of its own"
             )
         self._conditions: Conditions = rules.conditions
         self._is_by_newest = self._conditions.clock == "newest"
@@ -114,6 +114,11 @@ class ConditionMatcher(NoJobs):
     def evaluations(self) -> int:
         """Return what was looked at so far."""
         return self._turns.evaluations
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether searches are left that the last call did not get to."""
+        return bool(self._tasks or self._due)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in, and note when something will change for it."""
@@ -283,14 +288,22 @@ class ConditionMatcher(NoJobs):
         """Return the question of a match around an old ticket whose newest one is among some."""
         place = bisect_left(self._order, task.needed.age_key, key=by_age)
         end = bisect_right(self._order, task.until, key=by_age)
-        among = [e for e in self._order[place:end] if e.id in (task.one_of or ())]
-        if not among:
+        wanted, piece_of = task.one_of or frozenset(), self._conditions.piece_of
+        order = self._order
+        newest = next(
+            (order[at] for at in range(end - 1, place - 1, -1) if order[at].id in wanted), None
+        )
+        if newest is None:
             return None
-        newest, piece_of = among[-1], self._conditions.piece_of
         piece = piece_of(newest.enqueued_at, now)
         way = self._way(piece, task)
         if way is None:
             return None
+        if task.needed.id in wanted and piece_of(task.needed.enqueued_at, now) == piece:
+            # All in between are of this age too, and the ticket itself is one of those wanted.
+            flags = self._columns.younger(task.needed) & ~self._columns.younger(newest)
+            return self._asked(task, Question(way, (), ()), flags, None)
+        among = [each for each in order[place:end] if each.id in wanted]
         # The newest of the match is of this age, so nobody younger than that is in it.
         of_age: list[Ticket] = []
         for each in reversed(among):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +20,8 @@ from msgspec import Meta
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import JobResult
+from evenmatch.policies.shared.condition_round import SHARE, ConditionRounds, teams_in
+from evenmatch.policies.shared.condition_sketch import sketching
 from evenmatch.policies.shared.prospects import prospects_of
 from evenmatch.solvers.teams.batch import Batch, Plan
 
@@ -95,6 +98,18 @@ def effort_of(
     return SearchEffort(parts, each, find)
 
 
+class LegalAt(NamedTuple):
+    """Matches have to be legal by conditions, at an instant."""
+
+    rounds: ConditionRounds
+    at: float
+
+
+def legal_at(rounds: ConditionRounds | None, now: float) -> LegalAt | None:
+    """Return what a search at an instant has to keep to; None without conditions."""
+    return None if rounds is None else LegalAt(rounds, now)
+
+
 class SearchJob:
     """One search.
 
@@ -107,6 +122,8 @@ class SearchJob:
         seed: Parts take its children.
         with_half: Whether to say what every other party would make of itself, which tells what a
             larger pool is good for: `half` in the plan's data, the mean quality of its matches.
+        conditions: What matches have to be legal by at an instant; then the plan's data has their
+            `teams` too, since to find a legal division again would cost more than the search.
     """
 
     def __init__(
@@ -118,35 +135,51 @@ class SearchJob:
         *,
         seed: int,
         with_half: Callable[[], Batch] | None = None,
+        conditions: LegalAt | None = None,
     ) -> None:
         self.number = number
         self.parts = effort.parts + (with_half is not None)
-        self._makes = [make] * effort.parts + ([with_half] if with_half is not None else [])
+        self._conditions = conditions
+        makes = [(make, tickets)] + ([(with_half, tickets[::2])] if with_half is not None else [])
+        if conditions is not None:
+            sketch, now = conditions.rounds.sketch, conditions.at
+            makes = [(sketching(sketch, each, whose, now), whose) for each, whose in makes]
+        self._makes = [makes[0]] * effort.parts + makes[1:]
         self._tickets = tickets
         self._effort = effort
         self._seed = seed
 
     def solve(self, part: int) -> tuple[Batch, Plan, Sequence[float]]:
         """Return what one search finds, and the first one the prospects of each party."""
-        batch = self._makes[part]()
+        make, tickets = self._makes[part]
+        batch = make()
         prospects: Sequence[float] = ()
         if part == 0 and self._effort.has_prospects:
             prospects = prospects_of(batch).tolist()
         child = int(np.random.SeedSequence((self._seed, part)).generate_state(1)[0])
         most = self._effort.evaluations(batch.players)
-        return batch, self._effort.find(batch, most, child), prospects
+        if self._conditions is None:
+            return batch, self._effort.find(batch, most, child), prospects
+        rounds, now = self._conditions
+        find = partial(self._effort.find, batch, most, child)
+        tries = most // SHARE
+        return batch, rounds.plan(batch, tickets, now, find, seed=child, tries=tries), prospects
 
     def combine(self, results: Sequence[Any]) -> JobResult:
         """Return the plan of the most quality and worth, the first of equals."""
         batch, plan, _ = max(results[: self._effort.parts], key=_value)
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
-        matches, qualities = [], []
+        matches, qualities, teams = [], [], []
         for seated, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
             if legal:
                 parties = sorted(set(party[seated[seated >= 0]].tolist()))
                 matches.append([self._tickets[each].sequence for each in parties])
                 qualities.append(float(quality))
+                if self._conditions is not None:
+                    teams.append(teams_in(batch, seated.tolist(), self._tickets))
         data: dict[str, Any] = {"matches": matches, "qualities": qualities}
+        if self._conditions is not None:
+            data["teams"] = teams
         if self._effort.has_prospects:
             data["asked"] = [ticket.sequence for ticket in self._tickets]
             data["prospects"] = [round(each, DIGITS) for each in results[0][2]]
@@ -162,10 +195,23 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def found_in(data: Mapping[str, Any]) -> list[tuple[list[int], float]]:
-    """Return the matches of a plan's data, as sequences of tickets, each with its quality."""
+Teams = list[list[int]]
+"""The sequences of tickets by team."""
+
+
+def found_in(data: Mapping[str, Any]) -> list[tuple[list[int], float, Teams | None]]:
+    """Return the matches of a plan's data, as sequences of tickets.
+
+    Returns:
+        Of each its tickets, its quality, and its teams where the search has divided it for good.
+    """
     matches, qualities = data.get("matches", ()), data.get("qualities", ())
-    return [(list(match), quality) for match, quality in zip(matches, qualities, strict=True)]
+    divided = data.get("teams") or [None] * len(matches)
+    found = zip(matches, qualities, divided, strict=True)
+    return [
+        (list(match), quality, None if teams is None else [list(team) for team in teams])
+        for match, quality, teams in found
+    ]
 
 
 def prospects_in(data: Mapping[str, Any]) -> list[tuple[int, float]]:

@@ -30,8 +30,15 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
+from evenmatch.policies.shared.condition_round import rounds_of
 from evenmatch.policies.shared.round_clock import is_due
-from evenmatch.policies.shared.search_job import SearchEffort, SearchJob, found_in, seed_of
+from evenmatch.policies.shared.search_job import (
+    SearchEffort,
+    SearchJob,
+    found_in,
+    legal_at,
+    seed_of,
+)
 from evenmatch.policies.shared.start_rule import StartRule, TentativeMatch, start_of, tentative_of
 
 NEWEST = 0.25
@@ -232,6 +239,9 @@ class SearchingMatcher:
         self._roster = WaitingRoster(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
         self._widens = any(each.expand is not None for each in queue.rules)
+        self._rounds = rounds_of(queue)
+        # When conditions change for the last time for somebody who has come.
+        self._changes_until = -math.inf
         self._matches: list[TentativeMatch] = [
             msgspec.convert(each, TentativeMatch) for each in memory.get("matches", ())
         ]
@@ -263,6 +273,9 @@ class SearchingMatcher:
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self._pool.enter(entry)
+        if self._rounds is not None:
+            last = round_up(entry.enqueued_at + self._rounds.last_wait)
+            self._changes_until = max(self._changes_until, last)
         self.evaluations += 1
         self._newest = max(self._newest, entry.sequence)
         if self._returning:
@@ -313,9 +326,11 @@ class SearchingMatcher:
         kept = [each for each in self._matches if not here.issuperset(each.tickets)]
         held = {sequence for each in kept for sequence in each.tickets}
         self._matches = []
-        for sequences, quality in found_in(result.data):
+        for sequences, quality, teams in found_in(result.data):
             if here.issuperset(sequences):
-                self._matches.append(tentative_of([tickets[s] for s in sequences], quality))
+                match = tentative_of([tickets[s] for s in sequences], quality)
+                match.teams = teams
+                self._matches.append(match)
         seated = {sequence for each in self._matches for sequence in each.tickets}
         self._matches += [each for each in kept if seated.isdisjoint(each.tickets)]
         self._pool.searched(still, seated | held, self._number, self._roster.players)
@@ -394,7 +409,8 @@ class SearchingMatcher:
             return math.inf
         if self._has_news or self._pool.has_more:
             return self._search_at
-        if (self._widens or self._pool.has_resting) and self._searched_at < math.inf:
+        widens = self._widens or self._searched_at < self._changes_until
+        if (widens or self._pool.has_resting) and self._searched_at < math.inf:
             beat = max(self.rule.every, BEAT_GROWTH * (self._searched_at - self._changed_at))
             return max(self._search_at, self._searched_at + round_up(beat))
         return math.inf
@@ -426,6 +442,7 @@ class SearchingMatcher:
             self._effort,
             seed=seed_of(self._seed, self._number),
             with_half=maker(chosen[::2]) if self._halves else None,
+            conditions=legal_at(self._rounds, now),
         )
 
     # Starts
@@ -452,15 +469,15 @@ class SearchingMatcher:
             tickets = [self._roster.tickets[sequence] for sequence in match.tickets]
             tickets.sort(key=lambda ticket: ticket.age_key)
             self.evaluations += 1
-            legal_at = self._objective.legal_at(tickets)
-            if legal_at == math.inf:
+            ready_at, teams = self._ready_at(match, tickets, now)
+            if ready_at == math.inf:
                 self._refuse(match, now)
                 continue
-            if legal_at > now:
-                match.after = legal_at
-                match.start_at = max(start_of(match), legal_at)
+            if ready_at > now:
+                match.after = ready_at
+                match.start_at = max(start_of(match), ready_at)
                 continue
-            groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
+            groups.append(Grouping(tuple([ticket.id for ticket in tickets]), teams=teams))
             self._matches.remove(match)
             for ticket in tickets:
                 self._take_out(ticket)
@@ -469,6 +486,17 @@ class SearchingMatcher:
             self._time_starts()
         self._go_on_at = now + TICK if fired else now
         return groups
+
+    def _ready_at(
+        self, match: TentativeMatch, tickets: list[Ticket], now: float
+    ) -> tuple[float, tuple[tuple[str, ...], ...] | None]:
+        """Return from when on a match is legal, and its teams where conditions have a say."""
+        if match.teams is None:
+            return self._objective.legal_at(tickets), None
+        here = self._roster.tickets
+        teams = tuple([tuple([here[each] for each in team]) for team in match.teams])
+        names = tuple([tuple([ticket.id for ticket in team]) for team in teams])
+        return self._objective.rules.ready_at(teams, now), names
 
     def _refuse(self, match: TentativeMatch, now: float) -> None:
         """Drop a match that searches think legal and the rules do not.

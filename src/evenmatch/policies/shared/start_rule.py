@@ -27,6 +27,7 @@ class TentativeMatch(msgspec.Struct):
             not ask for that leave it at 0.
         start_at: When it starts; None if it never does as things stand.
         after: Rules allow it from then on; None if they do already.
+        teams: Sequences by team where conditions have a say in that; else the engine divides it.
     """
 
     tickets: list[int]
@@ -39,6 +40,7 @@ class TentativeMatch(msgspec.Struct):
     hope: float = 0.0
     start_at: float | None = None
     after: float | None = None
+    teams: list[list[int]] | None = None
 
     @property
     def merit(self) -> float:

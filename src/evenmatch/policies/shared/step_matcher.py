@@ -39,7 +39,7 @@ from evenmatch.solvers.steps.waiting import (
     YOUNGER,
     YOUNGEST,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     grow,
     make_waiting,
     take_slot,
@@ -72,10 +72,10 @@ class Steps(msgspec.Struct, frozen=True):
     """
 
     kind: int
-    arrive: Callable[[WaitingPlayers, int, float], None]
-    come_back: Callable[[WaitingPlayers, int, float], None]
-    decide: Callable[[WaitingPlayers, float, bool, Ints], int]
-    leave: Callable[[WaitingPlayers, int], None]
+    arrive: Callable[[WaitingRoster, int, float], None]
+    come_back: Callable[[WaitingRoster, int, float], None]
+    decide: Callable[[WaitingRoster, float, bool, Ints], int]
+    leave: Callable[[WaitingRoster, int], None]
     samples: int = 1
     learnt: tuple[int, ...] = ()
     look: int | None = None
@@ -84,7 +84,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 def make_pool(
     queue: Queue, columns: StepColumns, steps: Steps, numbers: Mapping[int, float]
-) -> WaitingPlayers:
+) -> WaitingRoster:
     """Return an empty pool with a policy's parameters.
 
     Args:

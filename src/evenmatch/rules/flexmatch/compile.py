@@ -35,6 +35,7 @@ from evenmatch.model.condition import (
 )
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import LATENCY
+from evenmatch.rules.flexmatch.checker.match import Readings
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
 from evenmatch.rules.flexmatch.rule_set import (
     BatchDistanceRule,
@@ -92,9 +93,14 @@ class CompiledRuleSet(msgspec.Struct, frozen=True):
         )
 
 
-def compile_rule_set(rule_set: RuleSet) -> CompiledRuleSet:
-    """Return the format, the conditions and the criteria of a rule set without errors."""
-    compiler = _Compiler(rule_set)
+def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> CompiledRuleSet:
+    """Return the format, the conditions and the criteria of a rule set without errors.
+
+    Args:
+        rule_set: What it says.
+        readings: How to read what the language leaves open; None: as the checker does by itself.
+    """
+    compiler = _Compiler(rule_set, readings or Readings())
     criteria = _criteria(rule_set)
     return CompiledRuleSet(
         format=compiler.format(),
@@ -113,8 +119,10 @@ def compile_rule_set(rule_set: RuleSet) -> CompiledRuleSet:
 
 
 class _Compiler:
-    def __init__(self, rule_set: RuleSet) -> None:
+    def __init__(self, rule_set: RuleSet, readings: Readings) -> None:
         self._rule_set = rule_set
+        self._readings = readings
+        self._is_once = readings.party_weight == "ticket"
         self._teams = {name: number for number, name in enumerate(rule_set.scope.all_teams())}
         self._attributes = {each.name: each for each in rule_set.attributes}
         self._tests: dict[str, Test] = {}
@@ -210,6 +218,7 @@ class _Compiler:
                 reference=None if rule.reference is None else self._measured(rule.reference),
                 # Without a reference each player's own value counts.
                 party=None if rule.reference is None else rule.party,
+                is_once=self._is_once and rule.reference is not None,
             )
         if isinstance(rule, DistanceRule):
             return DistanceTest(
@@ -218,6 +227,7 @@ class _Compiler:
                 least=rule.distance_min,
                 most=rule.distance_max,
                 party=rule.party,
+                is_once=self._is_once,
             )
         if isinstance(rule, BatchDistanceRule):
             of = self._property(tuple(self._teams.values()), rule.attribute)
@@ -236,6 +246,7 @@ class _Compiler:
     def _set_test(self, rule: CollectionRule) -> Test:
         holders = rule.operation == "contains"
         shared = rule.operation == "intersection"
+        is_apart = holders and self._readings.contains == "players"
         reference = None if rule.reference is None or shared else self._measured(rule.reference)
         return SetTest(
             measured=self._all(rule.measurements),
@@ -243,8 +254,9 @@ class _Compiler:
             reference=reference,
             least=rule.count_min,
             most=rule.count_max,
-            # Of a party, each player's own collection counts by itself.
-            party=None if holders else rule.party,
+            # Of a party, each player's own collection counts by itself, unless read otherwise.
+            party=None if is_apart else rule.party,
+            is_once=holders and not is_apart,
         )
 
     # Expressions
@@ -256,7 +268,9 @@ class _Compiler:
         if isinstance(expression, Constant):
             return FixedValue(expression.value)
         if isinstance(expression, Call):
-            return FoldOf(expression.function, self._measured(expression.argument))
+            is_sample = self._readings.stddev == "sample" and expression.function == "stddev"
+            name = "stddev_sample" if is_sample else expression.function
+            return FoldOf(name, self._measured(expression.argument))
         teams = tuple([self._teams[name] for name in expression.teams])
         if expression.what == "attribute":
             return self._property(teams, expression.attribute, is_grouped=expression.is_grouped)

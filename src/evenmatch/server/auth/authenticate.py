@@ -46,6 +46,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     problem_of,
     read_body,
+    replayed,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
@@ -187,7 +188,7 @@ class Authenticator:
             await answer(scope, receive, send)
             return
         scope["principal"] = known.principal
-        await known.app(scope, _again(body, receive), send)
+        await known.app(scope, replayed(body, receive), send)
 
     def _verify_signed(self, scope: Scope, body: bytes) -> VerifiedCredential:
         address = household_of(self.address(scope))
@@ -318,8 +319,13 @@ class Authenticator:
 
     # Changes of keys
 
-    def look(self) -> None:
-        """Read changed files of keys, and forget what was verified with the old ones."""
+    def look(self) -> bool:
+        """Read changed files of keys, and forget what was verified with the old ones.
+
+        Returns:
+            Whether any has changed.
+        """
+        is_any = False
         for each in self._entrances:
             try:
                 is_changed = each.accounts.reload()
@@ -327,8 +333,16 @@ class Authenticator:
                 log.error("keys_unreadable", error=repr(error), consequence="the old ones count")
                 continue
             if is_changed:
+                is_any = True
                 self._known.clear()
                 each.keys_changed()
+        return is_any
+
+    def forget(self) -> None:
+        """Forget what was verified: who shares the accounts has read other keys."""
+        self._known.clear()
+        for each in self._entrances:
+            each.keys_changed()
 
     async def watch(self) -> None:
         """Look at the files of keys from time to time, for ever."""
@@ -359,16 +373,6 @@ def check_apart(accounts: Sequence[Accounts]) -> None:
                     f"{audience!r}); give each its own audience, and guests to one of them"
                 )
             seen[audience] = each.tenant
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Return what gives a body that was read already, and then goes on."""
-    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receiving() -> Message:
-        return parts.pop() if parts else await receive()
-
-    return receiving
 
 
 def _offered_token(scope: Scope) -> bytes | None:

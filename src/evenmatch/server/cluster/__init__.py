@@ -1,6 +1,9 @@
-"""Several nodes on one journal: one of them answers, the others hand on, and any takes over.
+"""Several nodes on one journal, which share the shards of games out; any takes over from any.
 
-`identity` names a node and signs what it hands on, `forwarding` hands requests on to the owner, and
-`node` asks for the lease, runs the games while it holds it, and stands by while another does. May
-import all of the server. Nothing here elects anybody: the lease is the journal's.
+`identity` names a node and signs what it hands on. `seat` is one shard at one node: asked for,
+recovered, answered for, handed over; `node` has the seats, knows the other `members`, and levels
+what each has. `router` is the front of a game: it finds the shard of a request, and what is about
+several is asked of each (`fan`) and joined (`answers`, `configurations`, `many_sockets`).
+`forwarding` and `sockets` hand on to the owner. May import all of the server. Nothing here elects
+anybody: the leases are the journal's.
 """

@@ -13,15 +13,18 @@ from collections import deque
 
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.cluster.identity import NodeIdentity
-from evenmatch.server.http.responses import Headers, Receive, Scope, Send, read_body
+from evenmatch.server.http.responses import Headers, Receive, Scope, Send
 from evenmatch.wire.http1 import Connection
 
 FORWARDED = b"evenmatch-forwarded"
+OWNER = b"evenmatch-owner"
+"""Says with a 503 who owns the shard instead: the request was not taken, and may go there."""
 CONNECTIONS_MAX = 256
 """Connections to the owner that are kept open while nobody uses them."""
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 40.0
 """A long poll takes up to 30 s."""
+REFUSAL_BYTES_MAX = 65_536
 HOP_BY_HOP = frozenset(
     {
         b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te",
@@ -46,23 +49,33 @@ class Peer:
         self.address = (host, port)
         self._identity = identity
         self._free: deque[Connection] = deque()
+        self._busy: dict[Connection, None] = {}
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+    async def answer(
+        self, scope: Scope, receive: Receive, send: Send, body: bytes, about: str = ""
+    ) -> str:
         """Hand one request on, and its answer back.
 
         Args:
             scope: Of the request.
-            receive: Gives its body.
+            receive: Says when the client leaves.
             send: Takes the answer.
-            most: Bytes of the body.
+            body: Of the request.
+            about: The shard that is asked.
+
+        Returns:
+            "", or who owns the shard instead, by the name of its lease: then nothing was done, and
+            nothing was sent back.
 
         Raises:
             JournalUnavailable: Nobody answers there; whether it was done, nobody knows.
-            BodyTooLarge: The body has more bytes.
         """
-        body = await read_body(scope, receive, most)
-        connection, status, headers = await self._asked(scope, body)
+        connection, status, headers = await self._asked(scope, body, about)
+        if status == 503 and (owner := headers.get(OWNER)):
+            self._keep(connection, is_whole=await _is_read(connection))
+            return owner.decode("latin-1")
         is_whole = False
+        self._busy[connection] = None
         leaving = asyncio.create_task(_until_gone(receive))
         leaving.add_done_callback(lambda task: None if task.cancelled() else connection.close())
         try:
@@ -75,27 +88,37 @@ class Peer:
             is_whole = True
         except (OSError, ValueError):
             # The client sees that the answer was cut off.
-            return
+            return ""
         finally:
             leaving.cancel()
-            if is_whole and connection.is_free and len(self._free) < CONNECTIONS_MAX:
-                self._free.append(connection)
-            else:
-                connection.close()
+            del self._busy[connection]
+            self._keep(connection, is_whole=is_whole)
         await send({"type": "http.response.body", "body": b""})
+        return ""
 
     def close(self) -> None:
-        """Close all kept connections."""
+        """Close all connections; whoever follows something over one comes again."""
         while self._free:
             self._free.pop().close()
+        for connection in list(self._busy):
+            connection.close()
 
-    async def _asked(self, scope: Scope, body: bytes) -> tuple[Connection, int, dict[bytes, bytes]]:
+    def _keep(self, connection: Connection, *, is_whole: bool) -> None:
+        """Keep a connection for the next request, if it can take one."""
+        if is_whole and connection.is_free and len(self._free) < CONNECTIONS_MAX:
+            self._free.append(connection)
+        else:
+            connection.close()
+
+    async def _asked(
+        self, scope: Scope, body: bytes, about: str
+    ) -> tuple[Connection, int, dict[bytes, bytes]]:
         """Return a connection with the head of its answer."""
         while True:
             connection = await self._connection()
             is_kept = connection.is_used
             try:
-                connection.send(*self._request(scope, body))
+                connection.send(*self._request(scope, body, about))
                 async with asyncio.timeout(ANSWER_SECONDS):
                     status, headers = await connection.head()
             except (OSError, ValueError, TimeoutError) as error:
@@ -126,7 +149,9 @@ class Peer:
                 "the node that answers cannot be reached; another one takes over within seconds"
             ) from error
 
-    def _request(self, scope: Scope, body: bytes) -> tuple[str, str, dict[str, str], bytes]:
+    def _request(
+        self, scope: Scope, body: bytes, about: str
+    ) -> tuple[str, str, dict[str, str], bytes]:
         target = scope["raw_path"].decode("latin-1")
         if scope["query_string"]:
             target += "?" + scope["query_string"].decode("latin-1")
@@ -136,8 +161,17 @@ class Peer:
                 headers[name.decode("latin-1")] = value.decode("latin-1")
         client = scope.get("client") or ("", 0)
         headers["content-length"] = str(len(body))
-        headers[FORWARDED.decode()] = self._identity.sign(client[0]).decode("latin-1")
+        headers[FORWARDED.decode()] = self._identity.sign(client[0], about).decode("latin-1")
         return scope["method"], target, headers, body
+
+
+async def _is_read(connection: Connection) -> bool:
+    """Read an answer that nobody needs; return whether it came whole."""
+    try:
+        await connection.body(REFUSAL_BYTES_MAX)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -7,6 +7,7 @@ import re
 import secrets
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,18 @@ KEY_BYTES = (16, 4096)
 LEASE_SECONDS = 5.0
 """Length of the lease of a node: so long, and a second, nobody is answered when it dies."""
 SIGNED = b"evenmatch-forwarded"
+
+
+class Note(NamedTuple):
+    """What a node says with a request to another one.
+
+    Args:
+        client: Address of the client for whom it asks.
+        about: The shard that is asked, as TENANT/SHARD, or the owner's name of who asks.
+    """
+
+    client: str
+    about: str
 
 
 class NodeIdentity(msgspec.Struct, frozen=True):
@@ -42,17 +55,23 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         """Return the name under which it holds leases."""
         return f"{self.name}/{self.token}@{self.address}"
 
-    def sign(self, client: str) -> bytes:
-        """Return what says to another node that this one hands a client's request on."""
-        said = f"{self.name} {client}"
+    def sign(self, client: str, about: str = "") -> bytes:
+        """Return what says to another node that this one hands a client's request on.
+
+        Args:
+            client: Address of the client.
+            about: The shard that is asked; for what nodes ask each other, who asks.
+        """
+        said = f"{self.name} {client} {about}"
         return f"{said} {_digest(self.key, said)}".encode()
 
-    def client_of(self, signed: bytes) -> str | None:
-        """Return the address of the client for whom another node asks; None if none of ours did."""
+    def note_of(self, signed: bytes) -> Note | None:
+        """Return for whom another node asks, and about what; None if none of ours did."""
         said, _, digest = signed.decode("latin-1").rpartition(" ")
         if not hmac.compare_digest(digest.encode("latin-1"), _digest(self.key, said).encode()):
             return None
-        return said.partition(" ")[2]
+        parts = said.split(" ")
+        return Note(parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def node_identity(name: str, address: str, key: Path) -> NodeIdentity:

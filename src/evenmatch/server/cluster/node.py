@@ -1,31 +1,34 @@
-"""A node: it runs the games while it holds their lease, and hands requests on while another does.
+"""A node: it answers for the shards whose leases it holds, and hands on what others answer for.
 
-    standing by --lease granted--> recovering --> answering --lease lost--> standing by
-
-Every node takes every request. The owner answers; the others hand on. While nobody owns the shard,
-or its owner is not known yet, clients get a 503 with the time after which to come again.
+Every node takes every request. While nobody owns a shard, or its owner is not known yet, clients
+wait a moment, and then get a 503 with the time after which to come again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from evenmatch.config.server import ServerSettings
-from evenmatch.errors import (
-    JournalError,
-    JournalUnavailable,
-    MatchmakingError,
-    NotSupported,
-    StaleOwner,
-)
+from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
+from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
-from evenmatch.server.cluster.forwarding import FORWARDED, Peer
-from evenmatch.server.cluster.identity import NodeIdentity, address_of, name_of
+from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
+from evenmatch.server.cluster.frames import FrameLink, FrameServer
+from evenmatch.server.cluster.front import FrameOwner, Front
+from evenmatch.server.cluster.identity import NodeIdentity, Note, address_of, name_of
+from evenmatch.server.cluster.members import HELLO_EVERY, Members
+from evenmatch.server.cluster.messages import ask_node
+from evenmatch.server.cluster.router import GameRouter
+from evenmatch.server.cluster.seat import Role, Seat, SeatPlan, SeatStatus
+from evenmatch.server.cluster.sockets import relay
+from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.responses import (
     Asgi,
     Disconnected,
@@ -36,19 +39,31 @@ from evenmatch.server.http.responses import (
     header,
     headers_of,
     problem_of,
+    read_body,
+    replayed,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.logs import log
 
 STATUS_PATH = "/v1/cluster"
+PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
-ASK_EVERY = 0.2
-"""Seconds between two questions for the lease."""
-AGAIN_SECONDS = 1.0
-"""Seconds before a node that could not recover tries again."""
+HOLD_SECONDS = 0.8
+"""For how long a request waits while a shard goes from one node to another."""
+TRIES = 2
+"""Nodes that a request is handed on to: the second one if the first names it."""
+PREPARE_SECONDS = 8.0
+"""How long a successor may read before it gets a shard all the same."""
+SUCCESSORS = 3
+"""Nodes that are asked to take a shard from one that stops, one after the other."""
+LEAVING_SECONDS = 60.0
+"""A node that stops asks for no lease any more."""
+LINK_AGAIN = 0.5
+"""Seconds until a connection for frames is tried again; creates take the longer way meanwhile."""
+CALM_SECONDS = 2.0
+"""A shard that a node has just got is not given away before."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
@@ -56,17 +71,41 @@ class NodeStatus(msgspec.Struct, frozen=True):
 
     Args:
         node: Its name.
-        role: `answering`, `recovering` or `standing_by`.
-        owner: Name of the node that answers; "" if nobody is known to.
+        role: `answering` if it answers for any shard, else `recovering` or `standing_by`.
+        owner: Name of the node that answers for the first shard; "" if nobody is known to.
         address: HOST:PORT of that node.
         lease_seconds: Length of a lease.
+        shards: What it knows of each.
+        owns_as: The name under which it owns leases.
+        others: The same of the other nodes that it has heard of lately.
+        leaving: Whether it is about to stop.
     """
 
     node: str
-    role: str
+    role: Role
     owner: str
     address: str
     lease_seconds: float
+    shards: tuple[SeatStatus, ...] = ()
+    owns_as: str = ""
+    others: tuple[str, ...] = ()
+    leaving: bool = False
+
+
+class GamePlan(msgspec.Struct, frozen=True):
+    """A game that nodes share.
+
+    Args:
+        tenant: Its name, where there are several.
+        shards: One seat for each.
+        parts: What each shard has, in the same order.
+        settings: Of the game.
+    """
+
+    tenant: str
+    shards: tuple[SeatPlan, ...]
+    parts: tuple[ShardPart, ...]
+    settings: ServerSettings
 
 
 class Node:
@@ -74,111 +113,236 @@ class Node:
 
     Args:
         identity: Its name, address and secret.
-        claim: The lease that it asks for.
-        journal: Its own way to the journal, for asking.
-        start: Returns the games, not yet started, each time that the lease is granted.
-        settings: Of the game.
+        games: What the cluster runs, at least one.
+        tenants: Tells which game a request is about.
     """
 
-    def __init__(
-        self,
-        identity: NodeIdentity,
-        claim: Claim,
-        journal: Journal,
-        start: Callable[[], Games],
-        settings: ServerSettings,
-    ) -> None:
+    def __init__(self, identity: NodeIdentity, games: Sequence[GamePlan], tenants: Tenants) -> None:
         self._identity = identity
-        self._claim = claim
-        self._journal = journal
-        self._start = start
-        self._most = settings.limits.body_bytes_max
-        self.origins = settings.origins
-        self._games: Games | None = None
-        self._is_recovering = False
-        self._holder = ""
-        self._peer: Peer | None = None
+        self._tenants = tenants
+        self._members = Members(identity.owner, lambda: asyncio.get_running_loop().time())
+        self._seats: dict[str, Seat] = {}
+        self._most: dict[str, int] = {}
+        self._routers: dict[str, GameRouter] = {}
+        self._journals: list[Journal] = []
+        for game in games:
+            seats = [Seat(each, self._reluctance, self._look) for each in game.shards]
+            self._seats |= {seat.about: seat for seat in seats}
+            self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
+            self._journals += [each.journal for each in game.shards]
+            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve)
+        origins = (origin for game in games for origin in game.settings.origins)
+        self.origins = tuple(dict.fromkeys(origins))
+        self._lease_seconds = games[0].shards[0].claim.seconds
+        self._peers: dict[tuple[str, int], Peer] = {}
+        self._links: dict[tuple[str, int], FrameLink] = {}
+        self._link_again: dict[tuple[str, int], float] = {}
+        self._servers: dict[FrameServer, None] = {}
+        self._front = Front(self, min(self._most.values()))
+        self._frame_owner = FrameOwner(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._is_leaving = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closing: set[asyncio.Task[Any]] = set()
 
     # The life of a node
 
     async def start(self) -> None:
-        """Ask for the lease from now on."""
-        self._task = asyncio.create_task(self._live())
-        # Whatever ends it ends the process, too: whoever watches that starts it again.
-        self._task.add_done_callback(lambda _: self._ended.set())
+        """Ask for the leases from now on."""
+        for seat in self._seats.values():
+            task = asyncio.create_task(seat.live())
+            # Whatever ends it ends the process, too: whoever watches that starts it again.
+            task.add_done_callback(self._seat_ended)
+            self._tasks.append(task)
+        self._tasks.append(asyncio.create_task(self._greet()))
+
+    def _seat_ended(self, task: asyncio.Task[None]) -> None:
+        is_failed = not task.cancelled() and task.exception() is not None
+        left = (seat for seat in self._seats.values() if seat.is_held and not seat.is_drained)
+        if is_failed or next(left, None) is None:
+            self._ended.set()
 
     async def watch(self) -> None:
         """Look at the files of keys from time to time, for ever."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            if self._games is not None:
-                self._games.gate.look()
+            self._look()
+
+    def _look(self) -> None:
+        """Read changed files of keys, for all shards of a game at once."""
+        by_tenant: dict[str, list[Authenticator]] = {}
+        for seat in self._seats.values():
+            if (games := seat.games or seat.standby) is not None:
+                by_tenant.setdefault(seat.tenant, []).append(games.gate)
+        for gates in by_tenant.values():
+            # They share the keys: the first one sees the change, and the others would not.
+            if gates[0].look():
+                for gate in gates[1:]:
+                    gate.forget()
+
+    async def leave(self) -> None:
+        """Hand each shard over to a node that lives, and hand on what is asked for it from then on.
+
+        Without another node this one answers until it stops.
+        """
+        self._is_leaving = True
+        for seat in self._seats.values():
+            for _ in range(SUCCESSORS):
+                if seat.present is not None and not seat.is_drained:
+                    await self._give(seat, self._members.idlest())
 
     async def stop(self) -> None:
-        """Stop, and give the lease back: the next node begins at once."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        if self._games is not None:
-            games, self._games = self._games, None
-            await games.stop()
-        if self._peer is not None:
-            self._peer.close()
-        await self._journal.close()
+        """Stop, and give what leases are left to whoever comes first."""
+        ending = (*self._tasks, *self._closing)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.gather(*(seat.stop() for seat in self._seats.values()))
+        for peer in self._peers.values():
+            peer.close()
+        for each in (*self._links.values(), *self._servers):
+            each.close()
+        for journal in dict.fromkeys(self._journals):
+            await journal.close()
 
-    async def _live(self) -> None:
-        while True:
-            await self._granted()
-            self._is_recovering = True
-            games = self._start()
-            try:
-                await games.start()
-            except MatchmakingError as error:
-                # What keeps this node from it need not keep the others.
-                log.error("node_not_recovered", error=str(error), consequence="it stands by")
-                await asyncio.sleep(AGAIN_SECONDS)
-                continue
-            finally:
-                self._is_recovering = False
-            self._games, self._holder = games, self._identity.owner
-            log.info("node_answers", node=self._identity.name)
-            await games.over()
-            if not games.is_given_up:
-                return
-            self._games = None
-            log.warning("node_stands_by", node=self._identity.name)
-            games.close()
-            await games.stop()
+    # Who has what
 
-    async def _granted(self) -> None:
-        """Return when the lease is granted; learn meanwhile who has it."""
-        claim = self._claim
-        while True:
-            try:
-                await self._journal.lease(claim.shard, claim.owner, claim.seconds)
-            except StaleOwner as error:
-                self._holder = error.holder
-            except JournalError as error:
-                log.warning("lease_not_asked", error=str(error), consequence="asked again")
-            else:
-                return
-            await asyncio.sleep(ASK_EVERY)
+    @property
+    def _held(self) -> int:
+        return sum(seat.is_held for seat in self._seats.values())
+
+    def _reluctance(self) -> float:
+        if self._is_leaving:
+            return LEAVING_SECONDS
+        return self._members.reluctance(self._held, total=len(self._seats))
+
+    async def _greet(self) -> None:
+        """Tell other nodes of this one, and give a shard to one that has less, for ever."""
+        while not self._is_leaving:
+            owners = dict.fromkeys(each.owner for each in self._members.alive)
+            owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
+            await asyncio.gather(*(self._hello(each) for each in owners))
+            await self._level()
+            await asyncio.sleep(HELLO_EVERY)
+
+    async def _hello(self, owner: str) -> None:
+        place = address_of(owner)
+        if place is None or owner == self._identity.owner:
+            return
+        signed = self._identity.sign(str(self._held), self._identity.owner)
+        body = await ask_node(place, "GET", STATUS_PATH, signed)
+        if body is None:
+            return
+        try:
+            told = msgspec.json.decode(body, type=NodeStatus)
+        except msgspec.MsgspecError:
+            return
+        if told.leaving:
+            self._members.forget(told.owns_as)
+            return
+        self._members.hear(told.owns_as, sum(each.role != "standing_by" for each in told.shards))
+        for other in told.others:
+            if all(other != each.owner for each in self._members.alive):
+                with suppress(RuntimeError):
+                    self._begin(self._hello(other))
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _level(self) -> None:
+        """Give a shard away where another node has two less."""
+        target = self._members.relieved_by(self._held)
+        calm = asyncio.get_running_loop().time() - CALM_SECONDS
+        seat = next(
+            (
+                each
+                for each in reversed(self._seats.values())
+                if each.present is not None and each.since <= calm
+            ),
+            None,
+        )
+        if target is not None and seat is not None:
+            log.info("shard_moves", shard=seat.about, to=name_of(target), reason="it has less")
+            await self._give(seat, target)
+
+    async def _give(self, seat: Seat, successor: str | None) -> None:
+        """Give a shard to another node, which then asks for its lease at once."""
+        place = None if successor is None else address_of(successor)
+        if successor is None or place is None:
+            return
+        signed = self._identity.sign(self._identity.owner, seat.about)
+        if (games := seat.present) is not None:
+            await games.save()
+        # It reads what there is while this node still answers, and then asks for the lease in the
+        # moment in which it is free.
+        prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
+        if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
+            self._members.forget(successor)
+        elif await seat.hand_over(successor):
+            self._members.given(successor)
 
     # What a server asks of what it serves
 
     @property
-    def present(self) -> Games | None:
-        """Return the games if this node answers for them at this moment."""
-        games = self._games
-        return games if games is not None and games.may_answer else None
+    def present(self) -> list[Games]:
+        """Return the games for whose shards this node answers at this moment."""
+        return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
-    def direct_gate(self) -> Authenticator | None:
-        """Return who lets creates in past ASGI; None while this node hands on."""
-        games = self.present
-        return None if games is None else games.gate
+    def direct_gate(self) -> Authenticator | Front:
+        """Return who lets creates in past ASGI."""
+        if len(self._seats) == 1 and (games := next(iter(self._seats.values())).present):
+            return games.gate
+        return self._front
+
+    def frames(self, said: bytes) -> FrameServer | None:
+        """Return what takes another node's frames; None if it is none of ours.
+
+        Args:
+            said: How it begins.
+        """
+        if self._identity.note_of(said.strip()) is None:
+            return None
+        server = FrameServer(self._frame_owner.answer)
+        self._servers = {each: None for each in self._servers if not each.is_lost}
+        self._servers[server] = None
+        return server
+
+    # The ways of creates
+
+    def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
+        """Return the shard of a create, None if it belongs to several."""
+        return self._routers[self._tenants.of(scope)].seat_of_create(body)
+
+    def link_to(self, seat: Seat) -> FrameLink | None:
+        """Return a connection for frames to the owner of a shard, None while there is none."""
+        place = address_of(seat.holder)
+        if place is None or seat.holder == self._identity.owner:
+            return None
+        link = self._links.get(place)
+        if link is not None and not link.is_lost:
+            return link
+        now = asyncio.get_running_loop().time()
+        if now >= self._link_again.get(place, now):
+            self._link_again[place] = now + LINK_AGAIN
+            self._begin(self._open_link(place))
+        return None
+
+    async def _open_link(self, place: tuple[str, int]) -> None:
+        signed = self._identity.sign(self._identity.owner, self._identity.owner)
+        link = await FrameLink.open(place, signed)
+        if link is not None:
+            self._links = {at: one for at, one in self._links.items() if not one.is_lost}
+            self._links[place] = link
+
+    async def route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a client's request, wherever its shard is."""
+        await self._routers[self._tenants.of(scope)](scope, receive, send)
+
+    async def _answer_frame(self, scope: Scope, receive: Receive, send: Send, about: str) -> None:
+        await self._answer_node(scope, receive, send, Note(scope["client"][0], about))
 
     @property
     def app(self) -> Asgi:
@@ -187,53 +351,63 @@ class Node:
 
     def check_given_up(self) -> None:
         """Raise what nobody foresaw; a node that lost its lease only stands by."""
-        task = self._task
-        if task is not None and task.done() and not task.cancelled():
-            task.result()
+        for task in self._tasks:
+            if task.done() and not task.cancelled():
+                task.result()
+
+    @property
+    def _running(self) -> list[Games]:
+        return [seat.games for seat in self._seats.values() if seat.games is not None]
 
     @property
     def late(self) -> float:
         """Return for how many seconds the loop has not come round; any thread may ask."""
-        return 0.0 if self._games is None else self._games.late
+        return max((games.late for games in self._running), default=0.0)
 
     async def over(self) -> None:
         """Return when the games have drained, or the node has failed."""
         await self._ended.wait()
 
     def close(self) -> None:
-        """End streams and long polls."""
-        if self._games is not None:
-            self._games.close()
+        """End streams and long polls, those too that other nodes answer."""
+        for games in self._running:
+            games.close()
+        for peer in self._peers.values():
+            peer.close()
 
     async def reload(self) -> None:
         """Read the files of configuration and of keys anew."""
-        if self._games is not None:
-            await self._games.reload()
+        for games in self._running:
+            await games.reload()
 
     def drain(self) -> None:
         """Take no new tickets, and end when nobody waits any more."""
-        if self._games is not None:
-            self._games.drain()
+        for games in self._running:
+            games.drain()
 
     def turned_away(self, reason: str) -> None:
         """Count somebody whom the process had no place for."""
-        if self._games is not None:
-            self._games.turned_away(reason)
+        for games in self._running:
+            games.turned_away(reason)
 
     # Requests
 
     @property
     def status(self) -> NodeStatus:
         """Return what the node knows of its cluster."""
-        role = "recovering" if self._is_recovering else "standing_by"
-        if self.present is not None:
-            role = "answering"
+        shards = tuple(seat.status for seat in self._seats.values())
+        roles = [each.role for each in shards]
+        role: Role = "recovering" if "recovering" in roles else "standing_by"
         return NodeStatus(
             self._identity.name,
-            role,
-            name_of(self._holder),
-            self._holder.rpartition("@")[2],
-            self._claim.seconds,
+            "answering" if "answering" in roles else role,
+            shards[0].owner,
+            shards[0].address,
+            self._lease_seconds,
+            shards,
+            self._identity.owner,
+            tuple(each.owner for each in self._members.alive),
+            self._is_leaving,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -245,62 +419,140 @@ class Node:
         except Disconnected:
             return
         except MatchmakingError as error:
-            status, problem = problem_of(error)
-            told = denying(send) if scope["type"] == "websocket" else send
-            await send_body(told, status, encode(problem), headers_of(error))
+            await refuse(scope, send, error)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         signed = header(scope, FORWARDED)
-        client = None if signed is None else self._identity.client_of(signed)
-        if client is not None:
-            scope["client"] = (client, 0)
-        elif signed is not None:
+        note = None if signed is None else self._identity.note_of(signed)
+        if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
             raise JournalUnavailable(
                 "a node handed this on with another cluster key: give all nodes the same one"
             )
-        games, path = self.present, scope.get("path")
-        if path == STATUS_PATH and (client is not None or _is_near(scope)):
+        path = scope.get("path")
+        if path in (STATUS_PATH, PREPARE_PATH, TAKE_PATH) and (note is not None or _is_near(scope)):
+            await self._hear(path, note)
             await send_body(send, 200, encode(self.status))
-        elif games is not None:
-            await games.gate(scope, receive, send)
-        elif path in (HEALTH_PATH, READY_PATH):
-            await self._tell(send, is_health=path == HEALTH_PATH)
-        elif client is not None:
-            raise JournalUnavailable("this node does not answer now; another one will in a second")
-        elif scope["type"] == "websocket":
-            raise NotSupported(
-                f"this node hands requests on, and no WebSockets: follow at {self._place()}"
-            )
+        elif note is not None:
+            await self._answer_node(scope, receive, send, note)
+        elif path == HEALTH_PATH:
+            await send_body(send, 200, encode({"status": "ok"}))
+        elif path == READY_PATH and not self._is_ready:
+            await send_body(send, 503, encode({"status": "not ready"}))
+        elif path == READY_PATH and len(self._seats) > 1:
+            await send_body(send, 200, encode({"status": "ready"}))
         else:
-            await self._owner().answer(scope, receive, send, self._most)
+            await self.route(scope, receive, send)
 
-    def _owner(self) -> Peer:
-        """Return the way to the node that answers.
+    async def _hear(self, path: str, note: Note | None) -> None:
+        """Take note of what another node tells of itself, or gives to this one."""
+        if note is None or not note.about:
+            return
+        if path == STATUS_PATH:
+            self._members.hear(note.about, int(note.client) if note.client.isdigit() else 0)
+        elif self._is_leaving:
+            raise JournalUnavailable("this node is about to stop, and takes no shard")
+        elif (seat := self._seats.get(note.about)) is not None:
+            self._members.hear(note.client)
+            if path == TAKE_PATH:
+                seat.expect()
+            else:
+                await seat.prepare(PREPARE_SECONDS)
+
+    async def _answer_node(self, scope: Scope, receive: Receive, send: Send, note: Note) -> None:
+        """Answer what another node hands on, or name the owner."""
+        scope["client"] = (note.client, 0)
+        seat = self._seats.get(note.about)
+        if seat is None:
+            raise JournalUnavailable(
+                f"this node knows no shard {note.about[:64]!r}: give all nodes the same CONFIG"
+            )
+        if seat.present is None and not _is_other(seat.holder, self._identity):
+            await seat.settled(HOLD_SECONDS)
+        games = seat.present
+        if games is not None:
+            await games.gate(scope, receive, send)
+            return
+        if scope["type"] == "http" and _is_other(seat.holder, self._identity):
+            error = JournalUnavailable("this node does not answer now; another one does")
+            status, problem = problem_of(error)
+            named = (OWNER, seat.holder.encode("latin-1"))
+            await send_body(send, status, encode(problem), [*headers_of(error), named])
+            return
+        raise JournalUnavailable("this node does not answer now; another one will in a second")
+
+    async def serve(self, seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a client's request for a shard, here or by its owner.
+
+        Raises:
+            JournalUnavailable: Nobody is known to answer, or whoever did is gone.
+        """
+        if seat.present is None and not _is_other(seat.holder, self._identity):
+            await seat.settled(HOLD_SECONDS)
+        if (games := seat.present) is not None:
+            await games.gate(scope, receive, send)
+            return
+        if scope["type"] == "websocket":
+            client = (scope.get("client") or ("", 0))[0]
+            signed = self._identity.sign(client, seat.about).decode("latin-1")
+            await relay(scope, receive, send, self._place_of(seat), signed)
+            return
+        body = await read_body(scope, receive, self._most[seat.about])
+        for _ in range(TRIES):
+            peer = self._peer(self._place_of(seat))
+            other = await peer.answer(scope, receive, send, body, seat.about)
+            if not other:
+                return
+            if other == self._identity.owner or seat.present is not None:
+                await seat.settled(HOLD_SECONDS)
+                if (games := seat.present) is not None:
+                    await games.gate(scope, replayed(body, receive), send)
+                    return
+            seat.note(other)
+        raise JournalUnavailable("the shard goes from node to node: try again in a second")
+
+    def _place_of(self, seat: Seat) -> tuple[str, int]:
+        """Return where the node is that answers for a shard.
 
         Raises:
             JournalUnavailable: None is known, or it is this one, which cannot answer now.
         """
-        place = address_of(self._holder)
-        if place is None or self._holder == self._identity.owner:
+        place = address_of(seat.holder)
+        if place is None or seat.holder == self._identity.owner:
             raise JournalUnavailable("no node answers now; one takes over within seconds")
-        if self._peer is None or self._peer.address != place:
-            if self._peer is not None:
-                self._peer.close()
-            self._peer = Peer(*place, self._identity)
-        return self._peer
+        return place
 
-    def _place(self) -> str:
-        return self._holder.rpartition("@")[2] or "another one"
+    def _peer(self, place: tuple[str, int]) -> Peer:
+        if place not in self._peers:
+            used = {address_of(seat.holder) for seat in self._seats.values()}
+            for old in [each for each in self._peers if each not in used]:
+                self._peers.pop(old).close()
+            self._peers[place] = Peer(*place, self._identity)
+        return self._peers[place]
 
-    async def _tell(self, send: Send, *, is_health: bool) -> None:
-        """Say that this node lives, or whether requests can be answered through it."""
-        if is_health:
-            await send_body(send, 200, encode({"status": "ok"}))
-            return
-        is_ready = address_of(self._holder) is not None and self._holder != self._identity.owner
-        said = "ready" if is_ready else "not ready"
-        await send_body(send, 200 if is_ready else 503, encode({"status": said}))
+    @property
+    def _is_ready(self) -> bool:
+        """Return whether requests for all shards can be answered through this node."""
+        for seat in self._seats.values():
+            games = seat.present
+            is_known = _is_other(seat.holder, self._identity)
+            if games is None and not is_known:
+                return False
+            if games is not None and any(each.runtime.unready for each in games.services):
+                return False
+        return True
+
+
+def _is_other(holder: str, identity: NodeIdentity) -> bool:
+    """Return whether a holder of a lease is another node, which can be asked."""
+    return holder != identity.owner and address_of(holder) is not None
+
+
+async def refuse(scope: Scope, send: Send, error: MatchmakingError) -> None:
+    """Tell a client what is wrong."""
+    status, problem = problem_of(error)
+    told = denying(send) if scope["type"] == "websocket" else send
+    await send_body(told, status, encode(problem), headers_of(error))
 
 
 def _is_near(scope: Scope) -> bool:

@@ -31,6 +31,7 @@ from evenmatch.server.http.responses import (
     Receive,
     Scope,
     Send,
+    check_length,
     encode,
     header,
     headers_for,
@@ -129,6 +130,15 @@ class CreateTickets:
         else:
             self.take(request)
         await send_body(send, *await answered)
+
+    def check(self, scope: Scope) -> None:
+        """Refuse a request before its body is here.
+
+        Raises:
+            MatchmakingError: Its caller may not create tickets, or its body is too large.
+        """
+        check_may_create(principal_of(scope))
+        check_length(scope, self.body_bytes_max, ADVICE)
 
     def take(self, request: CreateRequest) -> None:
         """Take a request whose caller may create tickets; its answer comes with a commit."""

@@ -9,6 +9,7 @@ that ask first whether to send their body.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, Protocol
@@ -16,15 +17,11 @@ from typing import Any, Protocol
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from evenmatch.errors import MatchmakingError
-from evenmatch.server.auth.authenticate import Authenticator
-from evenmatch.server.auth.creation_rights import check_may_create
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.http.app import CREATE_PATH, App
+from evenmatch.server.http.app import CREATE_PATH
 from evenmatch.server.http.create_tickets import ADVICE, CreateRequest, CreateTickets
 from evenmatch.server.http.responses import (
     Headers,
     Scope,
-    check_length,
     encode,
     headers_for,
     headers_of,
@@ -33,6 +30,8 @@ from evenmatch.server.http.responses import (
 )
 
 DIRECT_URL = CREATE_PATH.encode()
+MAGIC, WELCOME = b"EVENMATCH/1 ", b"OK\r\n"
+"""How another node begins, and what it is told."""
 UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 """Headers of web pages, and of other nodes that hand a request on."""
 
@@ -81,22 +80,19 @@ class DirectCreate:
         self._size = 0
         self.disconnected = False
         self.response_complete = False
-        self._creates: CreateTickets | None = None
+        self._creates: Any = None
 
-    def begin(self, gate: Authenticator) -> None:
+    def begin(self, gate: Any) -> None:
         """Ask who calls, and whether they may create tickets, before their body is here."""
         scope = self._scope
         try:
-            app = gate.let_in(scope)
-            assert isinstance(app, App)
-            creates = self._creates = app.creates(scope)
+            creates = self._creates = gate.let_in(scope).creates(scope)
         except MatchmakingError as error:
             status, problem = problem_of(error)
             self.reply(status, encode(problem), headers_of(error))
             return
         try:
-            check_may_create(principal_of(scope))
-            check_length(scope, creates.body_bytes_max, ADVICE)
+            creates.check(scope)
         except MatchmakingError as error:
             creates.refuse(self._request(creates), error)
 
@@ -147,12 +143,18 @@ class DirectCreate:
         connection.on_response_complete()
 
 
-def direct_protocol(patient: type[Any], gate: Callable[[], Authenticator | None]) -> type[Any]:
+def direct_protocol(
+    patient: type[Any],
+    gate: Callable[[], Any],
+    frames: Callable[[bytes], asyncio.Protocol | None] | None = None,
+) -> type[Any]:
     """Return a protocol that takes creates past ASGI.
 
     Args:
         patient: The protocol that all other requests take, on httptools.
-        gate: Returns who knows who calls; None while another node answers.
+        gate: Returns who knows who calls; None while nobody does.
+        frames: Returns what takes the frames of another node, by how it begins; None: there are no
+            other nodes.
     """
 
     class DirectProtocol(patient):  # type: ignore[misc]
@@ -197,4 +199,32 @@ def direct_protocol(patient: type[Any], gate: Callable[[], Authenticator | None]
             if type(cycle) is DirectCreate and not cycle.response_complete:
                 cycle.complete()
 
-    return DirectProtocol
+    return DirectProtocol if frames is None else _welcoming(DirectProtocol, frames)
+
+
+def _welcoming(direct: type[Any], frames: Callable[[bytes], asyncio.Protocol | None]) -> type[Any]:
+    """Return a protocol that lets other nodes in at the beginning of a connection."""
+
+    class NodeProtocol(direct):  # type: ignore[misc]
+        """Takes creates from the parser, or hands the connection to what takes frames."""
+
+        _is_begun = False
+
+        def data_received(self, data: bytes) -> None:
+            if self._is_begun or not data.startswith(MAGIC):
+                self._is_begun = True
+                super().data_received(data)
+                return
+            taker = frames(data[len(MAGIC) :])
+            self._stop_clock()
+            if taker is None:
+                self.transport.close()
+                return
+            # From here on it is no connection of HTTP, and nobody waits for its end.
+            self.connections.discard(self)
+            transport = self.transport
+            transport.set_protocol(taker)
+            taker.connection_made(transport)
+            transport.write(WELCOME)
+
+    return NodeProtocol

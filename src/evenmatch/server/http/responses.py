@@ -220,6 +220,16 @@ async def _read_on(message: Message, receive: Receive, limit: int, advice: str) 
         message = await receive()
 
 
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Return what gives a body that was read already, and then goes on."""
+    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receiving() -> Message:
+        return parts.pop() if parts else await receive()
+
+    return receiving
+
+
 def header(scope: Scope, name: bytes) -> bytes | None:
     """Return a request header by its name in lower case, None if it is absent."""
     for key, value in scope["headers"]:

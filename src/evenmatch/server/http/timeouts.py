@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from evenmatch.errors import ConfigError
-from evenmatch.server.auth.authenticate import Authenticator
 
 REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
@@ -23,15 +22,20 @@ HEAD_BYTES_MAX = 65_536
 """Bytes of a request's line, its headers, and the headers that may follow its body."""
 
 
-DirectGate = Callable[[], Authenticator | None]
+FrameTaker = Callable[[bytes], asyncio.Protocol | None]
+"""Returns what takes the frames of another node, by how it begins; None of a stranger."""
+DirectGate = Callable[[], Any]
 """Returns who lets creates in past ASGI, None while nobody does."""
 
 
-def http_protocol(gate: DirectGate | None = None) -> type[asyncio.Protocol] | str:
+def http_protocol(
+    gate: DirectGate | None = None, frames: FrameTaker | None = None
+) -> type[asyncio.Protocol] | str:
     """Return the protocol that serves HTTP; without httptools uvicorn's own.
 
     Args:
         gate: Says who lets creates in past ASGI; None: there is no short way.
+        frames: Takes the frames of other nodes; None: there are none.
     """
     if not find_spec("httptools"):
         return "h11"
@@ -40,7 +44,7 @@ def http_protocol(gate: DirectGate | None = None) -> type[asyncio.Protocol] | st
         return patient
     from evenmatch.server.http.direct_creates import direct_protocol
 
-    return direct_protocol(patient, gate)
+    return direct_protocol(patient, gate, frames)
 
 
 def websocket_protocol() -> type[asyncio.Protocol]:

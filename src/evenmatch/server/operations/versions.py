@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -25,6 +26,7 @@ from evenmatch.config.files import server_of
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.store_thread import StoreThread
+from evenmatch.model.shards import FIRST
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 
@@ -78,10 +80,14 @@ class Versions:
     Args:
         folder: The data directory.
         store: What is kept beside a journal on a server, instead of in a directory.
+        shard: Whose they are, where several shards of a game share the place.
     """
 
-    def __init__(self, folder: Path | None, store: StoreThread | None = None) -> None:
-        self._folder = None if folder is None else folder / FOLDER
+    def __init__(
+        self, folder: Path | None, store: StoreThread | None = None, shard: str = FIRST
+    ) -> None:
+        self._under = FOLDER if shard == FIRST else f"{FOLDER}-{crc32(shard.encode()):08x}"
+        self._folder = None if folder is None else folder / self._under
         self._store = store
         self._known: dict[int, StoredConfiguration] = {}
         # Numbers without a document: only who answers writes them, so they stay without one.
@@ -100,7 +106,7 @@ class Versions:
         """
         if version in self._known or version in self._missing:
             return self._known.get(version)
-        place = self.path(version) or f"{_name_of(version)} beside the journal"
+        place = self.path(version) or f"{self._name_of(version)} beside the journal"
         try:
             body = self._body(version)
             if body is None:
@@ -116,7 +122,7 @@ class Versions:
     def _body(self, version: int) -> bytes | None:
         """Return what is stored of a version."""
         if self._store is not None:
-            document = self._store.get(_name_of(version))
+            document = self._store.get(self._name_of(version))
             if document is None:
                 self._missing.add(version)
             return None if document is None else document.body
@@ -132,9 +138,9 @@ class Versions:
         path = self.path(stored.version)
         body = msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
         if self._store is not None:
-            self._store.put(_name_of(stored.version), body)
-            for number in _numbers(self._store.names(f"{FOLDER}/"))[:-KEPT]:
-                self._store.delete(_name_of(number))
+            self._store.put(self._name_of(stored.version), body)
+            for number in _numbers(self._store.names(f"{self._under}/"))[:-KEPT]:
+                self._store.delete(self._name_of(number))
         elif path is not None:
             try:
                 _write_durably(path, body)
@@ -150,7 +156,7 @@ class Versions:
         path = self.path(version)
         self._known.pop(version, None)
         if self._store is not None and version not in self._missing:
-            name = _name_of(version)
+            name = self._name_of(version)
             if (document := self._store.get(name)) is not None:
                 self._store.put(name.replace(".json", ".undone.json"), document.body)
                 self._store.delete(name)
@@ -159,13 +165,12 @@ class Versions:
             with suppress(FileNotFoundError):
                 path.replace(path.with_suffix(".undone.json"))
 
+    def _name_of(self, version: int) -> str:
+        return f"{self._under}/{version}.json"
+
     def _delete_old(self, folder: Path) -> None:
         for number in _numbers(each.name for each in folder.glob("*.json"))[:-KEPT]:
             (folder / f"{number}.json").unlink(missing_ok=True)
-
-
-def _name_of(version: int) -> str:
-    return f"{FOLDER}/{version}.json"
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
@@ -213,7 +218,7 @@ def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
         instead_of=str(plan.file),
         choose="--config-from file undoes the change",
     )
-    return msgspec.structs.replace(plan, queues=queues, seed=seed, set_by=stored.by)
+    return msgspec.structs.replace(plan, queues=plan.own(queues), seed=seed, set_by=stored.by)
 
 
 def _from_journal(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:

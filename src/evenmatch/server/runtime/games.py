@@ -111,7 +111,8 @@ class Games:
         def assembled(each: Game) -> Services:
             with _naming(each.plan):
                 journal = (open_with or _open_journal)(each.plan, each.name)
-                versions = Versions(each.accounts.folder, each.accounts.store)
+                accounts, shard = each.accounts, each.plan.shard
+                versions = Versions(accounts.folder, accounts.store, shard)
                 return assemble(
                     each.plan,
                     journal,
@@ -144,6 +145,9 @@ class Games:
     def direct_gate(self) -> Authenticator | None:
         """Return who lets creates in past ASGI."""
         return self.gate
+
+    frames = None
+    """There are no other nodes."""
 
     @property
     def may_answer(self) -> bool:
@@ -188,8 +192,13 @@ class Games:
         self._turns = [asyncio.create_task(each.operator.watch_turns()) for each in self.services]
         self._turns += [asyncio.create_task(each.watch()) for each in self._notes]
 
-    async def stop(self) -> None:
-        """Stop all games that run."""
+    async def stop(self, *, with_snapshot: bool = True) -> None:
+        """Stop all games that run.
+
+        Args:
+            with_snapshot: Take a last one. Who waits for the game has read all but its last
+                records, and a snapshot would only make them wait longer.
+        """
         for task in (*self._turns, *self._first_keys):
             task.cancel()
         for notes in self._notes:
@@ -198,7 +207,26 @@ class Games:
             services.presence.close()
             services.shadows.close()
             services.allocations.close()
-        await asyncio.gather(*(services.runtime.stop() for services in self.services))
+        ends = (each.runtime.stop(with_snapshot=with_snapshot) for each in self.services)
+        await asyncio.gather(*ends)
+
+    async def follow(self, *, anew: bool = False) -> None:
+        """Read what another server has written since, before all start.
+
+        Args:
+            anew: Begin with the newest snapshots.
+
+        Raises:
+            MatchmakingError: A journal cannot be read now.
+        """
+        await asyncio.gather(*(each.runtime.follow(anew=anew) for each in self.services))
+
+    async def save(self) -> None:
+        """Take snapshots of what none covers."""
+        await asyncio.gather(*(each.runtime.save() for each in self.services))
+
+    async def leave(self) -> None:
+        """Give the games to other nodes: there are none."""
 
     def close(self) -> None:
         """End streams and long polls."""

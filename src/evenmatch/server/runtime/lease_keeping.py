@@ -149,6 +149,11 @@ class LeaseKeeper:
         """Return whether somebody else may own the shard by now; False where no lease is kept."""
         return self._clock() >= self._until
 
+    @property
+    def left(self) -> float:
+        """Return for how many seconds the lease still counts, 0 if it is over."""
+        return max(0.0, self._until - self._clock())
+
     def keep(self, epoch: int, asked_at: float | None = None) -> None:
         """Renew the lease of this epoch from now on.
 

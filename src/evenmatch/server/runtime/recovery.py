@@ -28,6 +28,7 @@ from evenmatch.journals.base import Journal, Segment, StoredSnapshot
 from evenmatch.journals.opening import shown
 from evenmatch.model.inputs import Configure, Prolong
 from evenmatch.model.queue import DAY, Queue
+from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period
@@ -70,6 +71,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         journal: Address of the journal, where it is not a file in the data directory.
         waits: Wait at the start for as long as another server holds the shard.
         lease_seconds: Length of the lease on the shard.
+        layout: All shards of the game, where nodes share them out; `queues` are those of this one.
         set_by: What brought the configuration over HTTP, if it is in force already under the
             journal's number; empty for that of the file.
     """
@@ -90,11 +92,45 @@ class ShardPlan(msgspec.Struct, frozen=True):
     journal: str = ""
     waits: bool = False
     lease_seconds: float = LEASE_SECONDS
+    layout: tuple[ShardPart, ...] = ()
 
     @property
     def folder(self) -> Path | None:
         """Return the folder from which file names in the configuration count."""
         return None if self.file is None else self.file.parent
+
+    def own(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Return those queues of a configuration that this shard has.
+
+        Raises:
+            ConfigError: The configuration has other shards than the nodes were started with.
+        """
+        if not self.layout:
+            return queues
+        found = {each.name: (each.groups, each.split) for each in shards_of(queues)}
+        known = {each.name: (each.groups, each.split) for each in self.layout}
+        if found != known:
+            raise ConfigError(
+                f"this configuration has the shards {', '.join(found)} by its groups and splits, "
+                f"and the nodes run {', '.join(known)}, or divide them in another way: change "
+                f"CONFIG on all nodes, and start each again"
+            )
+        groups, _ = known[self.shard]
+        return tuple(queue for queue in queues if queue.group in groups)
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """An engine with what a journal holds, not yet resumed, which may read on.
+
+    Args:
+        engine: Nobody else's.
+        memories: What the matchers knew at the snapshot.
+        snapshot_at: The record after which the snapshot was taken; 0 if there was none.
+    """
+
+    engine: Engine
+    memories: Mapping[str, Memory]
+    snapshot_at: int
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -121,6 +157,7 @@ async def recover(
     *,
     wall: Callable[[], float] = time.time,
     granted: Callable[[int], None] = lambda _: None,
+    known: Rebuilt | None = None,
 ) -> Recovered:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
 
@@ -131,6 +168,7 @@ async def recover(
         wall: Unix time.
         granted: Called with the epoch when the lease is granted, before anything is read: reading
             may take longer than a lease.
+        known: What was read of it while another owner wrote.
 
     Raises:
         StaleOwner: Another owner holds the shard.
@@ -138,11 +176,21 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, plan.lease_seconds)
     granted(epoch)
-    engine, memories, snapshot_at = await rebuild(journal, plan, watch)
+    if known is not None and known.engine.tables.sequence > (await journal.last(plan.shard))[0]:
+        # The journal has lost what was read of it.
+        known = None
+    try:
+        found = await rebuild(journal, plan, watch, known)
+    except JournalCorrupt:
+        if known is None:
+            raise
+        # Whoever read too slowly misses records that two snapshots cover.
+        found = await rebuild(journal, plan, watch)
+    engine, snapshot_at = found.engine, found.snapshot_at
     await _check_keys(journal, plan)
     last_seq, last_wall = await journal.last(plan.shard)
     # Not later: deadlines that passed meanwhile are met at their own instants.
-    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
+    await asyncio.to_thread(engine.resume, engine.tables.now, found.memories)
     await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
     if last_seq:
         waiting = len(engine.tables.waiting)
@@ -152,30 +200,40 @@ async def recover(
 
 
 async def rebuild(
-    journal: Journal, plan: ShardPlan, watch: Watch | None = None
-) -> tuple[Engine, Mapping[str, Memory], int]:
+    journal: Journal,
+    plan: ShardPlan,
+    watch: Watch | None = None,
+    known: Rebuilt | None = None,
+) -> Rebuilt:
     """Return an engine with all that a journal holds, which nobody may change that way.
 
-    Returns:
-        The engine, not yet resumed; what the matchers knew at the snapshot; the record after which
-        the snapshot was taken.
+    Args:
+        journal: Where the records are.
+        plan: What to run.
+        watch: Put around each matcher.
+        known: What was read before; it reads on.
 
     Raises:
         JournalError: The journal cannot be read, or is damaged.
     """
+    found = known or await _from_snapshot(journal, plan, watch)
+    engine, count = found.engine, 0
+    async for entry in journal.read(plan.shard, engine.tables.sequence + 1):
+        engine.apply(entry.record)
+        count += 1
+        if count % APPLIED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return found
+
+
+async def _from_snapshot(journal: Journal, plan: ShardPlan, watch: Watch | None) -> Rebuilt:
+    """Return an engine with what the newest snapshot holds."""
     limits = engine_limits(plan.settings)
     engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period, watch=watch)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)
-    snapshot_at = engine.tables.sequence
-    count = 0
-    async for entry in journal.read(plan.shard, snapshot_at + 1):
-        engine.apply(entry.record)
-        count += 1
-        if count % APPLIED_AT_ONCE == 0:
-            await asyncio.sleep(0)
-    return engine, memories, snapshot_at
+    return Rebuilt(engine, memories, engine.tables.sequence)
 
 
 def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
@@ -419,7 +477,7 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
         ConfigError: The plan cannot come into force.
         JournalError: The journal cannot be read, or is damaged.
     """
-    engine, _, _ = await rebuild(journal, plan)
+    engine = (await rebuild(journal, plan)).engine
     tables = engine.tables
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)

@@ -42,12 +42,14 @@ from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
+    Rebuilt,
     Recovered,
     ShardPlan,
     Snapshots,
     check_waiting,
     configuration,
     expired_by_change,
+    rebuild,
     recover,
     time_back,
 )
@@ -108,6 +110,8 @@ class Runtime(CallbackPort):
         self.clock = self._clock_at(0.0)
         self._epoch = 0
         self.durable = 0
+        self._followed: Rebuilt | None = None
+        self._stale = 2 * snapshot_every
         self._commit_began: float | None = None
         self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
@@ -146,6 +150,11 @@ class Runtime(CallbackPort):
         if self.failure is not None:
             return self.failure
         return LEASE_OVER if self._lease.is_over else None
+
+    @property
+    def lease(self) -> tuple[int, float]:
+        """Return the epoch of the lease, and for how many seconds it counts from now on."""
+        return self._epoch, self._lease.left
 
     def commit_age(self) -> float:
         """Return the seconds since the commit began that is on its way; 0 if none is."""
@@ -197,7 +206,7 @@ class Runtime(CallbackPort):
         if count := expired_by_change(self.engine.tables, before):
             log.warning("tickets_expired", count=count, reason="queue_changed")
 
-    async def stop(self) -> None:
+    async def stop(self, *, with_snapshot: bool = True) -> None:
         """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
         try:
             while self.failure is None and not self._idle.is_set():
@@ -213,7 +222,7 @@ class Runtime(CallbackPort):
                 self._writer.cancel()
                 await asyncio.gather(self._writer, return_exceptions=True)
                 self._execute(self.shard.fail())
-            await self._snapshots.finish(with_last=is_sound)
+            await self._snapshots.finish(with_last=is_sound and with_snapshot)
             if is_sound:
                 await self._lease.release()
         finally:
@@ -424,7 +433,34 @@ class Runtime(CallbackPort):
                 self._lease.keep(epoch, asked_at)
 
         watch = self.timings.watch
-        return await recover(self.journal, self.plan, watch, wall=self.wall, granted=granted)
+        known, self._followed = self._followed, None
+        return await recover(
+            self.journal, self.plan, watch, wall=self.wall, granted=granted, known=known
+        )
+
+    async def follow(self, *, anew: bool = False) -> None:
+        """Read what another owner has written, so that taking over needs the last records only.
+
+        Args:
+            anew: Begin with the newest snapshot: what matchers remember is in no record.
+
+        Raises:
+            MatchmakingError: The journal cannot be read now.
+        """
+        known = None if anew else self._followed
+        if known is not None and known.engine.tables.sequence - known.snapshot_at > self._stale:
+            known = None
+        self._followed = known
+        try:
+            self._followed = await rebuild(self.journal, self.plan, self.timings.watch, known)
+        except MatchmakingError:
+            # What fails half-way must not be read on from; what is cancelled may be.
+            self._followed = None
+            raise
+
+    async def save(self) -> None:
+        """Take a snapshot of what no snapshot covers, and go on meanwhile."""
+        await self._snapshots.finish(with_last=self.failure is None)
 
     async def _rebuild(self) -> None:
         """Take the place of the present shard by what the journal holds; time goes on."""

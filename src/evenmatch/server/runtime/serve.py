@@ -24,14 +24,16 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import open_journal, shown
+from evenmatch.journals.opening import shown
 from evenmatch.server.auth.authenticate import check_apart
 from evenmatch.server.cluster.identity import LEASE_SECONDS as NODE_LEASE_SECONDS
 from evenmatch.server.cluster.identity import NodeIdentity, node_identity
 from evenmatch.server.cluster.node import Node
+from evenmatch.server.cluster.plans import cluster_plan
+from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.connections import Acceptor, connections_most
 from evenmatch.server.http.cors import with_cors
-from evenmatch.server.http.timeouts import DirectGate, http_protocol, websocket_protocol
+from evenmatch.server.http.timeouts import DirectGate, FrameTaker, http_protocol, websocket_protocol
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
 from evenmatch.server.runtime.kernel_compilation import (
@@ -39,7 +41,6 @@ from evenmatch.server.runtime.kernel_compilation import (
     compile_first,
     must_compile,
 )
-from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.logs import log, relay_libraries
 from evenmatch.server.runtime.process_setup import (
     calm_collector,
@@ -277,36 +278,16 @@ async def _serve(
 
 
 def _served(games: Sequence[Game], place: ListenOptions, listening: socket.socket) -> Games | Node:
-    """Return the games; in a cluster, the node that runs them while it holds their lease."""
+    """Return the games; in a cluster, the node that runs those whose leases it holds."""
     every = snapshot_every(os.environ)
     if place.cluster is None:
         return Games(games, snapshot_every=every)
-    (only,) = games
     identity = place.cluster.identity(place.host, listening.getsockname()[1])
-    plan = only.plan
-    # A change over HTTP lies beside the node that took it; the journal has its queues for all.
-    counts = "data" if plan.config_from == "auto" else plan.config_from
-    plan = msgspec.structs.replace(
-        plan,
-        owner=identity.owner,
-        lease_seconds=place.cluster.lease_seconds,
-        config_from=counts,
-    )
-
-    def begun() -> Games:
-        # As they are now: it may have stood by for long.
-        only.accounts.reload()
-        present = msgspec.structs.replace(plan, keyed=only.accounts.is_keyed)
-        game = msgspec.structs.replace(only, plan=present)
-        return Games([game], snapshot_every=every)
-
-    return Node(
-        identity,
-        Claim(plan.shard, plan.owner, plan.lease_seconds),
-        open_journal(plan.journal, game=only.name),
-        begun,
-        plan.settings,
-    )
+    plans = [
+        cluster_plan(each, identity.owner, place.cluster.lease_seconds, snapshot_every=every)
+        for each in games
+    ]
+    return Node(identity, plans, Tenants({each.name: each.accounts for each in games}))
 
 
 async def _run(
@@ -322,7 +303,7 @@ async def _run(
     calm_collector()
     share_interpreter()
     app = with_cors(running.app, running.origins)
-    server = _Server(_config(app, place, lambda: running.direct_gate), running)
+    server = _Server(_config(app, place, lambda: running.direct_gate, running.frames), running)
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -343,11 +324,14 @@ async def _run(
 
 
 def _config(
-    app: Callable[..., Any], place: ListenOptions, gate: DirectGate | None = None
+    app: Callable[..., Any],
+    place: ListenOptions,
+    gate: DirectGate | None = None,
+    frames: FrameTaker | None = None,
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=http_protocol(gate),
+        http=http_protocol(gate, frames),
         ws=websocket_protocol(),
         ws_max_size=MESSAGE_BYTES_MAX,
         # Compression would keep a window of kilobytes for each follower.
@@ -421,6 +405,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""
+        await self.games.leave()
         self.games.close()
         await super().shutdown(sockets)
 

@@ -15,6 +15,8 @@ from evenmatch.solvers.teams.batch import Batch, Floats, Ints
 
 LEVELS = 3
 """Depths at which least sums are made anew, and one."""
+SHARES = 3.0
+"""How many times its share of the effort a root may use."""
 
 
 class Pricing(NamedTuple):
@@ -85,7 +87,8 @@ class PricingSearch(NamedTuple):
     Args:
         limit: Matches worth no more than this are not looked for.
         keep: Matches kept for each root and division of seats.
-        effort: Numbers that may be looked at for each root and division.
+        effort: Numbers that may be looked at in all. A root may use some times its share of what is
+            left, so that what easy ones leave is for the others.
         keep_going: Asked before each root; what is not searched any more has no known top.
     """
 
@@ -113,7 +116,7 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
     for f, form in enumerate(pricing.tables):
         own = form.own + prices
         width = int(form.teams.sum())
-        order = _roots(own)
+        order = roots_of(own)
         tables = PricedParties(
             form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams
         )
@@ -124,27 +127,29 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
             if not search.keep_going():
                 tops[order[at:]], is_complete = np.inf, False
                 break
+            left = max(search.effort - spent, 0.0)
+            share = 1.0 + SHARES * left / ((len(order) - at) * (len(pricing.tables) - f))
             for team in range(len(form.teams)):
                 if not may_open(form.teams, form.teams, team, int(pricing.sizes[root])):
                     continue
                 top, looked = search_root(
                     pricing.rest, tables, sums, order, at, team, 1.0 - form.fixed,
-                    search.limit, search.effort, found, worths, kept,
+                    search.limit, share, found, worths, kept,
                 )  # fmt: skip
                 tops[root] = max(tops[root], top)
                 spent += looked
-                is_complete &= looked <= search.effort and int(kept[0]) < search.keep
+                is_complete &= looked <= share and int(kept[0]) < search.keep
                 if kept[0]:
                     out.append((found[: kept[0]].copy(), worths[: kept[0]].copy(), f))
-    return _joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=is_complete)
+    return joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=is_complete)
 
 
-def _roots(own: Floats) -> Ints:
+def roots_of(own: Floats) -> Ints:
     """Return the order of roots: those that cost most first, since they soon have few matches."""
     return np.argsort(-own, kind="stable").astype(np.int64)
 
 
-def _joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Priced:
+def joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Priced:
     """Return what the searches of all roots kept, one after the other."""
     width = max(int(form.teams.sum()) for form in pricing.tables)
     parties = [np.zeros((0, width), dtype=np.int64)]

@@ -89,7 +89,9 @@ def may_open(free: Ints, seats: Ints, t: int, size: int) -> int:
 
 
 @kernel(f"float64(Rest, PricedParties, {_INTS}, {_INTS}, int64)")
-def _rest(rest: Rest, tables: PricedParties, parties: Ints, label: Ints, count: int) -> float:
+def rest_of_match(
+    rest: Rest, tables: PricedParties, parties: Ints, label: Ints, count: int
+) -> float:
     """Return the rest of the cost of a match given by parties and their teams."""
     sizes, members, teams = tables.sizes, tables.members, tables.teams
     total = 0
@@ -108,7 +110,7 @@ def _rest(rest: Rest, tables: PricedParties, parties: Ints, label: Ints, count: 
 
 
 @kernel(f"int64(int64[:,::1], {_VECTOR}, int64, {_INTS}, {_INTS}, int64, float64)")
-def _record(
+def record_match(
     found: Ints, worths: Floats, count: int, parties: Ints, label: Ints, length: int, worth: float
 ) -> int:
     """Keep a match if it is among the best or there is room; return how many are kept.
@@ -306,10 +308,10 @@ def search_root(
             depth += 1
             at[depth] = team[depth] = 0
         elif values[depth + 1] > limit:
-            worth = values[depth + 1] - _rest(rest, tables, parties, label, depth + 1)
+            worth = values[depth + 1] - rest_of_match(rest, tables, parties, label, depth + 1)
             if worth > limit:
                 top = max(top, worth)
-                kept[0] = _record(found, worths, kept[0], parties, label, depth + 1, worth)
+                kept[0] = record_match(found, worths, kept[0], parties, label, depth + 1, worth)
                 if kept[0] == len(worths):
                     limit = max(limit, worths.min())
     return top, spent

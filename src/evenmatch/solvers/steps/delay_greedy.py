@@ -23,7 +23,7 @@ from evenmatch.solvers.steps.waiting import (
     WAKE,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     free_slot,
     is_due,
     is_early,
@@ -42,8 +42,8 @@ STALE = -1.0
 """An instant before all others: the player has to look around again."""
 
 
-@kernel("float64(WaitingPlayers, int64, int64)", inline=True)
-def ripe_at(waiting: WaitingPlayers, one: int, two: int) -> float:
+@kernel("float64(WaitingRoster, int64, int64)", inline=True)
+def ripe_at(waiting: WaitingRoster, one: int, two: int) -> float:
     """Return an instant that `meets_at` is never before, without rules and rounding."""
     points, links, numbers = waiting.points, waiting.links, waiting.numbers
     terms, gates = waiting.terms, waiting.gates
@@ -55,8 +55,8 @@ def ripe_at(waiting: WaitingPlayers, one: int, two: int) -> float:
     return later + max(0.5 * (numbers[SECONDS] * cost - waited), 0.0)
 
 
-@kernel("float64(WaitingPlayers, int64, int64, boolean)", inline=True)
-def meets_at(waiting: WaitingPlayers, one: int, two: int, is_overdue: bool) -> float:
+@kernel("float64(WaitingRoster, int64, int64, boolean)", inline=True)
+def meets_at(waiting: WaitingRoster, one: int, two: int, is_overdue: bool) -> float:
     """Return the instant at which two players have waited long enough for each other.
 
     Someone whose deadline has passed waits for nothing but the rules.
@@ -75,8 +75,8 @@ def meets_at(waiting: WaitingPlayers, one: int, two: int, is_overdue: bool) -> f
     return max(at, later + round_up(max(owed, 0.0)))
 
 
-@kernel("void(WaitingPlayers, int64)")
-def look(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)")
+def look(waiting: WaitingRoster, slot: int) -> None:
     """Note the earliest instant at which a player and another may meet; ties to the older."""
     marks, links = waiting.marks, waiting.links
     partner, soonest = NONE, np.inf
@@ -93,8 +93,8 @@ def look(waiting: WaitingPlayers, slot: int) -> None:
         marks[COSTS, slot] = pair_cost(waiting.points, terms, gates, 0.0, partner, slot)
 
 
-@kernel("int64(WaitingPlayers, int64, float64)")
-def cheapest(waiting: WaitingPlayers, slot: int, now: float) -> int:
+@kernel("int64(WaitingRoster, int64, float64)")
+def cheapest(waiting: WaitingRoster, slot: int, now: float) -> int:
     """Return whom a player at its deadline can play with at the least cost now."""
     points, links, terms, gates = waiting.points, waiting.links, waiting.terms, waiting.gates
     partner, least = NONE, np.inf
@@ -106,16 +106,16 @@ def cheapest(waiting: WaitingPlayers, slot: int, now: float) -> int:
     return partner
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
     """Find out when a newcomer meets somebody; all steps are told the time, it is not needed."""
     look(waiting, slot)
     wake_by(waiting, waiting.marks[MEETS, slot])
     wake_by(waiting, waiting.points[TIME, slot] + waiting.numbers[WAIT_MAX])
 
 
-@kernel("void(WaitingPlayers, int64)")
-def leave(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)")
+def leave(waiting: WaitingRoster, slot: int) -> None:
     """Let a player go; whoever would have met it looks around again."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     free_slot(waiting, slot)
@@ -128,8 +128,8 @@ def leave(waiting: WaitingPlayers, slot: int) -> None:
         other = links[YOUNGER, other]
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _first_due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _first_due(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Return whose timer is earliest if it is due; of equals the cheapest, then the oldest."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     first, soonest, least = NONE, np.inf, np.inf
@@ -145,8 +145,8 @@ def _first_due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return first
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _first_overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _first_overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Return the oldest player whose deadline has come and was not noticed yet."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot: int = counts[OLDEST]
@@ -158,16 +158,16 @@ def _first_overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return slot
 
 
-@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
-def _pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
+def _pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
     leave(waiting, one)
     leave(waiting, two)
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Returns:

@@ -41,7 +41,7 @@ from evenmatch.solvers.steps.waiting import (
     WEIGHT,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     free_slot,
     round_up,
 )
@@ -56,22 +56,22 @@ AT_ONCE = -1.0
 """An instant before all others."""
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
     """Note that a newcomer looks for a group."""
     waiting.marks[SEEK, slot], waiting.marks[ROLE, slot] = NEW, 0.0
 
 
-@kernel("void(WaitingPlayers, int64)")
-def leave(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)")
+def leave(waiting: WaitingRoster, slot: int) -> None:
     """Let a player go; the rest of his group look for another one."""
     waiting.marks[SEEK, slot] = GOES
     dissolve(waiting, slot)
     free_slot(waiting, slot)
 
 
-@kernel("void(WaitingPlayers, float64, int64[:,::1], int64, float64)")
-def _join(waiting: WaitingPlayers, now: float, out: Ints, row: int, cost: float) -> None:
+@kernel("void(WaitingRoster, float64, int64[:,::1], int64, float64)")
+def _join(waiting: WaitingRoster, now: float, out: Ints, row: int, cost: float) -> None:
     """Make a group of the players in a row, and say when it becomes definitive."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     seats = out.shape[1]
@@ -94,8 +94,8 @@ def _join(waiting: WaitingPlayers, now: float, out: Ints, row: int, cost: float)
         note(waiting, member)
 
 
-@kernel("void(WaitingPlayers, int64[:,::1], int64)", inline=True)
-def _write(waiting: WaitingPlayers, out: Ints, row: int) -> None:
+@kernel("void(WaitingRoster, int64[:,::1], int64)", inline=True)
+def _write(waiting: WaitingRoster, out: Ints, row: int) -> None:
     """Put the players of a match in the order of age, and let them go."""
     points, links = waiting.points, waiting.links
     for seat in range(out.shape[1]):
@@ -117,8 +117,8 @@ def _write(waiting: WaitingPlayers, out: Ints, row: int) -> None:
             note(waiting, before)
 
 
-@kernel("void(WaitingPlayers)", inline=True)
-def _note_seekers(waiting: WaitingPlayers) -> None:
+@kernel("void(WaitingRoster)", inline=True)
+def _note_seekers(waiting: WaitingRoster) -> None:
     """Write down who was dropped, and count those at ease."""
     marks, links, numbers, counts = waiting.marks, waiting.links, waiting.numbers, waiting.counts
     numbers[DROPS] = numbers[AT_EASE] = 0.0
@@ -132,8 +132,8 @@ def _note_seekers(waiting: WaitingPlayers) -> None:
         slot = links[YOUNGER, slot]
 
 
-@kernel("int64(WaitingPlayers)", inline=True)
-def _oldest_dropped(waiting: WaitingPlayers) -> int:
+@kernel("int64(WaitingRoster)", inline=True)
+def _oldest_dropped(waiting: WaitingRoster) -> int:
     """Return the oldest of those who were dropped and still look."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, kept = NONE, 0
@@ -148,8 +148,8 @@ def _oldest_dropped(waiting: WaitingPlayers) -> int:
     return oldest
 
 
-@kernel("int64(WaitingPlayers, int64)", inline=True)
-def _newcomer(waiting: WaitingPlayers, slot: int) -> int:
+@kernel("int64(WaitingRoster, int64)", inline=True)
+def _newcomer(waiting: WaitingRoster, slot: int) -> int:
     """Return the first player by age, from one on, who has not looked yet."""
     marks, links = waiting.marks, waiting.links
     while slot != NONE and marks[SEEK, slot] != NEW:
@@ -157,8 +157,8 @@ def _newcomer(waiting: WaitingPlayers, slot: int) -> int:
     return slot
 
 
-@kernel("int64(WaitingPlayers)", inline=True)
-def _oldest_at_ease(waiting: WaitingPlayers) -> int:
+@kernel("int64(WaitingRoster)", inline=True)
+def _oldest_at_ease(waiting: WaitingRoster) -> int:
     """Return the oldest player without a group who has looked for one."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     slot: int = counts[OLDEST]
@@ -167,8 +167,8 @@ def _oldest_at_ease(waiting: WaitingPlayers) -> int:
     return slot
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _due(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Return the oldest player whose group has become definitive."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     slot: int = counts[OLDEST]
@@ -180,8 +180,8 @@ def _due(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return NONE
 
 
-@kernel("void(WaitingPlayers)", inline=True)
-def _note_wake(waiting: WaitingPlayers) -> None:
+@kernel("void(WaitingRoster)", inline=True)
+def _note_wake(waiting: WaitingRoster) -> None:
     """Note when the next group becomes definitive, or somebody without one is overdue."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -195,8 +195,8 @@ def _note_wake(waiting: WaitingPlayers) -> None:
     numbers[WAKE] = wake
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Note who is overdue, and return the oldest without a group if players for one are there."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -212,8 +212,8 @@ def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return NONE
 
 
-@kernel("int64(WaitingPlayers, int64[:,::1], int64, float64, boolean)", inline=True)
-def _commit(waiting: WaitingPlayers, out: Ints, found: int, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, int64[:,::1], int64, float64, boolean)", inline=True)
+def _commit(waiting: WaitingRoster, out: Ints, found: int, now: float, fired: bool) -> int:
     """Write down all groups that have become definitive; return the number of matches so far."""
     links, numbers = waiting.links, waiting.numbers
     numbers[IS_DUE] = 0.0
@@ -228,8 +228,8 @@ def _commit(waiting: WaitingPlayers, out: Ints, found: int, now: float, fired: b
     return found
 
 
-@kernel("int64(WaitingPlayers, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
-def _rearrange(waiting: WaitingPlayers, now: float, out: Ints, found: int, near: Floats) -> int:
+@kernel("int64(WaitingRoster, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
+def _rearrange(waiting: WaitingRoster, now: float, out: Ints, found: int, near: Floats) -> int:
     """Let everybody look who has to; return the number of matches so far.
 
     First who was dropped, then one of enough who are at ease, then a newcomer; of each kind the
@@ -262,8 +262,8 @@ def _rearrange(waiting: WaitingPlayers, now: float, out: Ints, found: int, near:
     return found
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
 
     Complexity:

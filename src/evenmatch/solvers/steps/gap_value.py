@@ -50,7 +50,7 @@ from evenmatch.solvers.steps.waiting import (
     WAKE,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     arrival_rate,
     free_slot,
     is_due,
@@ -74,8 +74,8 @@ SILENCE, FALL = 4.0, 0.7
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 
 
-@kernel("void(WaitingPlayers, int64, float64)", inline=True)
-def _enter(waiting: WaitingPlayers, slot: int, at: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)", inline=True)
+def _enter(waiting: WaitingRoster, slot: int, at: float) -> None:
     """Note a player's length at rate 1, and when it looks around first."""
     marks, numbers, terms = waiting.marks, waiting.numbers, waiting.terms
     rate = numbers[RATE_NOW]
@@ -85,8 +85,8 @@ def _enter(waiting: WaitingPlayers, slot: int, at: float) -> None:
     wake_by(waiting, at)
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note a newcomer."""
     points, numbers = waiting.points, waiting.numbers
     counts, samples = waiting.counts, waiting.samples
@@ -103,14 +103,14 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     numbers[LOW_END], numbers[HIGH_END] = low, high
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note a player who has been here before: no new arrival."""
     _enter(waiting, slot, now)
 
 
-@kernel("void(WaitingPlayers, int64)")
-def leave(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)")
+def leave(waiting: WaitingRoster, slot: int) -> None:
     """Let a player go who was not matched; the others look around again."""
     marks, counts = waiting.marks, waiting.counts
     free_slot(waiting, slot)
@@ -119,8 +119,8 @@ def leave(waiting: WaitingPlayers, slot: int) -> None:
         wake_by(waiting, AT_ONCE)
 
 
-@kernel("UniTuple(float64, 2)(WaitingPlayers, int64, int64)", inline=True)
-def _pair_up(waiting: WaitingPlayers, left: int, right: int) -> tuple[float, float]:
+@kernel("UniTuple(float64, 2)(WaitingRoster, int64, int64)", inline=True)
+def _pair_up(waiting: WaitingRoster, left: int, right: int) -> tuple[float, float]:
     """Return what a pair costs itself and from when on it may play; both inf if never."""
     points, terms, gates = waiting.points, waiting.terms, waiting.gates
     cost = pair_cost(points, terms, gates, 0.0, left, right)
@@ -129,16 +129,16 @@ def _pair_up(waiting: WaitingPlayers, left: int, right: int) -> tuple[float, flo
     return cost, ready_at(waiting, left, right)
 
 
-@kernel("float64(WaitingPlayers)", inline=True)
-def believed_rate(waiting: WaitingPlayers) -> float:
+@kernel("float64(WaitingRoster)", inline=True)
+def believed_rate(waiting: WaitingRoster) -> float:
     """Return the rate that is believed after a silence."""
     numbers = waiting.numbers
     rate: float = numbers[RATE_NOW]
     return rate * FALL ** numbers[FALLS]
 
 
-@kernel("float64(WaitingPlayers)", inline=True)
-def silent_until(waiting: WaitingPlayers) -> float:
+@kernel("float64(WaitingRoster)", inline=True)
+def silent_until(waiting: WaitingRoster) -> float:
     """Return the instant at which silence lowers the rate once more; inf if that is in vain."""
     numbers, counts = waiting.numbers, waiting.counts
     if counts[SIZE] < 2 or numbers[FALLS] >= FALLS_MAX:
@@ -148,8 +148,8 @@ def silent_until(waiting: WaitingPlayers) -> float:
     return instant
 
 
-@kernel("Tuple((int64, float64))(WaitingPlayers, int64, float64, float64)")
-def _further(waiting: WaitingPlayers, left: int, scale: float, now: float) -> tuple[int, float]:
+@kernel("Tuple((int64, float64))(WaitingRoster, int64, float64, float64)")
+def _further(waiting: WaitingRoster, left: int, scale: float, now: float) -> tuple[int, float]:
     """Return the first player beyond the next one on the right with whom one may play, and the sum.
 
     When a rule will let it play with one of those it passes, the player looks around again.
@@ -170,8 +170,8 @@ def _further(waiting: WaitingPlayers, left: int, scale: float, now: float) -> tu
     return NONE, 0.0
 
 
-@kernel("UniTuple(int64, 2)(WaitingPlayers, float64)")
-def best_pair(waiting: WaitingPlayers, now: float) -> tuple[int, int]:
+@kernel("UniTuple(int64, 2)(WaitingRoster, float64)")
+def best_pair(waiting: WaitingRoster, now: float) -> tuple[int, int]:
     """Return the pair of neighbours that makes the pool cheapest, left one first; or `NONE` twice.
 
     Neighbours are those who may ever play; each player notes when a rule lets it play with one.
@@ -226,8 +226,8 @@ def best_pair(waiting: WaitingPlayers, now: float) -> tuple[int, int]:
     return first, second
 
 
-@kernel("int64(WaitingPlayers, int64, float64)")
-def partner_of(waiting: WaitingPlayers, slot: int, now: float) -> int:
+@kernel("int64(WaitingRoster, int64, float64)")
+def partner_of(waiting: WaitingRoster, slot: int, now: float) -> int:
     """Return whom a player plays with at any cost; note when a rule allows somebody, if nobody.
 
     Complexity:
@@ -257,16 +257,16 @@ def partner_of(waiting: WaitingPlayers, slot: int, now: float) -> int:
     return partner
 
 
-@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
-def _pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
+def _pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
     free_slot(waiting, one)
     free_slot(waiting, two)
 
 
-@kernel("boolean(WaitingPlayers, float64, boolean)", inline=True)
-def _is_anything_due(waiting: WaitingPlayers, now: float, fired: bool) -> bool:
+@kernel("boolean(WaitingRoster, float64, boolean)", inline=True)
+def _is_anything_due(waiting: WaitingRoster, now: float, fired: bool) -> bool:
     """Return whether somebody looks around now, or silence lowers the rate."""
     marks, links = waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -283,9 +283,9 @@ def _is_anything_due(waiting: WaitingPlayers, now: float, fired: bool) -> bool:
     return due
 
 
-@kernel("UniTuple(int64, 2)(WaitingPlayers, float64, boolean, boolean)", inline=True)
+@kernel("UniTuple(int64, 2)(WaitingRoster, float64, boolean, boolean)", inline=True)
 def _overdue_pair(
-    waiting: WaitingPlayers, now: float, is_looking: bool, fired: bool
+    waiting: WaitingRoster, now: float, is_looking: bool, fired: bool
 ) -> tuple[int, int]:
     """Return the oldest player whose deadline has come, or had come before, and its partner."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
@@ -302,8 +302,8 @@ def _overdue_pair(
     return NONE, NONE
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Who came at the same instant is decided together.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.steps.waiting import OLDEST, SIZE, Ints, WaitingPlayers, free_slot
+from evenmatch.solvers.steps.waiting import OLDEST, SIZE, Ints, WaitingRoster, free_slot
 
 
-@kernel("void(WaitingPlayers, int64, float64)", inline=True)
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)", inline=True)
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note nothing about a newcomer: his place in the order of age says all."""
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])", inline=True)
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:  # noqa: ARG001
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])", inline=True)
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:  # noqa: ARG001
     """Make the matches of an instant; return how many.
 
     Complexity:

@@ -44,7 +44,7 @@ from evenmatch.solvers.steps.waiting import (
     WAKE,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     arrival_rate,
     free_slot,
     is_due,
@@ -63,8 +63,8 @@ PART = 0.82
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 
 
-@kernel("float64(WaitingPlayers, int64)", inline=True)
-def _worth(waiting: WaitingPlayers, slot: int) -> float:
+@kernel("float64(WaitingRoster, int64)", inline=True)
+def _worth(waiting: WaitingRoster, slot: int) -> float:
     """Return what a group of players like this one would pay, at rate 1."""
     numbers = waiting.numbers
     if numbers[THETA] >= 0.0:
@@ -73,8 +73,8 @@ def _worth(waiting: WaitingPlayers, slot: int) -> float:
     return numbers[FACTOR] * most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note what a newcomer would pay, and that it has not looked around yet."""
     points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
@@ -88,8 +88,8 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     note_arrival(waiting, slot, now)
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note the same for a player who has been here before: no new arrival."""
     marks = waiting.marks
     marks[WORTH, slot] = _worth(waiting, slot)
@@ -98,15 +98,15 @@ def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     wake_by(waiting, now)
 
 
-@kernel("void(WaitingPlayers, int64)", inline=True)
-def leave(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)", inline=True)
+def leave(waiting: WaitingRoster, slot: int) -> None:
     """Let a player go."""
     free_slot(waiting, slot)
 
 
-@kernel("float64(WaitingPlayers, int64, float64, boolean, int64[::1], float64[:,::1])")
+@kernel("float64(WaitingRoster, int64, float64, boolean, int64[::1], float64[:,::1])")
 def look(
-    waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
+    waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
 ) -> float:
     """Return what the group that a player grows gains over its cost now, below 0 if it waits.
 
@@ -138,8 +138,8 @@ def look(
     return NOTHING
 
 
-@kernel("boolean(WaitingPlayers, int64, float64, int64[::1], float64[:,::1])", inline=True)
-def _with_overdue(waiting: WaitingPlayers, slot: int, now: float, group: Ints, box: Floats) -> bool:
+@kernel("boolean(WaitingRoster, int64, float64, int64[::1], float64[:,::1])", inline=True)
+def _with_overdue(waiting: WaitingRoster, slot: int, now: float, group: Ints, box: Floats) -> bool:
     """Return whether a player can play at any cost with the oldest whose deadline has passed."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     other = counts[OLDEST]
@@ -156,8 +156,8 @@ def _with_overdue(waiting: WaitingPlayers, slot: int, now: float, group: Ints, b
     return False
 
 
-@kernel("void(WaitingPlayers, int64[::1])", inline=True)
-def _match(waiting: WaitingPlayers, group: Ints) -> None:
+@kernel("void(WaitingRoster, int64[::1])", inline=True)
+def _match(waiting: WaitingRoster, group: Ints) -> None:
     """Sort a group by age and let it go."""
     points, links = waiting.points, waiting.links
     for seat in range(1, group.shape[0]):
@@ -176,8 +176,8 @@ def _match(waiting: WaitingPlayers, group: Ints) -> None:
         free_slot(waiting, group[seat])
 
 
-@kernel("int64(WaitingPlayers)", inline=True)
-def _closest(waiting: WaitingPlayers) -> int:
+@kernel("int64(WaitingRoster)", inline=True)
+def _closest(waiting: WaitingRoster) -> int:
     """Return the player whose group would do first if arrivals became rarer."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     best, close = NONE, 0.0
@@ -189,8 +189,8 @@ def _closest(waiting: WaitingPlayers) -> int:
     return best
 
 
-@kernel("float64(WaitingPlayers, int64, float64, int64[::1], float64[:,::1])", inline=True)
-def _gain_of(waiting: WaitingPlayers, slot: int, now: float, group: Ints, box: Floats) -> float:
+@kernel("float64(WaitingRoster, int64, float64, int64[::1], float64[:,::1])", inline=True)
+def _gain_of(waiting: WaitingRoster, slot: int, now: float, group: Ints, box: Floats) -> float:
     """Return what the group gains that a player grows who looks around, below 0 if there is none.
 
     It stays due while it has one.
@@ -206,8 +206,8 @@ def _gain_of(waiting: WaitingPlayers, slot: int, now: float, group: Ints, box: F
     return gain
 
 
-@kernel("boolean(WaitingPlayers, float64, boolean, int64[::1], float64[:,::1])", inline=True)
-def _best_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, box: Floats) -> bool:
+@kernel("boolean(WaitingRoster, float64, boolean, int64[::1], float64[:,::1])", inline=True)
+def _best_match(waiting: WaitingRoster, now: float, fired: bool, group: Ints, box: Floats) -> bool:
     """Find the match with the largest gain of those who look around; return whether there is one.
 
     Gains only fall while players leave, so whoever had the largest when all looked looks again
@@ -234,8 +234,8 @@ def _best_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, b
             return True
 
 
-@kernel("boolean(WaitingPlayers, float64, boolean, int64[::1], float64[:,::1])", inline=True)
-def _next_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, box: Floats) -> bool:
+@kernel("boolean(WaitingRoster, float64, boolean, int64[::1], float64[:,::1])", inline=True)
+def _next_match(waiting: WaitingRoster, now: float, fired: bool, group: Ints, box: Floats) -> bool:
     """Find one match of this instant; return whether there is one."""
     points, links = waiting.points, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -259,8 +259,8 @@ def _next_match(waiting: WaitingPlayers, now: float, fired: bool, group: Ints, b
     return False
 
 
-@kernel("float64(WaitingPlayers)", inline=True)
-def _next_instant(waiting: WaitingPlayers) -> float:
+@kernel("float64(WaitingRoster)", inline=True)
+def _next_instant(waiting: WaitingRoster) -> float:
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     at = np.inf
@@ -276,8 +276,8 @@ def _next_instant(waiting: WaitingPlayers) -> float:
     return at
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Who came at the same instant is decided together, the largest gain first.

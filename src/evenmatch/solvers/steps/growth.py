@@ -29,7 +29,7 @@ from evenmatch.solvers.steps.waiting import (
     RELATIVE,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     when,
 )
 
@@ -39,8 +39,8 @@ LESS = 0.999
 """Who looked around in vain does so again at a rate that is lower by a thousandth at least."""
 
 
-@kernel("float64(WaitingPlayers, float64)", inline=True)
-def believed_rate(waiting: WaitingPlayers, now: float) -> float:
+@kernel("float64(WaitingRoster, float64)", inline=True)
+def believed_rate(waiting: WaitingRoster, now: float) -> float:
     """Return the rate of arrivals that is believed after the present silence."""
     numbers = waiting.numbers
     rate: float = numbers[RATE_NOW]
@@ -50,16 +50,16 @@ def believed_rate(waiting: WaitingPlayers, now: float) -> float:
     return rate
 
 
-@kernel("void(WaitingPlayers, int64, float64, float64)", inline=True)
-def note_close(waiting: WaitingPlayers, slot: int, part: float, rate: float) -> None:
+@kernel("void(WaitingRoster, int64, float64, float64)", inline=True)
+def note_close(waiting: WaitingRoster, slot: int, part: float, rate: float) -> None:
     """Note the rate at which the group of a player would do if it pays a part of its cost now."""
     marks, numbers = waiting.marks, waiting.numbers
     if numbers[THETA] < 0.0:
         marks[CLOSE, slot] = min(part ** (numbers[DIMENSIONS] + 1.0), LESS * rate)
 
 
-@kernel("float64(WaitingPlayers, int64[::1], float64[:,::1], int64, float64)")
-def joins_at(waiting: WaitingPlayers, group: Ints, box: Floats, slot: int, newest: float) -> float:
+@kernel("float64(WaitingRoster, int64[::1], float64[:,::1], int64, float64)")
+def joins_at(waiting: WaitingRoster, group: Ints, box: Floats, slot: int, newest: float) -> float:
     """Return the instant from which a group and one more may play by the rules; inf if never.
 
     Args:
@@ -105,8 +105,8 @@ def joins_at(waiting: WaitingPlayers, group: Ints, box: Floats, slot: int, newes
     return at
 
 
-@kernel("void(WaitingPlayers, int64, float64[:,::1], boolean)", inline=True)
-def _widen(waiting: WaitingPlayers, slot: int, box: Floats, is_first: bool) -> None:
+@kernel("void(WaitingRoster, int64, float64[:,::1], boolean)", inline=True)
+def _widen(waiting: WaitingRoster, slot: int, box: Floats, is_first: bool) -> None:
     """Let a group's box hold one more."""
     points = waiting.points
     for row in range(box.shape[1]):
@@ -117,8 +117,8 @@ def _widen(waiting: WaitingPlayers, slot: int, box: Floats, is_first: bool) -> N
             box[1, row] = value
 
 
-@kernel("float64(WaitingPlayers, float64[:,::1])", inline=True)
-def cost_of(waiting: WaitingPlayers, box: Floats) -> float:
+@kernel("float64(WaitingRoster, float64[:,::1])", inline=True)
+def cost_of(waiting: WaitingRoster, box: Floats) -> float:
     """Return the criteria cost of a group."""
     terms = waiting.terms
     cost = 0.0
@@ -148,19 +148,19 @@ def _cost_of_two(points: Floats, terms: Floats, one: int, two: int) -> float:
     return cost
 
 
-@kernel("boolean(WaitingPlayers)", inline=True)
-def _is_free(waiting: WaitingPlayers) -> bool:
+@kernel("boolean(WaitingRoster)", inline=True)
+def _is_free(waiting: WaitingRoster) -> bool:
     """Return whether no rule and no side can keep players apart."""
     gates, rules = waiting.gates, waiting.rules
     return gates.shape[0] + rules.shape[0] == 0
 
 
 @kernel(
-    "int64(WaitingPlayers, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1], "
+    "int64(WaitingRoster, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1], "
     "float64)"
 )
 def _fill(
-    waiting: WaitingPlayers,
+    waiting: WaitingRoster,
     now: float,
     group: Ints,
     size: int,
@@ -225,8 +225,8 @@ def _fill(
     return size
 
 
-@kernel("float64(WaitingPlayers)", inline=True)
-def _highest_worth(waiting: WaitingPlayers) -> float:
+@kernel("float64(WaitingRoster)", inline=True)
+def _highest_worth(waiting: WaitingRoster) -> float:
     """Return what the one of all who would pay most would pay, at rate 1."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     worth = -np.inf
@@ -237,9 +237,9 @@ def _highest_worth(waiting: WaitingPlayers) -> float:
     return worth
 
 
-@kernel("int64(WaitingPlayers, int64, int64, float64, boolean, int64[::1], float64[:,::1])")
+@kernel("int64(WaitingRoster, int64, int64, float64, boolean, int64[::1], float64[:,::1])")
 def grow_group(
-    waiting: WaitingPlayers,
+    waiting: WaitingRoster,
     slot: int,
     second: int,
     now: float,

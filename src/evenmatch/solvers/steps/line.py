@@ -14,7 +14,7 @@ from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats, shaped
 from evenmatch.solvers.steps.lanes import LEFT, RIGHT
 from evenmatch.solvers.steps.price import GUESS, WORTH
-from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WaitingPlayers
+from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WaitingRoster
 
 IS_BOUNDED, LOW_END, HIGH_END, FALLS = range(GUESS + 1, GUESS + 5)
 """Numbers: 1 if all values lie in [0, 1]; between which values players come; how often silence has
@@ -84,8 +84,8 @@ def age_value(points: Floats, numbers: Floats, slot: int, now: float) -> float:
     return AGE_COST * numbers[PRICE] * wait_max * square * square * math.sqrt(math.sqrt(age))
 
 
-@kernel("float64(WaitingPlayers, int64, int64, float64, float64)", inline=True)
-def change(waiting: WaitingPlayers, left: int, right: int, scale: float, now: float) -> float:
+@kernel("float64(WaitingRoster, int64, int64, float64, float64)", inline=True)
+def change(waiting: WaitingRoster, left: int, right: int, scale: float, now: float) -> float:
     """Return how much less the others will cost, without ages, if two players go; negative."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, terms = waiting.numbers, waiting.terms

@@ -23,7 +23,7 @@ from evenmatch.solvers.steps.waiting import (
     WEIGHT,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     arrival_rate,
     free_slot,
     note_arrival,
@@ -81,16 +81,16 @@ def best_brackets(rate: float, k: float, dimensions: float, weight: float, price
     return high if of_high < of_low else low
 
 
-@kernel("int64(WaitingPlayers, int64, int64)", inline=True)
-def _bracket(waiting: WaitingPlayers, slot: int, term: int) -> int:
+@kernel("int64(WaitingRoster, int64, int64)", inline=True)
+def _bracket(waiting: WaitingRoster, slot: int, term: int) -> int:
     """Return the bracket of a criterion in which a player stands, from 0."""
     brackets = waiting.numbers[BRACKETS + term]
     value = waiting.points[FIRST_VALUE + term, slot]
     return int(min(brackets - 1.0, np.floor(value * brackets)))
 
 
-@kernel("void(WaitingPlayers, int64)", inline=True)
-def _stand(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)", inline=True)
+def _stand(waiting: WaitingRoster, slot: int) -> None:
     """Write down a player's cell, which is to be looked at."""
     cell = 0.0
     for term in range(waiting.terms.shape[0]):
@@ -99,8 +99,8 @@ def _stand(waiting: WaitingPlayers, slot: int) -> None:
     waiting.marks[LOOK, slot] = 0.0
 
 
-@kernel("void(WaitingPlayers, float64)")
-def _adapt(waiting: WaitingPlayers, now: float) -> None:
+@kernel("void(WaitingRoster, float64)")
+def _adapt(waiting: WaitingRoster, now: float) -> None:
     """Change the brackets if others are expected to be better by more than a little."""
     links, numbers, counts, terms = waiting.links, waiting.numbers, waiting.counts, waiting.terms
     dimensions = float(terms.shape[0])
@@ -124,8 +124,8 @@ def _adapt(waiting: WaitingPlayers, now: float) -> None:
         slot = links[YOUNGER, slot]
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Put a newcomer into his cell; where the rate sets the brackets, perhaps all the others."""
     if waiting.numbers[IS_ADAPTIVE] != 0.0:
         _adapt(waiting, now)
@@ -133,14 +133,14 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     _stand(waiting, slot)
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:  # noqa: ARG001
+@kernel("void(WaitingRoster, int64, float64)")
+def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
     """Put a player who has been here before into his cell."""
     _stand(waiting, slot)
 
 
-@kernel("boolean(WaitingPlayers, int64, int64[:,::1], int64)", inline=True)
-def _fill_cell(waiting: WaitingPlayers, slot: int, out: Ints, found: int) -> bool:
+@kernel("boolean(WaitingRoster, int64, int64[:,::1], int64)", inline=True)
+def _fill_cell(waiting: WaitingRoster, slot: int, out: Ints, found: int) -> bool:
     """Write down the oldest of a player's cell and let them go, if they are enough."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     seats, cell = out.shape[1], marks[CELL, slot]
@@ -158,8 +158,8 @@ def _fill_cell(waiting: WaitingPlayers, slot: int, out: Ints, found: int) -> boo
     return True
 
 
-@kernel("void(WaitingPlayers, int64, int64[:,::1], int64)")
-def _gather(waiting: WaitingPlayers, slot: int, out: Ints, found: int) -> None:
+@kernel("void(WaitingRoster, int64, int64[:,::1], int64)")
+def _gather(waiting: WaitingRoster, slot: int, out: Ints, found: int) -> None:
     """Match an overdue player with those in the nearest cells, the oldest of each ring first."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     seats = out.shape[1]
@@ -194,8 +194,8 @@ def _gather(waiting: WaitingPlayers, slot: int, out: Ints, found: int) -> None:
         other = younger
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Note who is overdue, and return the oldest of them if there are players for a match."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
@@ -212,8 +212,8 @@ def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return NONE
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
 
     Complexity:

@@ -19,7 +19,7 @@ from evenmatch.solvers.steps.waiting import (
     WEIGHT,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     arrival_rate,
     free_slot,
     note_arrival,
@@ -62,8 +62,8 @@ def best_rounds(rate: float, k: float, weight: float, price: float) -> float:
     return low
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Set the size of a round by the rate, if it is to be measured."""
     numbers = waiting.numbers
     if numbers[IS_ADAPTIVE] != 0.0:
@@ -72,8 +72,8 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
         note_arrival(waiting, slot, now)
 
 
-@kernel("float64(WaitingPlayers)", inline=True)
-def _next_deadline(waiting: WaitingPlayers) -> float:
+@kernel("float64(WaitingRoster)", inline=True)
+def _next_deadline(waiting: WaitingRoster) -> float:
     """Return the first deadline after the last flush; infinity if there is none."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
@@ -82,8 +82,8 @@ def _next_deadline(waiting: WaitingPlayers) -> float:
     return np.inf if slot == NONE else points[TIME, slot] + numbers[WAIT_MAX]
 
 
-@kernel("int64(WaitingPlayers, float64, int64[:,::1])")
-def _flush(waiting: WaitingPlayers, now: float, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, int64[:,::1])")
+def _flush(waiting: WaitingRoster, now: float, out: Ints) -> int:
     """Sort the first players by age that make whole matches, and cut; return how many matches."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     numbers[FLUSHED_AT] = now
@@ -113,8 +113,8 @@ def _flush(waiting: WaitingPlayers, now: float, out: Ints) -> int:
     return found
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Flush when the pool is full or the longest waiting is overdue; return how many matches.
 
     Complexity:

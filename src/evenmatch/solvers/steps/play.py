@@ -44,7 +44,7 @@ from evenmatch.solvers.steps.waiting import (
     WAKE,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     free_slot,
     take_slot,
 )
@@ -86,8 +86,8 @@ class CompiledRun(NamedTuple):
     expired_at: Floats
 
 
-@kernel("void(int64, WaitingPlayers, int64, float64)", inline=True)
-def arrive(kind: int, waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(int64, WaitingRoster, int64, float64)", inline=True)
+def arrive(kind: int, waiting: WaitingRoster, slot: int, now: float) -> None:
     """Let a policy take note of a newcomer."""
     if kind == PRICE:
         price.arrive(waiting, slot, now)
@@ -105,8 +105,8 @@ def arrive(kind: int, waiting: WaitingPlayers, slot: int, now: float) -> None:
         difference_wait.arrive(waiting, slot, now)
 
 
-@kernel("int64(int64, WaitingPlayers, float64, boolean, int64[:,::1])", inline=True)
-def decide(kind: int, waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(int64, WaitingRoster, float64, boolean, int64[:,::1])", inline=True)
+def decide(kind: int, waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Let a policy make its matches; return how many."""
     found = 0
     if kind == PRICE:
@@ -128,8 +128,8 @@ def decide(kind: int, waiting: WaitingPlayers, now: float, fired: bool, out: Int
     return found
 
 
-@kernel("void(int64, WaitingPlayers, int64)", inline=True)
-def leave(kind: int, waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(int64, WaitingRoster, int64)", inline=True)
+def leave(kind: int, waiting: WaitingRoster, slot: int) -> None:
     """Let a player go whom the policy has not matched."""
     if kind == PRICE:
         price.forget(waiting, slot)
@@ -145,8 +145,8 @@ def leave(kind: int, waiting: WaitingPlayers, slot: int) -> None:
         free_slot(waiting, slot)
 
 
-@kernel("int64(WaitingPlayers, int64)", inline=True)
-def _next_overdue(waiting: WaitingPlayers, met: int) -> int:
+@kernel("int64(WaitingRoster, int64)", inline=True)
+def _next_overdue(waiting: WaitingRoster, met: int) -> int:
     """Return the first player by age whose deadline is still to be met."""
     links, counts = waiting.links, waiting.counts
     slot: int = counts[OLDEST]
@@ -155,9 +155,9 @@ def _next_overdue(waiting: WaitingPlayers, met: int) -> int:
     return slot
 
 
-@kernel("int64(WaitingPlayers, float64, int64, int64[:,::1], CompiledRun, int64)", inline=True)
+@kernel("int64(WaitingRoster, float64, int64, int64[:,::1], CompiledRun, int64)", inline=True)
 def _write(
-    waiting: WaitingPlayers, now: float, found: int, slots: Ints, run: CompiledRun, made: int
+    waiting: WaitingRoster, now: float, found: int, slots: Ints, run: CompiledRun, made: int
 ) -> int:
     """Write down matches as numbers of arrivals; return how many there are in all."""
     links = waiting.links
@@ -172,12 +172,12 @@ def _write(
 
 
 @kernel(
-    "int64(int64, WaitingPlayers, int64, float64, int64[:,::1], CompiledRun, int64[::1])",
+    "int64(int64, WaitingRoster, int64, float64, int64[:,::1], CompiledRun, int64[::1])",
     allocates=False,
 )
 def fire(
     kind: int,
-    waiting: WaitingPlayers,
+    waiting: WaitingRoster,
     on_deadline: int,
     now: float,
     slots: Ints,
@@ -233,12 +233,10 @@ def _waits_already(run: CompiledRun, row: int) -> bool:
     return False
 
 
-@kernel(
-    "void(int64, WaitingPlayers, int64, int64[:,::1], CompiledRun, int64[::1])", allocates=False
-)
+@kernel("void(int64, WaitingRoster, int64, int64[:,::1], CompiledRun, int64[::1])", allocates=False)
 def play(
     kind: int,
-    waiting: WaitingPlayers,
+    waiting: WaitingRoster,
     on_deadline: int,
     slots: Ints,
     run: CompiledRun,

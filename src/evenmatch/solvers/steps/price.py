@@ -32,7 +32,7 @@ from evenmatch.solvers.steps.waiting import (
     WEIGHT,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
     arrival_rate,
     free_slot,
     is_due,
@@ -81,8 +81,8 @@ def at_rate(rate: float, dimensions: float) -> float:
     return float(rate ** (1.0 / (dimensions + 1.0)))
 
 
-@kernel("int64(WaitingPlayers, int64, float64[::1])", inline=True)
-def costs_to_last(waiting: WaitingPlayers, slot: int, costs: Floats) -> int:
+@kernel("int64(WaitingRoster, int64, float64[::1])", inline=True)
+def costs_to_last(waiting: WaitingRoster, slot: int, costs: Floats) -> int:
     """Fill in what a player would pay in criteria with each of the last arrivals; return how many.
 
     Complexity:
@@ -149,8 +149,8 @@ def _take_cheapest(samples: Floats, costs: Floats, count: int) -> None:
             costs[i], costs[i - 1] = min(costs[i], costs[i - 1]), np.inf
 
 
-@kernel("float64(WaitingPlayers, int64, float64)")
-def most(waiting: WaitingPlayers, slot: int, rate: float) -> float:
+@kernel("float64(WaitingRoster, int64, float64)")
+def most(waiting: WaitingRoster, slot: int, rate: float) -> float:
     """Return the most that a player would pay rather than wait: T, as a cost.
 
     Newton's method on rate * E[(T - cost)+] = c^2 * price, which is convex in T. The mean is over
@@ -189,8 +189,8 @@ def most(waiting: WaitingPlayers, slot: int, rate: float) -> float:
     return guess
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note what a newcomer would pay, and that it has not looked around yet."""
     points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
@@ -206,8 +206,8 @@ def arrive(waiting: WaitingPlayers, slot: int, now: float) -> None:
     note_arrival(waiting, slot, now)
 
 
-@kernel("void(WaitingPlayers, int64, float64)")
-def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)")
+def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note the same for a player who has been here before: no new arrival."""
     marks, numbers = waiting.marks, waiting.numbers
     rate = numbers[RATE_NOW]
@@ -217,8 +217,8 @@ def come_back(waiting: WaitingPlayers, slot: int, now: float) -> None:
     wake_by(waiting, now)
 
 
-@kernel("int64(WaitingPlayers, int64, float64, boolean)")
-def look(waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool) -> int:
+@kernel("int64(WaitingRoster, int64, float64, boolean)")
+def look(waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool) -> int:
     """Return whom a player plays with now; if nobody, note when it looks around again.
 
     Of those who are worth their cost, the one with the largest gain; at any cost, the cheapest.
@@ -263,8 +263,8 @@ def look(waiting: WaitingPlayers, slot: int, now: float, at_any_cost: bool) -> i
     return partner
 
 
-@kernel("void(WaitingPlayers, int64)", inline=True)
-def forget(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)", inline=True)
+def forget(waiting: WaitingRoster, slot: int) -> None:
     """Let a player go; whoever had it as the nearest looks around again at once."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     free_slot(waiting, slot)
@@ -277,24 +277,24 @@ def forget(waiting: WaitingPlayers, slot: int) -> None:
         other = links[YOUNGER, other]
 
 
-@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
-def pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
+def pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
     forget(waiting, one)
     forget(waiting, two)
 
 
-@kernel("float64(WaitingPlayers, int64)", inline=True)
-def silent_until(waiting: WaitingPlayers, slot: int) -> float:
+@kernel("float64(WaitingRoster, int64)", inline=True)
+def silent_until(waiting: WaitingRoster, slot: int) -> float:
     """Return the instant until which silence makes a player's nearest partner good enough."""
     marks, numbers = waiting.marks, waiting.numbers
     instant: float = numbers[LAST] + round_up(SILENCE / marks[CLOSE, slot])
     return instant
 
 
-@kernel("int64(WaitingPlayers)", inline=True)
-def note_next(waiting: WaitingPlayers) -> int:
+@kernel("int64(WaitingRoster)", inline=True)
+def note_next(waiting: WaitingRoster) -> int:
     """Note the next instant of all in `WAKE`; return whose nearest partner silence brings first."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -314,8 +314,8 @@ def note_next(waiting: WaitingPlayers) -> int:
     return closest
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _best_looker(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _best_looker(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Return who gains most by the partner found, of all who look around now, ties to the older."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     best, most_gain = NONE, -np.inf
@@ -330,8 +330,8 @@ def _best_looker(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return best
 
 
-@kernel("int64(WaitingPlayers, float64, boolean)", inline=True)
-def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
+@kernel("int64(WaitingRoster, float64, boolean)", inline=True)
+def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
     """Return the oldest whose deadline has come and who finds somebody at any cost."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot: int = counts[OLDEST]
@@ -346,8 +346,8 @@ def _overdue(waiting: WaitingPlayers, now: float, fired: bool) -> int:
     return slot
 
 
-@kernel("int64(WaitingPlayers, float64, boolean, int64[:,::1])")
-def decide(waiting: WaitingPlayers, now: float, fired: bool, out: Ints) -> int:
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
     Who came at the same instant is decided together, the largest gain first; then come those whose

@@ -14,7 +14,7 @@ from evenmatch.solvers.steps.waiting import (
     YOUNGER,
     Floats,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
 )
 
 FEW = 8
@@ -37,8 +37,8 @@ def _sort_by_age(points: Floats, links: Ints, count: int) -> None:
         step //= 3
 
 
-@kernel("int64(WaitingPlayers, int64)", allocates=False)
-def find_within(waiting: WaitingPlayers, slot: int) -> int:
+@kernel("int64(WaitingRoster, int64)", allocates=False)
+def find_within(waiting: WaitingRoster, slot: int) -> int:
     """Write down by age, in the row `FOUND`, all whom the axis allows a player; return how many.
 
     Some who are too far away may be among them: what a pair costs says so.

@@ -21,7 +21,7 @@ from evenmatch.solvers.steps.lanes import (
     LOOSE,
     RIGHT,
 )
-from evenmatch.solvers.steps.waiting import NONE, Floats, Ints, WaitingPlayers
+from evenmatch.solvers.steps.waiting import NONE, Floats, Ints, WaitingRoster
 
 DUE, COST, SEEK, ROLE = range(4)
 """Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
@@ -55,8 +55,8 @@ def _note_span(marks: Floats, links: Ints, lane: int, first: int) -> None:
     links[BEST + lane, first] = best
 
 
-@kernel("void(WaitingPlayers)", allocates=False)
-def note_all(waiting: WaitingPlayers) -> None:
+@kernel("void(WaitingRoster)", allocates=False)
+def note_all(waiting: WaitingRoster) -> None:
     """Note who is worst off in each stretch: O(n), after players have come or gone."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     for lane in range(LANES):
@@ -69,8 +69,8 @@ def note_all(waiting: WaitingPlayers) -> None:
             slot = links[RIGHT + 2 * lane, slot]
 
 
-@kernel("void(WaitingPlayers, int64)", allocates=False)
-def note(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)", allocates=False)
+def note(waiting: WaitingRoster, slot: int) -> None:
     """Note what has become of one player's group, in all stretches that hold it: O(log n)."""
     marks, links = waiting.marks, waiting.links
     first = slot
@@ -82,8 +82,8 @@ def note(waiting: WaitingPlayers, slot: int) -> None:
         _note_span(marks, links, lane, first)
 
 
-@kernel("float64(WaitingPlayers, int64, int64)", inline=True)
-def least_cost(waiting: WaitingPlayers, slot: int, other: int) -> float:
+@kernel("float64(WaitingRoster, int64, int64)", inline=True)
+def least_cost(waiting: WaitingRoster, slot: int, other: int) -> float:
     """Return what two players cost each other by the axis alone: nobody beyond costs less."""
     points, numbers, terms = waiting.points, waiting.numbers, waiting.terms
     row = int(numbers[AXIS])
@@ -104,8 +104,8 @@ def _may_ask(marks: Floats, slot: int, cost: float, whom: int) -> bool:
     return worst == np.inf if whom == THE_FREE else worst > cost
 
 
-@kernel("int64(WaitingPlayers, int64, int64, int64)", allocates=False)
-def next_left(waiting: WaitingPlayers, slot: int, after: int, whom: int) -> int:
+@kernel("int64(WaitingRoster, int64, int64, int64)", allocates=False)
+def next_left(waiting: WaitingRoster, slot: int, after: int, whom: int) -> int:
     """Return the next player on the left of another one whom a player may ask."""
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     while links[LEFT, after] != NONE:
@@ -123,8 +123,8 @@ def next_left(waiting: WaitingPlayers, slot: int, after: int, whom: int) -> int:
     return int(links[LEFT, after])
 
 
-@kernel("int64(WaitingPlayers, int64, int64, int64)", allocates=False)
-def next_right(waiting: WaitingPlayers, slot: int, before: int, whom: int) -> int:
+@kernel("int64(WaitingRoster, int64, int64, int64)", allocates=False)
+def next_right(waiting: WaitingRoster, slot: int, before: int, whom: int) -> int:
     """Return the next player on the right of another one whom a player may ask."""
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     other = links[RIGHT, before]

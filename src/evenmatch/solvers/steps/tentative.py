@@ -36,7 +36,7 @@ from evenmatch.solvers.steps.waiting import (
     SIZE,
     YOUNGER,
     Ints,
-    WaitingPlayers,
+    WaitingRoster,
 )
 
 SEARCH, DROPS, AT_EASE = range(FIRST_NUMBER, FIRST_NUMBER + 3)
@@ -60,8 +60,8 @@ def rows_to_work_in(seats: int, terms: int) -> Floats:
     return np.empty((4, max(others if others == 1 else NEAR * others, terms)))
 
 
-@kernel("void(WaitingPlayers, int64)", inline=True)
-def dissolve(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)", inline=True)
+def dissolve(waiting: WaitingRoster, slot: int) -> None:
     """Free a player and all others of his group; the oldest who does not go looks for another."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, member = NONE, slot
@@ -87,8 +87,8 @@ def dissolve(waiting: WaitingPlayers, slot: int) -> None:
             numbers[DROPS] += 1.0
 
 
-@kernel("void(WaitingPlayers)", inline=True)
-def mend(waiting: WaitingPlayers) -> None:
+@kernel("void(WaitingRoster)", inline=True)
+def mend(waiting: WaitingRoster) -> None:
     """Dissolve groups of which a member did not come back after a restart."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     again = True
@@ -105,8 +105,8 @@ def mend(waiting: WaitingPlayers) -> None:
             slot = links[YOUNGER, slot]
 
 
-@kernel("void(WaitingPlayers, int64[:,::1], int64)", inline=True)
-def take(waiting: WaitingPlayers, out: Ints, row: int) -> None:
+@kernel("void(WaitingRoster, int64[:,::1], int64)", inline=True)
+def take(waiting: WaitingRoster, out: Ints, row: int) -> None:
     """Take the players in a row out of their groups."""
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     for seat in range(out.shape[1]):
@@ -130,8 +130,8 @@ def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
     return cost
 
 
-@kernel("boolean(WaitingPlayers, int64, int64, int64)", inline=True)
-def _is_nearer(waiting: WaitingPlayers, slot: int, left: int, right: int) -> bool:
+@kernel("boolean(WaitingRoster, int64, int64, int64)", inline=True)
+def _is_nearer(waiting: WaitingRoster, slot: int, left: int, right: int) -> bool:
     """Return whether one on the left is nearer than one on the right by the axis, if both are."""
     points, numbers = waiting.points, waiting.numbers
     row = int(numbers[AXIS])
@@ -140,8 +140,8 @@ def _is_nearer(waiting: WaitingPlayers, slot: int, left: int, right: int) -> boo
     return bool(points[row, slot] - points[row, left] < points[row, right] - points[row, slot])
 
 
-@kernel("int64(WaitingPlayers, float64[:,::1], int64, float64, int64)", inline=True)
-def _put_in(waiting: WaitingPlayers, near: Floats, count: int, cost: float, other: int) -> int:
+@kernel("int64(WaitingRoster, float64[:,::1], int64, float64, int64)", inline=True)
+def _put_in(waiting: WaitingRoster, near: Floats, count: int, cost: float, other: int) -> int:
     """Put a player among the nearest, equal ones by age, if there is room; return how many."""
     points, links = waiting.points, waiting.links
     at = count
@@ -159,8 +159,8 @@ def _put_in(waiting: WaitingPlayers, near: Floats, count: int, cost: float, othe
     return count
 
 
-@kernel("int64(WaitingPlayers, int64, int64, float64[:,::1])", inline=True)
-def _look(waiting: WaitingPlayers, slot: int, whom: int, near: Floats) -> int:
+@kernel("int64(WaitingRoster, int64, int64, float64[:,::1])", inline=True)
+def _look(waiting: WaitingRoster, slot: int, whom: int, near: Floats) -> int:
     """Write down the nearest players who may be asked, by distance and age; return how many."""
     points, marks, numbers, terms = waiting.points, waiting.marks, waiting.numbers, waiting.terms
     search = numbers[SEARCH]
@@ -189,9 +189,9 @@ def _look(waiting: WaitingPlayers, slot: int, whom: int, near: Floats) -> int:
     return count
 
 
-@kernel("float64(WaitingPlayers, int64, int64, int64, int64[:,::1], int64, float64[:,::1])")
+@kernel("float64(WaitingRoster, int64, int64, int64, int64[:,::1], int64, float64[:,::1])")
 def _grow(
-    waiting: WaitingPlayers, slot: int, whom: int, count: int, out: Ints, row: int, near: Floats
+    waiting: WaitingRoster, slot: int, whom: int, count: int, out: Ints, row: int, near: Floats
 ) -> float:
     """Write down a group that adds the next cheapest of the nearest to one; return its cost.
 
@@ -227,9 +227,9 @@ def _grow(
     return cost
 
 
-@kernel("float64(WaitingPlayers, int64, boolean, int64[:,::1], int64, float64[:,::1])")
+@kernel("float64(WaitingRoster, int64, boolean, int64[:,::1], int64, float64[:,::1])")
 def find(
-    waiting: WaitingPlayers, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
+    waiting: WaitingRoster, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
 ) -> float:
     """Write down the group that a player finds; return its cost, infinity if there is none."""
     marks, numbers, counts = waiting.marks, waiting.numbers, waiting.counts

@@ -1,6 +1,6 @@
 """Waiting single players as arrays: their slots, the order of age, and when two of them may play.
 
-A step function of a policy gets all of a pool as one record of arrays, `WaitingPlayers`. The
+A step function of a policy gets all of a pool as one record of arrays, `WaitingRoster`. The
 matcher of the engine calls the step functions one by one; a compiled run calls the same ones in a
 loop. So a policy is written once, and a simulation of a million players makes the engine's matches.
 
@@ -63,7 +63,7 @@ NONE = -1
     "float64[:,::1], float64[:,::1], int64[:,::1], float64[::1], int64[::1], float64[:,::1], "
     "float64[::1], float64[:,::1], float64[:,::1], float64[:,::1]"
 )
-class WaitingPlayers(NamedTuple):
+class WaitingRoster(NamedTuple):
     """A pool of single players.
 
     Args:
@@ -139,8 +139,8 @@ def _share(gap: float, value: float) -> float:
     return gap / abs(value)
 
 
-@kernel("float64(WaitingPlayers, int64, int64)", inline=True)
-def ready_at(waiting: WaitingPlayers, i: int, j: int) -> float:
+@kernel("float64(WaitingRoster, int64, int64)", inline=True)
+def ready_at(waiting: WaitingRoster, i: int, j: int) -> float:
     """Return the instant from which two slots may play by the rules; as `Rules.duel_ready_at`."""
     points, terms, gates = waiting.points, waiting.terms, waiting.gates
     rules, steps = waiting.rules, waiting.steps
@@ -167,8 +167,8 @@ def ready_at(waiting: WaitingPlayers, i: int, j: int) -> float:
     return at
 
 
-@kernel("int64(WaitingPlayers, int64, float64)", inline=True)
-def take_slot(waiting: WaitingPlayers, sequence: int, at: float) -> int:
+@kernel("int64(WaitingRoster, int64, float64)", inline=True)
+def take_slot(waiting: WaitingRoster, sequence: int, at: float) -> int:
     """Take a free slot for a player; its values are still to be written.
 
     Args:
@@ -211,8 +211,8 @@ def take_slot(waiting: WaitingPlayers, sequence: int, at: float) -> int:
     return slot
 
 
-@kernel("void(WaitingPlayers, int64)", inline=True)
-def free_slot(waiting: WaitingPlayers, slot: int) -> None:
+@kernel("void(WaitingRoster, int64)", inline=True)
+def free_slot(waiting: WaitingRoster, slot: int) -> None:
     """Give a slot back: O(1)."""
     links, counts = waiting.links, waiting.counts
     unlink(links, counts, slot)
@@ -240,8 +240,8 @@ def measured_rate(known: int, span: float, price: float) -> float:
     return (known + 1.0) / (span + PRIOR / (price * (known + 1.0)))
 
 
-@kernel("float64(WaitingPlayers, float64)", inline=True)
-def arrival_rate(waiting: WaitingPlayers, now: float) -> float:
+@kernel("float64(WaitingRoster, float64)", inline=True)
+def arrival_rate(waiting: WaitingRoster, now: float) -> float:
     """Return the rate of the last `RATE_OF` arrivals, tickets per second."""
     numbers, counts, samples = waiting.numbers, waiting.counts, waiting.samples
     room = samples.shape[1]
@@ -251,8 +251,8 @@ def arrival_rate(waiting: WaitingPlayers, now: float) -> float:
     return measured_rate(known, span, numbers[PRICE])
 
 
-@kernel("void(WaitingPlayers, int64, float64)", inline=True)
-def note_arrival(waiting: WaitingPlayers, slot: int, now: float) -> None:
+@kernel("void(WaitingRoster, int64, float64)", inline=True)
+def note_arrival(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Remember an arrival's instant and values in the place of the oldest."""
     points, counts, samples = waiting.points, waiting.counts, waiting.samples
     at = counts[NOTED] % samples.shape[1]
@@ -262,8 +262,8 @@ def note_arrival(waiting: WaitingPlayers, slot: int, now: float) -> None:
     counts[NOTED] += 1
 
 
-@kernel("void(WaitingPlayers, int64, int64, int64[:,::1], int64)", inline=True)
-def write_pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: int) -> None:
+@kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
+def write_pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match of two, the older player first."""
     points, links = waiting.points, waiting.links
     is_older = points[TIME, one] < points[TIME, two] or (
@@ -272,8 +272,8 @@ def write_pair(waiting: WaitingPlayers, one: int, two: int, out: Ints, count: in
     out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
 
 
-@kernel("float64(WaitingPlayers, int64)", inline=True)
-def next_instant(waiting: WaitingPlayers, mark: int) -> float:
+@kernel("float64(WaitingRoster, int64)", inline=True)
+def next_instant(waiting: WaitingRoster, mark: int) -> float:
     """Return the first of all instants in a row of marks and of all deadlines not flagged yet."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -296,21 +296,21 @@ def is_due(at: float, now: float, fired: bool) -> bool:
     return at < now or (at == now and fired)
 
 
-@kernel("boolean(WaitingPlayers, float64, boolean)", inline=True)
-def is_early(waiting: WaitingPlayers, now: float, fired: bool) -> bool:
+@kernel("boolean(WaitingRoster, float64, boolean)", inline=True)
+def is_early(waiting: WaitingRoster, now: float, fired: bool) -> bool:
     """Return whether nothing is due yet at an instant that is not complete."""
     return not fired and waiting.numbers[WAKE] >= now
 
 
-@kernel("void(WaitingPlayers, float64)", inline=True)
-def wake_by(waiting: WaitingPlayers, at: float) -> None:
+@kernel("void(WaitingRoster, float64)", inline=True)
+def wake_by(waiting: WaitingRoster, at: float) -> None:
     """Let the pool be looked at by an instant, if not earlier."""
     waiting.numbers[WAKE] = min(waiting.numbers[WAKE], at)
 
 
 def make_waiting(
     slots: int, table: tuple[Floats, Floats, Floats, Floats], samples: int
-) -> WaitingPlayers:
+) -> WaitingRoster:
     """Return an empty pool.
 
     Args:
@@ -329,7 +329,7 @@ def make_waiting(
     numbers = np.zeros(NUMBERS)
     numbers[WAKE] = numbers[REACH] = np.inf
     numbers[AXIS] = NO_AXIS
-    return WaitingPlayers(
+    return WaitingRoster(
         np.zeros((rows, slots)),
         np.zeros((MARKS, slots)),
         links,
@@ -343,7 +343,7 @@ def make_waiting(
     )
 
 
-def grow(waiting: WaitingPlayers, slots: int) -> WaitingPlayers:
+def grow(waiting: WaitingRoster, slots: int) -> WaitingRoster:
     """Return the same pool with more room; slots keep their places."""
     links, counts, old = waiting.links, waiting.counts, waiting.points.shape[1]
     wider = []

@@ -101,7 +101,7 @@ def options_of(seats: tuple[int, ...], largest: int) -> Options:
 
 def _in_blocks(rows: NDArray[Any]) -> NDArray[Any]:
     """Return a table of options by rows as blocks of `LANES` options, each by columns."""
-    blocks = rows.reshape(-1, LANES, rows.shape[1])
+    blocks = rows.reshape(len(rows) // LANES, LANES, rows.shape[1])
     return np.ascontiguousarray(blocks.transpose(0, 2, 1)).ravel()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from evenmatch.errors import NotSupported
 from evenmatch.solvers.bounds import set_packing
+from evenmatch.solvers.bounds.match_climb import Climbs, climb
 from evenmatch.solvers.bounds.match_pricing import PricingSearch, price_matches, pricing_of
 from evenmatch.solvers.bounds.set_packing import Proof, plan_of, prove, seated_teams
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
@@ -274,6 +275,35 @@ def test_search_cut_short_still_bounds_what_it_has_not_seen() -> None:
         assert part.spent < full.spent
         assert (part.tops >= full.tops - 1e-12).all()
         assert not part.is_complete
+
+
+def test_climbs_find_matches_that_are_worth_what_they_say() -> None:
+    """Legal ones with parties whole; and none of those they began from is better."""
+    for name, seed in ((name, seed) for name in PARTIES for seed in range(4)):
+        found = solved(name, seed)
+        if not found:
+            continue
+        batch, plan, _ = found
+        prices = np.random.default_rng(2).uniform(0.0, 0.3, len(batch.first) - 1)
+        columns = set_packing.Columns(batch, batch.k)
+        columns.add_plan(plan)
+        climbs = Climbs(columns.parties, columns.label, -9.0, 500, np.ones(1, dtype=np.int64))
+        climbed = climb(pricing_of(batch), prices, climbs)
+        expected = {
+            key: quality - sum(prices[p] for p in key)
+            for key, _, quality in possible_matches(batch)
+        }
+        for row, label, worth in zip(
+            climbed.parties, climbed.label, climbed.worth.tolist(), strict=True
+        ):
+            key = frozenset(row[row >= 0].tolist())
+            teams = set_packing.teams_of(batch, row, label)
+            quality = 1.0 - reference.cost_of(batch, teams)
+            assert worth <= expected[key] + 1e-12
+            assert worth == pytest.approx(quality - sum(prices[p] for p in key), abs=1e-12)
+        begun = columns.quality - set_packing.price_sums(columns.parties, prices)
+        assert max(climbed.worth) >= max(begun) - 1e-12
+        assert climbed.tops.max() == max(climbed.worth)
 
 
 def test_planted_error_in_tops_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

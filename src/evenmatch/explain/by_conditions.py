@@ -1,0 +1,184 @@
+"""Why a ticket waits in a queue that plays by conditions: which of them say no, and until when."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from evenmatch.explain.phrases import count, joined, seconds, sentence
+from evenmatch.explain.reasons import unmade_reason
+from evenmatch.explain.sentences import summary_of
+from evenmatch.explain.snapshot import QueueSnapshot
+from evenmatch.model.explanation import Prospect, QueuePart, Reason
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.condition_prospects import (
+    ConditionProspect,
+    ConditionProspects,
+    Shortage,
+)
+
+KEEPS_ALL = ("paused", "policy_failed", "alone")
+"""Reasons that hold whatever the conditions say."""
+NAMED_MAX = 5
+"""Conditions that a sentence names at the most."""
+
+
+def by_conditions(
+    part: QueuePart, snapshot: QueueSnapshot, own: Ticket, *, in_full: bool
+) -> QueuePart:
+    """Return a part of a queue whose rules are about whole matches.
+
+    Args:
+        part: What comparing tickets two by two has found.
+        snapshot: The queue.
+        own: The ticket.
+        in_full: Whether to search; at a glance only the instant is told at which something changes.
+
+    Complexity:
+        That of a bounded number of searches, whoever waits.
+    """
+    if part.reason.code == "alone" and snapshot.queue.format.k_min > 1:
+        return _alone(part, snapshot, own)
+    if part.reason.code in ("paused", "policy_failed") or not in_full:
+        return _at_a_glance(part, snapshot, own)
+    conditions = snapshot.objective.rules.conditions
+    assert conditions is not None
+    others = [ticket for ticket in snapshot.tickets.values() if ticket.id != own.id]
+    prospects = ConditionProspects(
+        conditions.conditions, snapshot.queue.format, own, others, snapshot.now
+    )
+    found = prospects.first()
+    if found is None:
+        return _without_match(part, snapshot, own, prospects)
+    match = _prospect(snapshot, found)
+    if found.at <= snapshot.now:
+        reason = unmade_reason(snapshot, own.id, match)
+        part = msgspec.structs.replace(part, now=match, later=None, reason=reason, changes=())
+        return msgspec.structs.replace(part, summary=summary_of(part, snapshot, own.id, ""))
+    left = seconds(found.at - snapshot.now)
+    who = _names(found.objections)
+    size = len(match.tickets) - 1
+    partners = "of this ticket alone" if not size else f"with {count(size, 'other ticket')}"
+    reason = Reason("not_yet", f"{who} allow{_s(found.objections)} no match for {left}", found.at)
+    says = f"say{_s(found.objections)} no"
+    said = [
+        f"{_head(snapshot, own)}: no match of those who wait is legal yet",
+        f"the first one, {partners}, is legal in {left}; until then {who} {says}",
+        *_deadline(part, found.at),
+    ]
+    return msgspec.structs.replace(
+        part, now=None, later=match, reason=reason, changes=(), summary=_sentences(said)
+    )
+
+
+def _without_match(
+    part: QueuePart, snapshot: QueueSnapshot, own: Ticket, prospects: ConditionProspects
+) -> QueuePart:
+    """Return why nobody who waits makes a match with a ticket, now or later."""
+    is_certain = prospects.is_certain
+    changes, said = [], []
+    missing = prospects.players_missing()
+    if missing:
+        changes.append(f"{count(missing, 'more player')}")
+        said.append(f"the smallest match needs {count(missing, 'more player')}")
+    for each in prospects.shortages():
+        team = _team(snapshot, each)
+        lacks = each.least - each.waiting
+        changes.append(f"{count(lacks, 'more player')} who may be in team {team}")
+        waiting = f"{each.waiting}" if each.waiting else "none"
+        said.append(f"team {team} needs {each.least}, and {waiting} of those who wait may be in it")
+    blockers = [] if missing else prospects.blockers()
+    if blockers:
+        changes += [f"without rule {name} there would be a match" for name in blockers]
+        shown = joined(blockers[:NAMED_MAX], "or")
+        said.append(f"without rule {shown} there would be a match of those who wait")
+    if not said:
+        said.append("no single rule of the set is to blame, but several together")
+    wording = (
+        "no match of those who wait becomes legal"
+        if is_certain
+        else ("no match of those who wait is legal, as far as a short search sees")
+    )
+    reason = Reason("seats" if missing else "never" if is_certain else "rules", wording)
+    summary = _sentences([f"{_head(snapshot, own)}: {wording}", *said])
+    return msgspec.structs.replace(
+        part, now=None, later=None, reason=reason, changes=tuple(changes), summary=summary
+    )
+
+
+def _alone(part: QueuePart, snapshot: QueueSnapshot, own: Ticket) -> QueuePart:
+    """Return that nobody else waits, and how many would have to."""
+    least = max(1, snapshot.queue.format.k_min - own.size)
+    need = f"{count(least, 'more player')}"
+    summary = _sentences([f"{_head(snapshot, own)}", f"a match needs at least {need}"])
+    return msgspec.structs.replace(part, now=None, later=None, changes=(need,), summary=summary)
+
+
+def _at_a_glance(part: QueuePart, snapshot: QueueSnapshot, own: Ticket) -> QueuePart:
+    conditions = snapshot.objective.rules.conditions
+    assert conditions is not None
+    reason, now = part.reason, snapshot.now
+    if reason.code not in KEEPS_ALL:
+        text = "the rule set allows no match of those who wait now"
+        until = next((at for at in conditions.starts_of(own.enqueued_at) if at > now), None)
+        if until is not None:
+            text += f"; what it allows changes for this ticket in {seconds(until - now)}"
+        reason = Reason("rules", text, until)
+    summary = _sentences([f"{_head(snapshot, own)}: {reason.text}"])
+    return msgspec.structs.replace(
+        part, now=None, later=None, reason=reason, changes=(), summary=summary
+    )
+
+
+def _prospect(snapshot: QueueSnapshot, found: ConditionProspect) -> Prospect:
+    """Return a match that conditions allow, as one that could be."""
+    objective, at = snapshot.objective, max(found.at, snapshot.now)
+    seating = objective.judge(found.teams, at)
+    tickets = sorted([t for team in found.teams for t in team], key=lambda each: each.age_key)
+    return Prospect(
+        at=found.at,
+        tickets=tuple([ticket.id for ticket in tickets]),
+        teams=tuple([tuple([ticket.id for ticket in team]) for team in found.teams]),
+        quality=seating.quality,
+        cost=objective.cost(seating, 0, at),
+        criteria_cost=seating.criteria_cost,
+        is_exact=False,
+    )
+
+
+def _head(snapshot: QueueSnapshot, own: Ticket) -> str:
+    waited = seconds(snapshot.now - own.enqueued_at)
+    others = len(snapshot.tickets) - 1
+    party = "" if own.size == 1 else f" as a party of {own.size}"
+    company = f"with {count(others, 'other ticket')}" if others else "alone"
+    return f"this ticket has waited {waited} in {snapshot.queue.name}{party} {company}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = list(names[:NAMED_MAX])
+    if len(names) > NAMED_MAX:
+        shown.append(f"{len(names) - NAMED_MAX} more")
+    return joined(shown) or "the rules"
+
+
+def _s(names: tuple[str, ...]) -> str:
+    """Return the ending of a verb whose subject these are."""
+    return "s" if len(names) == 1 and not names[0].endswith(("sizes", "attributes")) else ""
+
+
+def _team(snapshot: QueueSnapshot, each: Shortage) -> str:
+    sides = snapshot.queue.format.sides
+    return sides[each.team] if sides else f"{each.team + 1}"
+
+
+def _deadline(part: QueuePart, at: float) -> list[str]:
+    """Return that a ticket's wait is over before a match is legal, if it is."""
+    deadline = math.inf if part.deadline_at is None else part.deadline_at
+    if part.at_deadline in (None, "keep") or at <= deadline:
+        return []
+    return ["its longest wait is over before that"]
+
+
+def _sentences(said: list[str]) -> str:
+    return " ".join([sentence(each) for each in said if each])

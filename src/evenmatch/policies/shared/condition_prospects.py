@@ -1,0 +1,219 @@
+"""Why a ticket has no match by the conditions of its queue, and which one it could have.
+
+What is asked for is said of those who wait: the first match with the ticket that conditions allow,
+now or as ages pass; without one, which single condition keeps every match from being legal; and
+how many players are missing, in all and in each team. All searches together are bounded, so that
+an explanation takes no longer in a large pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evenmatch.criteria.condition.ages import Conditions, first_after
+from evenmatch.criteria.condition.implied import Between, Implied, Word
+from evenmatch.model.condition import Condition, SizeTest, at_age
+from evenmatch.model.queue import Format
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns
+from evenmatch.policies.shared.condition_search import ConditionSearch, Divided, Question
+from evenmatch.policies.shared.group_search import Effort
+
+CONSIDERED_MAX = 48
+"""Tickets that one search chooses from."""
+TICKETS_MAX = 400
+"""Tickets that are looked at: the longest waiting, and the ticket itself."""
+INSTANTS_MAX = 24
+"""Instants to come at which ages change that are looked at."""
+LOOKS = 600
+"""Half-built matches that one search looks at."""
+LOOKS_MAX = 6_000
+"""The same of all searches together."""
+
+
+class ConditionProspect(NamedTuple):
+    """A match with the ticket, from when on it is legal, and who says no until then."""
+
+    at: float
+    teams: Divided
+    objections: tuple[str, ...]
+
+
+class Shortage(NamedTuple):
+    """A team for which too few wait: its number, players at least, and players who may join it."""
+
+    team: int
+    least: int
+    waiting: int
+
+
+class ConditionProspects:
+    """One ticket among those who wait.
+
+    Args:
+        stated: The conditions of the queue.
+        form: Its teams.
+        own: The ticket.
+        others: All others who wait.
+        now: The instant.
+    """
+
+    def __init__(
+        self,
+        stated: Sequence[Condition],
+        form: Format,
+        own: Ticket,
+        others: Sequence[Ticket],
+        now: float,
+    ) -> None:
+        self._stated = tuple(stated)
+        self._form = form
+        self._own = own
+        by_age = sorted(others, key=lambda ticket: ticket.age_key)[: TICKETS_MAX - 1]
+        self._tickets = sorted([own, *by_age], key=lambda ticket: ticket.age_key)
+        self._now = now
+        self._left = LOOKS_MAX
+        self._gave_up = False
+        self._pool = _Pool(self._stated, form, self._tickets)
+
+    @property
+    def is_certain(self) -> bool:
+        """Return whether searches have looked at everything."""
+        return not self._gave_up and len(self._tickets) <= CONSIDERED_MAX
+
+    def first(self) -> ConditionProspect | None:
+        """Return the match with the ticket that is legal first; None if none is found."""
+        conditions = self._pool.conditions
+        for at in (self._now, *self._changes()):
+            teams = self._match(self._pool, at)
+            if teams is not None:
+                # What allows it may have come before, while the search looked elsewhere.
+                ready_at = first_after(conditions.intervals(teams), self._now)
+                found = conditions.objections(teams, self._now) if ready_at > self._now else []
+                return ConditionProspect(ready_at, teams, tuple([each.name for each in found]))
+        return None
+
+    def blockers(self) -> list[str]:
+        """Return the conditions without any one of which there would be a match, now or later."""
+        found = []
+        last = [*self._changes()][-1:] or [self._now]
+        for condition in self._stated:
+            if isinstance(at_age(condition.test, 0.0), SizeTest):
+                continue
+            others = tuple([each for each in self._stated if each is not condition])
+            pool = _Pool(others, self._form, self._tickets)
+            if any(self._match(pool, at) is not None for at in dict.fromkeys((self._now, *last))):
+                found.append(condition.name)
+        return found
+
+    def players_missing(self) -> int:
+        """Return how many players are missing for the smallest match at any age."""
+        fewest = min([way.fewest for way in self._pool.search.ways], default=1)
+        return max(0, fewest - sum([ticket.size for ticket in self._tickets]))
+
+    def shortages(self) -> list[Shortage]:
+        """Return the teams that those who may be in them cannot fill, at any age."""
+        conditions = self._pool.conditions
+        told = Implied(conditions.verdicts, len(self._form.players))
+        facts = conditions.verdicts.facts
+        found: dict[int, Shortage] = {}
+        for piece, ways in enumerate(self._pool.search.numbers):
+            tests = [
+                each
+                for statement in conditions.statements[piece]
+                for each in told.by_statement(statement)
+                if isinstance(each, Between | Word)
+            ]
+            # An expansion may lower what a team needs: the least of all ages counts.
+            for team in range(len(self._form.players)):
+                own = [each for each in tests if team in each.teams]
+                least = min([self._pool.search.ways[way].least[team] for way in ways], default=0)
+                waiting = 0
+                for ticket in self._tickets:
+                    values = facts.of(ticket, is_exact=False)
+                    waiting += ticket.size * all(each.suits(values[each.fact]) for each in own)
+                known = found.get(team)
+                if known is None or least - waiting < known.least - known.waiting:
+                    found[team] = Shortage(team, least, waiting)
+        return [each for each in found.values() if each.waiting < each.least]
+
+    def _changes(self) -> list[float]:
+        """Return the instants to come at which the age of somebody changes what is allowed."""
+        starts = {
+            at
+            for ticket in self._tickets
+            for at in self._pool.conditions.starts_of(ticket.enqueued_at)
+            if at > self._now
+        }
+        return sorted(starts)[:INSTANTS_MAX]
+
+    def _match(self, pool: _Pool, at: float) -> Divided | None:
+        """Return a match with the ticket that is legal at an instant."""
+        for question in pool.questions(self._own, self._tickets, at):
+            if self._left <= 0:
+                self._gave_up = True
+                return None
+            effort = Effort(min(LOOKS, self._left), min(LOOKS, self._left), 1)
+            search = pool.search.find(question, effort)
+            teams: Divided | None = None
+            try:
+                while True:
+                    next(search)
+                    effort.left = min(LOOKS, max(1, self._left - effort.spent))
+                    if effort.spent >= LOOKS_MAX:
+                        effort.gave_up = True
+                        break
+            except StopIteration as done:
+                teams = done.value
+            self._left -= effort.spent
+            self._gave_up |= effort.gave_up and teams is None
+            if teams is not None and first_after(pool.conditions.intervals(teams), at) <= at:
+                return teams
+        return None
+
+
+class _Pool:
+    """The tickets under some conditions, ready to be searched."""
+
+    def __init__(
+        self, stated: Sequence[Condition], form: Format, tickets: Sequence[Ticket]
+    ) -> None:
+        self.conditions = Conditions(stated)
+        self.search = ConditionSearch(self.conditions, form)
+        self.columns = ConditionColumns(self.conditions, self.search.ways, len(form.players))
+        for ticket in tickets:
+            self.columns.enter(ticket)
+
+    def questions(self, own: Ticket, tickets: Sequence[Ticket], at: float) -> list[Question]:
+        """Return what to search for: by whose age the match goes, and in which way it is legal."""
+        by_piece: dict[int, list[Ticket]] = {}
+        is_newest = self.conditions.clock == "newest"
+        for ticket in tickets:
+            is_beyond = (
+                (ticket.age_key >= own.age_key) if is_newest else (ticket.age_key <= own.age_key)
+            )
+            piece = self.conditions.piece_of(ticket.enqueued_at, at)
+            if is_beyond and piece is not None:
+                by_piece.setdefault(piece, []).append(ticket)
+        found = []
+        for piece, clocks in by_piece.items():
+            names = frozenset([ticket.id for ticket in clocks])
+            # Nobody's age may be beyond the one that counts.
+            end = (
+                max(clocks, key=lambda ticket: ticket.age_key)
+                if is_newest
+                else min(clocks, key=lambda ticket: ticket.age_key)
+            )
+            beyond = self.columns.younger(end) if is_newest else self.columns.older(end)
+            among = ~beyond & ~self.columns.flags(frozenset([own.id]))
+            for way in self.search.numbers[piece]:
+                if not self.columns.fits(own, way):
+                    continue
+                first = None if own.id in names else self.columns.flags(names)
+                asked = Asked(way, among, first, CONSIDERED_MAX, False)
+                circle = self.columns.chosen(own, asked)
+                if sum([t.size for t in circle.tickets]) >= self.search.ways[way].fewest:
+                    one_of = None if own.id in names else names
+                    found.append(Question(way, circle.tickets, circle.mates, one_of))
+        return found

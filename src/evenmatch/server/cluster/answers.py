@@ -1,0 +1,166 @@
+"""One answer of what several shards say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evenmatch.errors import InvalidTicket
+from evenmatch.server.http.responses import JSON, encode, problem_of
+
+WHERE = re.compile(r"\A/\d+")
+SAMPLE = re.compile(r"\A([A-Za-z_:][A-Za-z0-9_:]*)(\{)?")
+UNKNOWN = 404
+
+
+class Answer(NamedTuple):
+    """A whole answer of HTTP."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether nothing is wrong."""
+        return 200 <= self.status < 300
+
+    def value(self) -> Any:
+        """Return its JSON."""
+        return msgspec.json.decode(self.body)
+
+
+Named = Sequence[tuple[str, Answer]]
+"""What each shard says."""
+
+
+def well(value: object, status: int = 200) -> Answer:
+    """Return an answer of JSON."""
+    return Answer(status, tuple(JSON), encode(value))
+
+
+def worst(answers: Sequence[Answer]) -> Answer | None:
+    """Return the answer that tells most of what is wrong, None if nothing is."""
+    bad = [each for each in answers if not each.is_well]
+    return max(bad, key=lambda each: each.status, default=None)
+
+
+def lists(named: Named) -> Answer:
+    """Join lists; a shard that knows nothing of what was asked adds nothing."""
+    answers = [each for _, each in named]
+    known = [each for each in answers if each.status != UNKNOWN] or answers
+    if (bad := worst(known)) is not None:
+        return bad
+    return well([item for each in known for item in each.value()])
+
+
+def queues(named: Named) -> Answer:
+    """Join lists of queues; of one that is split, those who wait are counted together."""
+    joined = lists(named)
+    if not joined.is_well:
+        return joined
+    found: dict[str, Any] = {}
+    for queue in joined.value():
+        before = found.setdefault(queue["name"], queue)
+        if before is not queue:
+            before["waiting"] += queue["waiting"]
+            before["fault"] = before.get("fault") or queue.get("fault")
+    return well(list(found.values()))
+
+
+def first(told: Sequence[Answer]) -> Answer:
+    """Return what the first shard says, unless something is wrong with any."""
+    return worst(told) or told[0]
+
+
+def drains(named: Named) -> Answer:
+    """Join what shards say of their end: all of them take no tickets, or some still do."""
+    answers = [each for _, each in named]
+    if (bad := worst(answers)) is not None:
+        return bad
+    told = [each.value() for each in answers]
+    left = [each["seconds_left"] for each in told if each["seconds_left"] is not None]
+    return well(
+        {
+            "draining": all(each["draining"] for each in told),
+            "waiting": sum(each["waiting"] for each in told),
+            "seconds_left": max(left, default=None),
+        }
+    )
+
+
+def metrics(named: Named) -> Answer:
+    """Join what shards count, each sample with the label `shard`."""
+    if (bad := worst([each for _, each in named])) is not None:
+        return bad
+    families: dict[str, tuple[dict[str, None], list[str]]] = {}
+    for shard, answer in named:
+        family = ""
+        for line in answer.body.decode().splitlines():
+            if line.startswith("# "):
+                word = line.split(" ", 3)
+                if len(word) > 2 and word[1] in ("HELP", "TYPE"):
+                    family = word[2]
+                    families.setdefault(family, ({}, []))[0][line] = None
+            elif line:
+                families.setdefault(family, ({}, []))[1].append(_labelled(line, shard))
+    lines = [line for about, samples in families.values() for line in (*about, *samples)]
+    return Answer(200, named[0][1].headers, ("\n".join(lines) + "\n").encode())
+
+
+def _labelled(line: str, shard: str) -> str:
+    """Return a sample with one label more.
+
+    >>> _labelled('tickets_total{queue="duel"} 3.0', "s0"), _labelled("up 1.0", "s0")
+    ('tickets_total{shard="s0",queue="duel"} 3.0', 'up{shard="s0"} 1.0')
+    """
+    found = SAMPLE.match(line)
+    assert found is not None, line
+    rest = line[found.end() :]
+    label = f'shard="{shard}"'
+    if found[2]:
+        return f"{found[1]}{{{label}{'' if rest.startswith('}') else ','}{rest}"
+    return f"{found[1]}{{{label}}}{rest}"
+
+
+def creates(
+    found: Sequence[tuple[Sequence[int], Answer]],
+    refused: Mapping[int, InvalidTicket],
+    count: int,
+) -> Answer:
+    """Join what shards say of their tickets of an array.
+
+    A shard that could not answer refuses each of its tickets as it would have refused one that
+    came alone; the same request with the same key finds what the other shards have made of it.
+
+    Args:
+        found: What each says, with the places of its tickets in the array.
+        refused: Those that belong to no shard, by place.
+        count: Tickets in the array.
+    """
+    items: list[Any] = [None] * count
+    for at, refusal in refused.items():
+        status, problem = problem_of(refusal)
+        items[at] = {
+            "status": status,
+            "error": problem.error,
+            "message": problem.message,
+            "where": f"/{at}{problem.where}",
+        }
+    for places, answer in found:
+        if not answer.is_well and answer.status in (401, 403):
+            return answer
+        told = answer.value()
+        for number, at in enumerate(places):
+            items[at] = told[number] if answer.is_well else _refused(told, answer.status)
+            if where := items[at].get("where"):
+                items[at]["where"] = WHERE.sub(f"/{at}", where)
+    return well(items)
+
+
+def _refused(problem: Mapping[str, Any], status: int) -> dict[str, Any]:
+    kept = {key: problem[key] for key in ("error", "message") if key in problem}
+    return {"status": status, **kept}

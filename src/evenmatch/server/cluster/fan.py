@@ -1,0 +1,73 @@
+"""One request asked of several shards, wherever they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from evenmatch.errors import MatchmakingError
+from evenmatch.server.cluster.answers import Answer
+from evenmatch.server.cluster.seat import Seat
+from evenmatch.server.http.responses import (
+    Message,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    headers_of,
+    problem_of,
+    replayed,
+)
+
+Serve = Callable[[Seat, Scope, Receive, Send], Awaitable[None]]
+"""Answers a request for a shard, wherever that is."""
+
+
+async def asked_of_each(
+    serve: Serve,
+    seats: Sequence[Seat],
+    scope: Scope,
+    body: bytes | Mapping[Seat, bytes],
+    queries: Mapping[Seat, bytes] | None = None,
+) -> list[tuple[Seat, Answer]]:
+    """Ask each shard, all at once, and return what they answer.
+
+    Args:
+        serve: Answers a request for one.
+        seats: Of the shards.
+        scope: Of the request.
+        body: Of the request; one for all, or one for each.
+        queries: One for each, where it is not that of the request.
+    """
+
+    async def ask(seat: Seat) -> tuple[Seat, Answer]:
+        own = body if isinstance(body, bytes) else body[seat]
+        query = scope["query_string"] if queries is None else queries[seat]
+        one = {**scope, "headers": list(scope["headers"]), "query_string": query}
+        return seat, await _answer(serve, seat, one, own)
+
+    return list(await asyncio.gather(*(ask(seat) for seat in seats)))
+
+
+async def _answer(serve: Serve, seat: Seat, scope: Scope, body: bytes) -> Answer:
+    head: Message = {"status": 500, "headers": []}
+    parts: list[bytes] = []
+
+    async def send(message: Message) -> None:
+        nonlocal head
+        if message["type"] == "http.response.start":
+            head = message
+        elif message["type"] == "http.response.body":
+            parts.append(message.get("body", b""))
+
+    async def never() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    try:
+        await serve(seat, scope, replayed(body, never), send)
+    except MatchmakingError as error:
+        status, problem = problem_of(error)
+        return Answer(status, tuple(headers_of(error)), encode(problem))
+    kept = tuple(each for each in head["headers"] if each[0] != b"content-length")
+    return Answer(head["status"], kept, b"".join(parts))

@@ -1,0 +1,242 @@
+"""Creates that nodes hand on: frames over one kept connection, many in a write.
+
+    node:  EVENMATCH/1 NAME CLIENT OWNER DIGEST        owner: OK
+    node:  Ask, Ask, ...                               owner: Told, Told, ... as commits allow
+
+A frame is its length in four bytes and a value in MessagePack. The connection begins at the port
+of HTTP, so nodes need no other. What was sent and not answered when a connection ends may have been
+done or not, and its client is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+MAGIC = b"EVENMATCH/1 "
+WELCOME = b"OK\r\n"
+FRAME_BYTES_MAX = 16_000_000
+PENDING_MAX = 8_192
+"""Requests that wait for one owner; the next one is refused."""
+ANSWER_SECONDS = 10.0
+"""After which a request counts as lost: longer than a commit and a hand-over take."""
+SWEEP_EVERY = 1.0
+CONNECT_SECONDS = 1.0
+UNHEARD_SECONDS = 10
+
+
+class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A request to create tickets.
+
+    Args:
+        number: Tells it apart from others of its connection.
+        about: The shard.
+        client: Address of the client.
+        headers: As they came.
+        body: As it came.
+    """
+
+    number: int
+    about: str
+    client: str
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Its answer; without headers, they are the usual ones."""
+
+    number: int
+    status: int
+    body: bytes
+    headers: list[tuple[bytes, bytes]] | None = None
+
+
+Done = Callable[[Told | None], None]
+"""Takes the answer; None if nobody knows whether the request was done."""
+Answer = Callable[[Ask, "FrameServer"], None]
+_encode = msgspec.msgpack.Encoder().encode
+_asked = msgspec.msgpack.Decoder(Ask)
+_told = msgspec.msgpack.Decoder(Told)
+
+
+class _Frames(asyncio.Protocol):
+    """One end: cuts what comes into frames, and writes what goes once for each turn of the loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: Any = None
+        self._buffer = bytearray()
+        self._out: list[bytes] = []
+        self._is_full = False
+        self.is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.is_lost = True
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+
+    def close(self) -> None:
+        """End the connection."""
+        self.is_lost = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _send(self, value: Ask | Told) -> None:
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        body = _encode(value)
+        self._out.append(len(body).to_bytes(4, "big"))
+        self._out.append(body)
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        if not self.is_lost:
+            self._transport.write(b"".join(out))
+
+    def _cut(self, data: bytes) -> Iterator[bytes]:
+        """Yield the frames that are whole."""
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        while len(buffer) - at >= 4:
+            size = int.from_bytes(buffer[at : at + 4], "big")
+            if size > FRAME_BYTES_MAX:
+                self.close()
+                return
+            if len(buffer) - at - 4 < size:
+                break
+            yield bytes(buffer[at + 4 : at + 4 + size])
+            at += 4 + size
+        del buffer[:at]
+
+
+class FrameServer(_Frames):
+    """The owner's end.
+
+    Args:
+        answer: Takes each request; it tells the answer with `tell`.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def data_received(self, data: bytes) -> None:
+        """Take the requests that have come."""
+        for frame in self._cut(data):
+            try:
+                ask = _asked.decode(frame)
+            except msgspec.MsgspecError:
+                self.close()
+                return
+            self._answer(ask, self)
+
+    def tell(self, told: Told) -> None:
+        """Send an answer."""
+        if not self.is_lost:
+            self._send(told)
+
+
+class FrameLink(_Frames):
+    """The end of a node that hands on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = 0
+        self._waiting: dict[int, tuple[float, Done]] = {}
+        self._is_welcome = False
+        self.opened: asyncio.Future[bool] = self._loop.create_future()
+        self._sweep = self._loop.call_later(SWEEP_EVERY, self._sweep_old)
+
+    @classmethod
+    async def open(cls, place: tuple[str, int], signed: bytes) -> FrameLink | None:
+        """Return a connection to an owner, None if it takes no frames or is not there."""
+        link = cls()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                transport, _ = await link._loop.create_connection(lambda: link, *place)
+                own = transport.get_extra_info("socket")
+                with suppress(OSError, AttributeError):
+                    own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    # An owner whose machine went away must not look like one that is slow.
+                    own.setsockopt(
+                        socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000
+                    )
+                transport.write(MAGIC + signed + b"\r\n\r\n")
+                if await link.opened:
+                    return link
+        except (OSError, TimeoutError):
+            pass
+        link.close()
+        return None
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether it takes another request."""
+        return not self.is_lost and not self._is_full and len(self._waiting) < PENDING_MAX
+
+    def ask(
+        self, about: str, client: str, headers: list[tuple[bytes, bytes]], body: bytes, done: Done
+    ) -> None:
+        """Send a request; `done` is called once."""
+        self._number += 1
+        self._waiting[self._number] = self._loop.time(), done
+        self._send(Ask(self._number, about, client, headers, body))
+
+    def data_received(self, data: bytes) -> None:
+        """Take the welcome, then the answers that have come."""
+        if not self._is_welcome:
+            self._buffer += data
+            if len(self._buffer) < len(WELCOME):
+                return
+            self._is_welcome = self._buffer.startswith(WELCOME)
+            data = bytes(self._buffer[len(WELCOME) :])
+            self._buffer.clear()
+            if not self.opened.done():
+                self.opened.set_result(self._is_welcome)
+            if not self._is_welcome:
+                self.close()
+                return
+        for frame in self._cut(data):
+            try:
+                told = _told.decode(frame)
+            except msgspec.MsgspecError:
+                self.close()
+                return
+            waited = self._waiting.pop(told.number, None)
+            if waited is not None:
+                waited[1](told)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell all who wait that nobody knows."""
+        super().connection_lost(exc)
+        self._sweep.cancel()
+        if not self.opened.done():
+            self.opened.set_result(False)
+        self._fail(list(self._waiting))
+
+    def _sweep_old(self) -> None:
+        if self.is_lost:
+            return
+        self._sweep = self._loop.call_later(SWEEP_EVERY, self._sweep_old)
+        since = self._loop.time() - ANSWER_SECONDS
+        self._fail([number for number, (at, _) in self._waiting.items() if at < since])
+
+    def _fail(self, numbers: list[int]) -> None:
+        for number in numbers:
+            _, done = self._waiting.pop(number)
+            done(None)

@@ -1,0 +1,106 @@
+"""Which other nodes live, and who has how much to do: what nodes tell each other.
+
+Nodes need no list of each other: the name of a lease says where its owner is, and whoever is asked
+says whom it knows. A node that was not heard of for `ALIVE_SECONDS` is left out. Nothing rests on
+any of this but how shards are shared out and who is named as a successor: who may answer, the
+journal alone says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+
+HELLO_EVERY = 1.0
+"""Seconds between two greetings."""
+ALIVE_SECONDS = 3.0
+MEMBERS_MAX = 64
+RELUCTANCE = 0.4
+"""Seconds by which a node with its full share waits before it asks again."""
+
+
+class Member(msgspec.Struct, frozen=True):
+    """Another node.
+
+    Args:
+        owner: The name under which it owns leases.
+        held: Shards that it has.
+        heard_at: When it was heard of last, monotonic seconds.
+    """
+
+    owner: str
+    held: int
+    heard_at: float
+
+
+class Members:
+    """The other nodes.
+
+    Args:
+        own: The name under which this node owns leases.
+        clock: Monotonic seconds.
+
+    Example:
+        >>> now = 0.0
+        >>> members = Members("a/1@h:1", lambda: now)
+        >>> members.hear("b/1@h:2", 0)
+        >>> members.reluctance(2, total=3), members.reluctance(1, total=3)
+        (0.4, 0.0)
+        >>> members.relieved_by(3), members.relieved_by(1)
+        ('b/1@h:2', None)
+        >>> now = 10.0
+        >>> members.relieved_by(3)
+    """
+
+    def __init__(self, own: str, clock: Callable[[], float]) -> None:
+        self._own = own
+        self._clock = clock
+        # By address: a process that starts anew takes the place of the one before.
+        self._known: dict[str, Member] = {}
+
+    def hear(self, owner: str, held: int | None = None) -> None:
+        """Note that a node lives; None: what it has is as it was."""
+        if owner == self._own or "@" not in owner:
+            return
+        place = owner.rpartition("@")[2]
+        before = self._known.pop(place, None)
+        if held is None:
+            held = before.held if before is not None and before.owner == owner else 0
+        self._known[place] = Member(owner, held, self._clock())
+        while len(self._known) > MEMBERS_MAX:
+            del self._known[next(iter(self._known))]
+
+    def forget(self, owner: str) -> None:
+        """Leave a node out until it is heard of again: it stops, or does not answer."""
+        place = owner.rpartition("@")[2]
+        if (known := self._known.get(place)) is not None and known.owner == owner:
+            del self._known[place]
+
+    @property
+    def alive(self) -> list[Member]:
+        """Return those that were heard of lately."""
+        since = self._clock() - ALIVE_SECONDS
+        return [each for each in self._known.values() if each.heard_at >= since]
+
+    def reluctance(self, held: int, *, total: int) -> float:
+        """Return by how much later than others this node asks for one shard more, seconds."""
+        share = math.ceil(total / (1 + len(self.alive)))
+        return RELUCTANCE if held >= share else 0.0
+
+    def idlest(self) -> str | None:
+        """Return the node that has least to do, None if there is no other."""
+        least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
+        return None if least is None else least.owner
+
+    def relieved_by(self, held: int) -> str | None:
+        """Return the node that is to get a shard of this one, None if the shares are fair."""
+        least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
+        return None if least is None or held - least.held < 2 else least.owner
+
+    def given(self, owner: str) -> None:
+        """Note that a node gets a shard more, before it says so itself."""
+        for place, member in self._known.items():
+            if member.owner == owner:
+                self._known[place] = msgspec.structs.replace(member, held=member.held + 1)

@@ -1,0 +1,243 @@
+"""The front of a game whose shards are shared out: it finds the shard that a request is about.
+
+That follows from a ticket's or a match's id, else from the queues that are named. What is about
+several shards is asked of each, and `answers` joins what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
+
+import msgspec
+
+from evenmatch.errors import InvalidTicket, NotSupported
+from evenmatch.model.shards import ShardPart, shard_of
+from evenmatch.model.split import NAMED, Split, read_split
+from evenmatch.server.cluster import answers
+from evenmatch.server.cluster.answers import Answer
+from evenmatch.server.cluster.configurations import Configurations
+from evenmatch.server.cluster.fan import Serve, asked_of_each
+from evenmatch.server.cluster.many_sockets import ManySockets
+from evenmatch.server.cluster.seat import Seat
+from evenmatch.server.http.responses import (
+    InvalidRequest,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    replayed,
+    send_body,
+)
+
+BODY_BYTES_MAX = 1_000_000
+CREATE, STREAM, GAMELIFT = ("POST", "/v1/tickets"), "/v1/stream", ("POST", "/")
+CHANGES = frozenset({"PUT", "POST"})
+BY_ID = frozenset({"tickets", "matches", "allocations"})
+JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, Answer]]], Answer]] = {
+    ("GET", "/v1/tickets"): answers.lists,
+    ("GET", "/v1/queues"): answers.queues,
+    ("GET", "/v1/allocations"): answers.lists,
+    ("GET", "/v1/drain"): answers.drains,
+    ("POST", "/v1/drain"): answers.drains,
+    ("DELETE", "/v1/drain"): answers.drains,
+    ("GET", "/metrics"): answers.metrics,
+}
+"""Requests that each shard answers, and how one answer is made of theirs."""
+
+
+class _Rating(msgspec.Struct, frozen=True):
+    mean: float
+
+
+class _Player(msgspec.Struct, frozen=True):
+    id: str
+    rating: _Rating | None = None
+    attributes: dict[str, Any] = {}
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What of a create says where it belongs."""
+
+    queues: tuple[str, ...] = ()
+    players: tuple[_Player, ...] = ()
+    attributes: dict[str, Any] = {}
+
+    def part(self, split: Split) -> int:
+        """Return the part of a group that is split."""
+        if not self.players:
+            return 0
+        first = self.players[0]
+        value = first.attributes.get(split.attribute, self.attributes.get(split.attribute))
+        if value is None and split.attribute == NAMED and first.rating is not None:
+            value = first.rating.mean
+        return split.part_of(first.id, value)
+
+
+class GameRouter:
+    """The front of one game.
+
+    Args:
+        seats: Of its shards; that of the first queue first.
+        parts: What each of them has, in the same order.
+        serve: Answers a request for one of them.
+    """
+
+    def __init__(
+        self,
+        seats: Sequence[Seat],
+        parts: Sequence[ShardPart],
+        serve: Serve,
+    ) -> None:
+        self._seats = tuple(seats)
+        self._first = self._seats[0]
+        self._by_shard = {seat.claim.shard: seat for seat in seats}
+        # One for each part, where a group is split.
+        self._by_queue: dict[str, tuple[Seat, ...]] = {}
+        self._splits: dict[str, Split | None] = {}
+        for seat, part in zip(seats, parts, strict=True):
+            for name in part.queues:
+                self._by_queue[name] = (*self._by_queue.get(name, ()), seat)
+                self._splits[name] = read_split(part.split[0])
+        self._serve = serve
+        self._default = next(iter(self._by_queue))
+        firsts = {name: each[0] for name, each in self._by_queue.items()}
+        self._configurations = Configurations(self._seats, firsts, serve)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request of a client."""
+        if len(self._seats) == 1:
+            await self._serve(self._first, scope, receive, send)
+            return
+        path, method = scope["path"], scope.get("method", "")
+        if scope["type"] == "websocket":
+            if path == STREAM:
+                await ManySockets(self._first, self._by_shard, self._serve)(scope, receive, send)
+            else:
+                await self._serve(self._first, scope, receive, send)
+        elif (method, path) == CREATE:
+            await self._create(scope, receive, send)
+        elif (join := JOINED.get((method, path))) is not None:
+            body = await read_body(scope, receive, BODY_BYTES_MAX)
+            found = await asked_of_each(self._serve, self._seats, scope, body)
+            await _tell(send, join([(seat.claim.shard, each) for seat, each in found]))
+        elif path == "/v1/config" and method in ("GET", "PUT"):
+            await _tell(send, await self._configurations.answer(scope, receive))
+        elif method in CHANGES and len(each := self._parts_of(path)) > 1:
+            body = await read_body(scope, receive, BODY_BYTES_MAX)
+            found = await asked_of_each(self._serve, each, scope, body)
+            await _tell(send, answers.first([answer for _, answer in found]))
+        elif (method, path) == GAMELIFT:
+            raise NotSupported(
+                "GameLift's calls are for games that have one group, or no other nodes"
+            )
+        else:
+            await self._serve(self._seat_of(path, scope), scope, receive, send)
+
+    def _seat_of(self, path: str, scope: Scope) -> Seat:
+        """Return the shard of a request that is about one; the first one knows what is wrong."""
+        parts = path.split("/")
+        if parts[:3] == ["", "v1", "dashboard"] and parts[3:4] == ["matches"]:
+            parts = ["", "v1", *parts[3:]]
+        if len(parts) > 3 and parts[1] == "v1":
+            if parts[2] in BY_ID:
+                return self._by_shard.get(shard_of(parts[3]), self._first)
+            if parts[2] == "queues":
+                return self._part(self._by_queue.get(unquote(parts[3]), (self._first,)), scope)
+        if scope["query_string"]:
+            named = parse_qs(scope["query_string"].decode("latin-1")).get("queue", [""])[0]
+            return self._part(self._by_queue.get(named, (self._first,)), scope)
+        return self._first
+
+    def _part(self, seats: tuple[Seat, ...], scope: Scope) -> Seat:
+        """Return the part of a queue that `?part=` names, and take that out of the request."""
+        if len(seats) == 1:
+            return seats[0]
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = dict(query).get("part", "0")
+        if not (given.isascii() and given.isdigit() and int(given) < len(seats)):
+            raise InvalidRequest(
+                f"part must be from 0 to {len(seats) - 1}, got {given[:64]!r}", where="/part"
+            )
+        left = [each for each in query if each[0] != "part"]
+        scope["query_string"] = urlencode(left).encode()
+        return seats[int(given)]
+
+    def _parts_of(self, path: str) -> tuple[Seat, ...]:
+        """Return all parts of the queue that a request would change."""
+        parts = path.split("/")
+        if len(parts) < 4 or parts[1:3] != ["v1", "queues"]:
+            return ()
+        return self._by_queue.get(unquote(parts[3]), ())
+
+    # Creates
+
+    async def _create(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await read_body(scope, receive, BODY_BYTES_MAX)
+        if body[:64].lstrip()[:1] == b"[":
+            await self._create_many(scope, (body, receive), send)
+            return
+        seat = self._seat_of_ticket(body)
+        await self._serve(seat, scope, replayed(body, receive), send)
+
+    def seat_of_create(self, body: bytes) -> Seat | None:
+        """Return the shard of a request to create tickets; None of an array of several shards.
+
+        Raises:
+            InvalidTicket: The queues of its ticket belong to several.
+        """
+        if len(self._seats) == 1:
+            return self._first
+        if body[:64].lstrip()[:1] == b"[":
+            return None
+        return self._seat_of_ticket(body)
+
+    def _seat_of_ticket(self, body: bytes | msgspec.Raw) -> Seat:
+        """Return the shard of a new ticket; the first one knows what is wrong with it.
+
+        Raises:
+            InvalidTicket: Its queues belong to several.
+        """
+        try:
+            named = msgspec.json.decode(body, type=_Named)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return self._first
+        known = [name for name in named.queues if name in self._by_queue] or [self._default]
+        places = dict.fromkeys(self._by_queue[name] for name in known)
+        if len(places) > 1:
+            raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
+        seats, split = next(iter(places)), self._splits[known[0]]
+        return seats[0] if split is None else seats[named.part(split)]
+
+    async def _create_many(self, scope: Scope, came: tuple[bytes, Receive], send: Send) -> None:
+        """Let each shard make its tickets of an array; each is answered as if it had come alone."""
+        body, receive = came
+        try:
+            items = msgspec.json.decode(body, type=list[msgspec.Raw])
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            items = []
+        places: dict[Seat, list[int]] = {}
+        refused: dict[int, InvalidTicket] = {}
+        for at, item in enumerate(items):
+            try:
+                places.setdefault(self._seat_of_ticket(item), []).append(at)
+            except InvalidTicket as refusal:
+                refused[at] = refusal
+        if len(places) <= 1 and not refused:
+            seat = next(iter(places), self._first)
+            await self._serve(seat, scope, replayed(body, receive), send)
+            return
+        bodies = {
+            seat: b"[" + b",".join(bytes(items[at]) for at in each) + b"]"
+            for seat, each in places.items()
+        }
+        found = await asked_of_each(self._serve, tuple(places), scope, bodies)
+        joined = answers.creates(
+            [(places[seat], each) for seat, each in found], refused, len(items)
+        )
+        await _tell(send, joined)
+
+
+async def _tell(send: Send, answer: Answer) -> None:
+    await send_body(send, answer.status, answer.body, list(answer.headers))

@@ -1,0 +1,331 @@
+"""One shard as one node has it: asked for, recovered, answered for, handed over.
+
+    standing by --lease granted--> recovering --> answering --lost or handed over--> standing by
+
+A node has a seat for each shard of each game, and answers from those whose lease it holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from evenmatch.errors import JournalError, MatchmakingError, StaleOwner
+from evenmatch.journals.base import Journal
+from evenmatch.server.cluster.identity import address_of, name_of
+from evenmatch.server.runtime.games import Games
+from evenmatch.server.runtime.lease_keeping import Claim
+from evenmatch.server.runtime.logs import log
+
+ASK_EVERY = 0.2
+"""Seconds between two questions for the lease."""
+ASK_SOON = 0.01
+"""The same once its owner has said that it gives the lease to this node."""
+SOON_SECONDS = 1.0
+"""For how long a node asks that often, and leaves a shard alone that it has just given away."""
+AGAIN_SECONDS = 1.0
+"""Seconds before a node that could not recover tries again."""
+FOLLOW_EVERY = 0.5
+"""Seconds between two looks at what the owner has written."""
+Role = Literal["standing_by", "recovering", "answering"]
+
+
+class SeatStatus(msgspec.Struct, frozen=True):
+    """A shard, as a node knows it.
+
+    Args:
+        tenant: The game, where a node serves several.
+        shard: Its name, with which its ids begin.
+        role: What this node does for it: `answering`, `recovering` or `standing_by`.
+        owner: Name of the node that answers; "" if nobody is known to.
+        address: HOST:PORT of that node.
+        epoch: Of the lease; null unless this node answers.
+        lease_left: Seconds for which the lease counts from now on; null unless this node answers.
+    """
+
+    tenant: str
+    shard: str
+    role: Role
+    owner: str
+    address: str
+    epoch: int | None = None
+    lease_left: float | None = None
+
+
+class SeatPlan(NamedTuple):
+    """What a seat is for.
+
+    Args:
+        tenant: The game, where there are several.
+        claim: The lease that it asks for.
+        journal: The way to the journal, for asking.
+        start: Returns the game, not yet started, each time that the lease is granted.
+    """
+
+    tenant: str
+    claim: Claim
+    journal: Journal
+    start: Callable[[], Games]
+
+
+class Seat:
+    """A shard.
+
+    Args:
+        plan: What it is for.
+        reluctance: Returns the seconds by which this node waits longer before it asks again; more
+            than 0 where others have less to do.
+        look: Reads changed files of keys, for all shards of a game.
+    """
+
+    def __init__(
+        self, plan: SeatPlan, reluctance: Callable[[], float], look: Callable[[], None]
+    ) -> None:
+        self._look = look
+        self.tenant = plan.tenant
+        self.claim = plan.claim
+        self.holder = ""
+        self.since = 0.0
+        """When it began to answer, by the loop's clock."""
+        self.is_drained = False
+        self._journal = plan.journal
+        self._start = plan.start
+        self._reluctance = reluctance
+        self._games: Games | None = None
+        self._is_recovering = False
+        self._successor: str | None = None
+        self._hurry_until = self._quiet_until = -1.0
+        self._asked = asyncio.Event()
+        self._given = asyncio.Event()
+        self._known = asyncio.Event()
+        self._hurried = asyncio.Event()
+        # The game while another node answers for it; it reads along.
+        self._standby: Games | None = None
+        self._wanted = asyncio.Event()
+        self._is_prepared: asyncio.Event | None = None
+
+    @property
+    def about(self) -> str:
+        """Return the name by which nodes speak of it."""
+        return f"{self.tenant}/{self.claim.shard}"
+
+    @property
+    def games(self) -> Games | None:
+        """Return the game if this node has it in memory."""
+        return self._games
+
+    @property
+    def standby(self) -> Games | None:
+        """Return the game while it reads along or recovers."""
+        return self._standby
+
+    @property
+    def present(self) -> Games | None:
+        """Return the game if this node answers for it at this moment."""
+        games = self._games
+        if games is None or self._successor is not None or not games.may_answer:
+            return None
+        return games
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether this node has the lease, as far as it knows, and means to keep it."""
+        return self._is_recovering or (self._games is not None and self._successor is None)
+
+    @property
+    def status(self) -> SeatStatus:
+        """Return what this node knows of the shard."""
+        role: Role = "recovering" if self._is_recovering else "standing_by"
+        epoch = left = None
+        if (games := self.present) is not None:
+            role = "answering"
+            epoch, left = games.services[0].runtime.lease
+            left = round(left, 3)
+        owner, place = name_of(self.holder), self.holder.rpartition("@")[2]
+        return SeatStatus(self.tenant, self.claim.shard, role, owner, place, epoch, left)
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until it is known who answers, or for so long."""
+        await _either(self._known, seconds)
+
+    def note(self, holder: str) -> None:
+        """Note who owns the shard, by the name of its lease; not what this node knows better."""
+        if self._games is None and not self._is_recovering and holder != self.claim.owner:
+            self.holder = holder
+            self._known.set()
+
+    # Its life
+
+    async def live(self) -> None:
+        """Ask for the lease, and answer while it is held; return when the game has drained."""
+        while not self.is_drained:
+            games = self._standby = self._start()
+            following = asyncio.create_task(self._follow(games))
+            try:
+                await self._granted()
+            finally:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+            self._is_recovering = True
+            self.holder = self.claim.owner
+            self._known.clear()
+            try:
+                self._look()
+                # As they are now: it may have stood by for long.
+                for each in games.services:
+                    each.runtime.plan = msgspec.structs.replace(
+                        each.runtime.plan, keyed=games.gate.is_keyed
+                    )
+                await games.start()
+            except MatchmakingError as error:
+                # What keeps this node from it need not keep the others.
+                log.error(
+                    "node_not_recovered",
+                    shard=self.about,
+                    error=str(error),
+                    consequence="it stands by",
+                )
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            finally:
+                self._is_recovering = False
+            self._games, self._standby = games, None
+            self.since = asyncio.get_running_loop().time()
+            self._known.set()
+            log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)
+            await self._until_over(games)
+
+    async def _follow(self, games: Games) -> None:
+        """Read what the owner writes, for ever: taking over then needs the last records only."""
+        is_told = False
+        while True:
+            is_asked = self._is_prepared is not None
+            try:
+                if is_asked or address_of(self.holder) is not None:
+                    await games.follow(anew=is_asked)
+            except MatchmakingError as error:
+                if not is_told:
+                    log.warning("shard_not_followed", shard=self.about, error=str(error))
+                is_told = True
+            else:
+                is_told = False
+            if is_asked and (prepared := self._is_prepared) is not None:
+                self._is_prepared = None
+                prepared.set()
+            await _either(self._wanted, FOLLOW_EVERY)
+            self._wanted.clear()
+
+    async def prepare(self, seconds: float) -> None:
+        """Read the newest snapshot and all after it, for a lease that is to come; or give up."""
+        if self._standby is None:
+            return
+        prepared = self._is_prepared = self._is_prepared or asyncio.Event()
+        self._wanted.set()
+        await _either(prepared, seconds)
+
+    async def _until_over(self, games: Games) -> None:
+        """Answer until the game is lost, handed over or drained."""
+        leaving = asyncio.create_task(self._asked.wait())
+        over = asyncio.create_task(games.over())
+        try:
+            await asyncio.wait((leaving, over), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            over.cancel()
+        self.is_drained = not self._asked.is_set() and not games.is_given_up
+        if not self.is_drained:
+            log.warning("node_stands_by", shard=self.about, successor=self._successor or "")
+            await self._leave(games)
+
+    async def _leave(self, games: Games) -> None:
+        """Stop the game; its lease goes to whom it was promised, if to anybody."""
+        loop = asyncio.get_running_loop()
+        self._known.clear()
+        games.close()
+        try:
+            await games.stop(with_snapshot=self._successor is None)
+        finally:
+            self._games = None
+        if self._successor is not None:
+            self.holder = self._successor
+            self._quiet_until = loop.time() + SOON_SECONDS
+            self._known.set()
+        self._asked.clear()
+        self._successor = None
+        self._given.set()
+
+    async def hand_over(self, successor: str) -> bool:
+        """Give the shard to another node; return whether it was this node's to give.
+
+        Args:
+            successor: Who gets it, by the name under which that node owns leases.
+        """
+        if self.present is None or self._asked.is_set():
+            return False
+        self._successor = successor
+        self._given.clear()
+        self._asked.set()
+        await self._given.wait()
+        return True
+
+    def expect(self) -> None:
+        """Ask for the lease at once, and again: its owner gives it to this node."""
+        if self._games is not None or self._is_recovering:
+            return
+        # Whoever asks for the shard meanwhile waits here for it, and is not sent back.
+        self.holder = self.claim.owner
+        self._known.clear()
+        self._hurry_until = asyncio.get_running_loop().time() + SOON_SECONDS
+        self._quiet_until = -1.0
+        self._hurried.set()
+
+    async def stop(self) -> None:
+        """Stop what runs here, and give the lease back to whoever comes first."""
+        for games in (self._games, self._standby):
+            if games is not None:
+                await games.stop()
+        self._games = self._standby = None
+
+    async def _granted(self) -> None:
+        """Return when the lease is granted; learn meanwhile who has it."""
+        claim, loop = self.claim, asyncio.get_running_loop()
+        while True:
+            if loop.time() >= self._quiet_until:
+                try:
+                    await self._journal.lease(claim.shard, claim.owner, claim.seconds)
+                except StaleOwner as error:
+                    self._heard(error.holder)
+                except JournalError as error:
+                    log.warning(
+                        "lease_not_asked",
+                        shard=self.about,
+                        error=str(error),
+                        consequence="asked again",
+                    )
+                else:
+                    return
+            await self._pause()
+
+    def _heard(self, holder: str) -> None:
+        # A lease that was given back has its last owner's name in it until it is taken.
+        if asyncio.get_running_loop().time() >= self._hurry_until:
+            self.note(holder)
+
+    async def _pause(self) -> None:
+        """Wait until it is time to ask again."""
+        if asyncio.get_running_loop().time() < self._hurry_until:
+            await asyncio.sleep(ASK_SOON)
+            return
+        self._hurried.clear()
+        await _either(self._hurried, ASK_EVERY + self._reluctance())
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, or for so long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -1,0 +1,279 @@
+"""Good matches under prices, found by climbing: many in little time, without a promise.
+
+A match that is known is shaken: a party or two of one team make room for others drawn at random.
+Then one place after the other gets the party that makes the match worth most, until no place can be
+filled better. Each match on the way that is worth more than a limit is kept. A thousand climbs take
+about as long as an exact search takes for one root (`match_search`), so prices are settled by
+climbs, and the exact search proves what is left.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.solvers.bounds.match_pricing import Priced, Pricing, joined, roots_of
+from evenmatch.solvers.bounds.match_rest import Rest
+from evenmatch.solvers.bounds.match_search import PricedParties, rest_of_match
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.teams.batch import Floats, Ints
+
+_VECTOR = "float64[::1]"
+_INTS = "int64[::1]"
+MODULUS = 2**31 - 1
+GAIN = 1e-9
+"""A climb goes on only for more than this."""
+DRAWS = 24
+"""Parties drawn to fill the seats of a team that was shaken."""
+TRIES = 3
+"""Parties whose match is worked out for one place, those first that the tables favour."""
+SCANNED = 0.25
+"""What a number costs that climbs look at, beside one of an exact search."""
+ROOM = 4096
+"""Rows for what climbs find under the same prices."""
+
+
+class Climbs(NamedTuple):
+    """How to climb.
+
+    Args:
+        parties: Shape (matches, most): matches to begin from, -1 where there are fewer parties.
+        label: Their teams.
+        limit: Matches worth no more than this are not kept.
+        shakes: Climbs from each.
+        chance: Shape (1,): state of the generator, in 1..2^31 - 2.
+    """
+
+    parties: Ints
+    label: Ints
+    limit: float
+    shakes: int
+    chance: Ints
+
+
+def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> Priced:
+    """Return good matches under prices; `tops` are those of matches that were found.
+
+    Args:
+        pricing: The batch.
+        prices: Price of each party.
+        climbs: From where, and how.
+
+    Complexity:
+        See `climb_matches`.
+    """
+    tops = np.full(len(prices), -np.inf)
+    out: list[tuple[Ints, Floats, int]] = []
+    spent = 0.0
+    seats = np.append(pricing.sizes, 0)[climbs.parties]
+    for f, form in enumerate(pricing.tables):
+        width, own = int(form.teams.sum()), form.own + prices
+        filled = [(seats * (climbs.label == team)).sum(axis=1) for team in range(len(form.teams))]
+        starts = np.flatnonzero((form.teams == np.array(filled).T).all(axis=1))
+        tables = PricedParties(
+            form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams
+        )
+        found = np.full((ROOM, 2 * width), -1, dtype=np.int64)
+        worths = np.full(ROOM, -np.inf)
+        spent += climb_matches(
+            pricing.rest, tables, np.ascontiguousarray(climbs.parties[starts, :width]),
+            np.ascontiguousarray(climbs.label[starts, :width]), climbs.shakes, 1.0 - form.fixed,
+            climbs.limit, climbs.chance, found, worths,
+        )  # fmt: skip
+        kept = np.flatnonzero(worths > -np.inf)
+        found, worths = found[kept], worths[kept]
+        # Past the last place stands a rank that is no root's, for matches of fewer parties.
+        rank = np.append(np.argsort(roots_of(own)), len(own))
+        roots = roots_of(own)[rank[found[:, :width]].min(axis=1)]
+        np.maximum.at(tops, roots, worths)
+        out.append((found, worths, f))
+    return joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=False)
+
+
+@kernel(f"int64({_INTS}, int64)")
+def _below(chance: Ints, count: int) -> int:
+    """Return a random number below a count (Park and Miller, 1988)."""
+    chance[0] = chance[0] * 48271 % MODULUS
+    return int(chance[0] % count)
+
+
+@kernel(f"int64(PricedParties, {_INTS}, {_INTS}, int64, {_INTS})")
+def _shake(tables: PricedParties, parties: Ints, label: Ints, count: int, chance: Ints) -> int:
+    """Let one or two parties of a team make room for others; return how many parties there are.
+
+    0 if what was drawn does not fill the team.
+    """
+    sizes = tables.sizes
+    out = _below(chance, count)
+    team, free = label[out], sizes[parties[out]]
+    parties[out], label[out] = parties[count - 1], label[count - 1]
+    count -= 1
+    if count > 0 and _below(chance, 2) == 0:
+        out = _below(chance, count)
+        if label[out] == team:
+            free += sizes[parties[out]]
+            parties[out], label[out] = parties[count - 1], label[count - 1]
+            count -= 1
+    for _ in range(DRAWS):
+        other = _below(chance, len(sizes))
+        is_new = sizes[other] <= free
+        for a in range(count):
+            is_new = is_new and parties[a] != other
+        if is_new:
+            parties[count], label[count] = other, team
+            count += 1
+            free -= sizes[other]
+            if free == 0:
+                return count
+    return 0
+
+
+@kernel(f"float64(PricedParties, {_INTS}, {_INTS}, int64, int64, float64, {_VECTOR})")
+def _scores(
+    tables: PricedParties,
+    parties: Ints,
+    label: Ints,
+    count: int,
+    at: int,
+    base: float,
+    scores: Floats,
+) -> float:
+    """Fill what a match is worth by its tables with each party in one place; return it as it is."""
+    mates, enemies, own, sizes = tables.mates, tables.enemies, tables.own, tables.sizes
+    worth = base
+    scores[:] = -own
+    for a in range(count):
+        if a == at:
+            continue
+        i = parties[a]
+        worth -= own[i]
+        row = mates[i] if label[a] == label[at] else enemies[i]
+        for j in range(len(scores)):
+            scores[j] -= row[j]
+        for b in range(a):
+            if b != at:
+                other = parties[b]
+                worth -= mates[i, other] if label[a] == label[b] else enemies[i, other]
+    size, here = sizes[parties[at]], worth + scores[parties[at]]
+    for j in range(len(scores)):
+        scores[j] = worth + scores[j] if sizes[j] == size else -np.inf
+    for a in range(count):
+        scores[parties[a]] = -np.inf
+    return float(here)
+
+
+@kernel(f"void(int64[:,::1], {_VECTOR}, {_INTS}, {_INTS}, int64, float64)")
+def _keep(
+    found: Ints, worths: Floats, parties: Ints, label: Ints, count: int, worth: float
+) -> None:
+    """Keep a match in the row that its parties lead to, unless that has a better one."""
+    width = found.shape[1] // 2
+    key = 0
+    for a in range(count):
+        each = parties[a] + 1
+        key += each * each * (each * 31 + 7919)
+    row = key % found.shape[0]
+    if worth <= worths[row]:
+        return
+    worths[row], found[row] = worth, -1
+    for a in range(count):
+        # Sorted by party, as rows of `Columns` are.
+        at = 0
+        for b in range(count):
+            at += 1 if parties[b] < parties[a] else 0
+        found[row, at], found[row, width + at] = parties[a], label[a]
+
+
+@kernel(
+    f"float64(Rest, PricedParties, {_INTS}, {_INTS}, int64, float64, float64, {_VECTOR},"
+    f" int64[:,::1], {_VECTOR})"
+)
+def _climb(
+    rest: Rest,
+    tables: PricedParties,
+    parties: Ints,
+    label: Ints,
+    count: int,
+    base: float,
+    limit: float,
+    scores: Floats,
+    found: Ints,
+    worths: Floats,
+) -> float:
+    """Fill places better until none can be; return how many numbers were looked at."""
+    worth, unchanged, at, looked = -np.inf, 0, 0, 0.0
+    while unchanged < count:
+        here = _scores(tables, parties, label, count, at, base, scores)
+        if worth == -np.inf and here > -np.inf:
+            worth = here - rest_of_match(rest, tables, parties, label, count)
+        before, best = parties[at], parties[at]
+        for _ in range(TRIES):
+            other = int(np.argmax(scores))
+            if not scores[other] > max(worth + GAIN, -np.inf):
+                break
+            parties[at] = other
+            value = scores[other] - rest_of_match(rest, tables, parties, label, count)
+            scores[other] = -np.inf
+            if value > limit:
+                _keep(found, worths, parties, label, count, value)
+            if value > worth:
+                worth, best = value, other
+        parties[at] = best
+        unchanged = 1 if best != before else unchanged + 1
+        at = (at + 1) % count
+        looked += SCANNED * len(scores)
+    return looked
+
+
+@kernel(
+    f"float64(Rest, PricedParties, int64[:,::1], int64[:,::1], int64, float64, float64, {_INTS},"
+    f" int64[:,::1], {_VECTOR})"
+)
+def climb_matches(
+    rest: Rest,
+    tables: PricedParties,
+    starts: Ints,
+    labels: Ints,
+    shakes: int,
+    base: float,
+    limit: float,
+    chance: Ints,
+    found: Ints,
+    worths: Floats,
+) -> float:
+    """Find matches that are worth more than a limit; return how many numbers were looked at.
+
+    Args:
+        rest: See `Rest`.
+        tables: See `PricedParties`.
+        starts: Shape (matches, most parties): matches to begin from, -1 where there are fewer.
+        labels: Their teams.
+        shakes: Climbs from each, the first from the match itself.
+        base: What a match without any cost or price is worth.
+        limit: Only matches worth more than this are kept.
+        chance: Shape (1,): state of the generator, in 1..2^31 - 2.
+        found: Shape (room, 2 * most parties): filled with matches, one for each sum of numbers
+            that their parties lead to: the parties, -1 where there are fewer, then their teams.
+        worths: Shape (room,), -inf: filled with their worths.
+
+    Complexity:
+        O(parties * k) for each place that is looked at; a climb looks at some tens of them.
+    """
+    width = starts.shape[1]
+    parties, label = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
+    scores = np.zeros(len(tables.own))
+    looked = 0.0
+    for start in range(starts.shape[0]):
+        for shake in range(shakes):
+            count = 0
+            while count < width and starts[start, count] >= 0:
+                parties[count], label[count] = starts[start, count], labels[start, count]
+                count += 1
+            if shake > 0:
+                count = _shake(tables, parties, label, count, chance)
+            if count > 0:
+                looked += _climb(
+                    rest, tables, parties, label, count, base, limit, scores, found, worths
+                )
+    return looked

@@ -1,0 +1,139 @@
+"""Batches that play by a FlexMatch rule set: legal matches, a bound, and what is refused."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.rule_set_scenario import scenario_of_rules
+from evenmatch.lab.simulate import simulate
+from evenmatch.lab.solve.solution import Solution
+from evenmatch.lab.solve.solve import solve
+from evenmatch.rules.flexmatch.checker.judgement import objections_to
+from evenmatch.rules.flexmatch.checker.match import (
+    CandidateMatch,
+    CandidatePlayer,
+    CandidateTicket,
+)
+from evenmatch.rules.flexmatch.reader import load_rule_set
+from tests.flexmatch_kit import published
+from tests.shared import shipped
+
+pytest.importorskip("highspy")
+Table = dict[str, Any]
+
+
+def rules_of(name: str) -> Path:
+    (path,) = shipped("flexmatch").glob(f"{name}*.json")
+    return path
+
+
+def ticket(number: int, **attributes: float) -> Table:
+    return {"id": f"t{number}", "players": [{"id": f"p{number}", "attributes": attributes}]}
+
+
+def monsters(count: int, seed: int = 3) -> list[Table]:
+    rng = Random(seed)
+    return [
+        ticket(
+            number,
+            skill=rng.randint(1, 50),
+            desiredSkillOfMonster=rng.randint(1, 25),
+            wantsToBeMonster=int(rng.random() < 0.2),
+        )
+        for number in range(count)
+    ]
+
+
+def aliens(count: int, deviation: float = 20.0) -> list[Table]:
+    rng = Random(4)
+    return [ticket(number, skill=rng.gauss(50, deviation)) for number in range(count)]
+
+
+def objections(found: Solution, tickets: list[Table], name: str, waited: float) -> list[str]:
+    """Return what the checker has against matches of single players."""
+    rule_set = load_rule_set(published(name))
+    by_player = {each["players"][0]["id"]: each for each in tickets}
+    said = []
+    for match in found.matches:
+        teams = {}
+        for team, ids in zip(rule_set.scope.all_teams(), match["ids"], strict=True):
+            players = [
+                CandidatePlayer(id=each, attributes=by_player[each]["players"][0]["attributes"])
+                for each in ids
+            ]
+            teams[team] = tuple([CandidateTicket(id=p.id, players=(p,)) for p in players])
+        said += map(str, objections_to(rule_set, CandidateMatch(teams=teams), waited))
+    return said
+
+
+def test_matches_of_players_against_a_monster_are_legal_and_bounded() -> None:
+    tickets = monsters(40)
+    found = solve(
+        {"tickets": tickets}, rules=rules_of("02"), effort=5_000, bound=True, bound_seconds=2
+    )
+    assert len(found.matches) >= 3
+    assert objections(found, tickets, "02", 0.0) == []
+    assert found.bound is not None
+    assert found.quality is not None
+    assert found.bound >= found.quality - 1e-6
+
+
+def test_who_has_waited_plays_by_the_expansions() -> None:
+    tickets = aliens(12, deviation=60.0)
+    strict = solve({"tickets": tickets}, rules=rules_of("01"), effort=3_000)
+    late = solve({"tickets": tickets}, rules=rules_of("01"), effort=3_000, waited=20.0)
+    assert len(late.matches) >= max(1, len(strict.matches))
+    assert objections(late, tickets, "01", 20.0) == []
+    assert objections(strict, tickets, "01", 0.0) == []
+
+
+def test_equal_teams_are_good_and_proved() -> None:
+    tickets = aliens(32)
+    found = solve(
+        {"tickets": tickets}, rules=rules_of("01"), effort=20_000, bound=True, bound_seconds=2
+    )
+    assert objections(found, tickets, "01", 0.0) == []
+    assert found.gap is not None
+    assert found.gap < 2.0
+
+
+def test_a_batch_names_its_rule_set_itself(tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text(published("01"))
+    path = tmp_path / "batch.json"
+    path.write_text(json.dumps({"rules_file": "rules.json", "waited": 20, "tickets": aliens(16)}))
+    assert len(solve(path, effort=2_000).matches) >= 1
+    with pytest.raises(ConfigError, match="--rules contradicts the batch"):
+        solve(path, rules=rules_of("02"))
+
+
+def test_criteria_of_the_batch_take_the_place_of_those_of_the_rule_set() -> None:
+    spread = [{"kind": "spread", "attribute": "skill", "scale": {"max": 100}}]
+    found = solve({"criteria": spread, "tickets": aliens(16)}, rules=rules_of("01"), effort=2_000)
+    assert list(found.matches[0]["factors"]) == ["spread of skill"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"format": {"teams": 2}}, "format contradicts rules_file"),
+        ({"rules": [{"kind": "spread", "attribute": "skill", "limit": 1.0}]}, "rules contradicts"),
+        ({"waited": -1}, "waited must be a number of seconds from 0"),
+        ({"waited": "long"}, "waited must be a number of seconds from 0"),
+        ({"tickets": [{"players": [{"id": "p", "attributes": {"skill": "x"}}]}]}, "skill"),
+    ],
+    ids=["format", "rules", "negative", "words", "attribute"],
+)
+def test_what_contradicts_a_rule_set_is_refused(more: Table, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        solve({"tickets": aliens(16), **more}, rules=rules_of("01"), effort=100)
+
+
+def test_the_best_in_hindsight_is_refused_with_a_sentence() -> None:
+    rules = shipped("flexmatch_games") / "oldest_age.json"
+    scenario = scenario_of_rules(rules).scenario
+    with pytest.raises(NotSupported, match="not known by a rule set, and queue main has one"):
+        simulate(scenario, optimum=True)

@@ -1,0 +1,68 @@
+"""One answer of what several shards say."""
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+
+from evenmatch.errors import InvalidTicket
+from evenmatch.server.cluster import answers
+from evenmatch.server.cluster.answers import Answer, well
+
+
+def bad(status: int, code: str = "unavailable") -> Answer:
+    return well({"error": code, "message": "why"}, status)
+
+
+def test_lists_are_joined_and_a_shard_that_knows_nothing_adds_nothing() -> None:
+    one, two = well([1, 2]), well([3])
+    assert answers.lists([("s0", one), ("s0.x", two)]).value() == [1, 2, 3]
+    assert answers.lists([("s0", one), ("s0.x", bad(404))]).value() == [1, 2]
+    assert answers.lists([("s0", bad(404)), ("s0.x", bad(404))]).status == 404
+    # Half of a list would look like all of it.
+    assert answers.lists([("s0", one), ("s0.x", bad(503))]).status == 503
+
+
+def test_drain_is_over_when_all_shards_take_nobody() -> None:
+    def told(draining: bool, waiting: int, left: float | None) -> Answer:
+        return well({"draining": draining, "waiting": waiting, "seconds_left": left})
+
+    joined = answers.drains([("a", told(True, 2, 5.0)), ("b", told(True, 3, 7.0))])
+    assert joined.value() == {"draining": True, "waiting": 5, "seconds_left": 7.0}
+    joined = answers.drains([("a", told(True, 2, 5.0)), ("b", told(False, 0, None))])
+    assert joined.value() == {"draining": False, "waiting": 2, "seconds_left": 5.0}
+
+
+def test_metrics_of_all_shards_can_be_read_as_one_page() -> None:
+    page = (
+        '# HELP t_total Tickets, all.\n# TYPE t_total counter\nt_total{{queue="a"}} {0}\n'
+        "# HELP up Up.\n# TYPE up gauge\nup 1.0\n"
+        '# HELP w Waits.\n# TYPE w histogram\nw_bucket{{le="+Inf"}} {0}\nw_sum 0.0\nw_count {0}\n'
+    )
+    pages = [(name, Answer(200, (), page.format(n).encode())) for name, n in (("a", 3), ("b", 4))]
+    families = list(text_string_to_metric_families(answers.metrics(pages).body.decode()))
+    assert [each.name for each in families] == ["t", "up", "w"]
+    found = {(each.name, each.labels["shard"]): each.value for each in families[0].samples}
+    assert found == {("t_total", "a"): 3.0, ("t_total", "b"): 4.0}
+    assert len(families[2].samples) == 6
+    assert answers.metrics([pages[0], ("b", bad(503))]).status == 503
+
+
+def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() -> None:
+    one = well(
+        [{"status": 201, "id": "s0-1"}, {"status": 400, "error": "e", "where": "/1/players"}]
+    )
+    two = bad(503)
+    refused = {2: InvalidTicket("two groups", where="/queues")}
+    joined = answers.creates([((0, 3), one), ((1,), two)], refused, 4)
+    assert joined.status == 200
+    assert joined.value() == [
+        {"status": 201, "id": "s0-1"},
+        {"status": 503, "error": "unavailable", "message": "why"},
+        {"status": 400, "error": "invalid_ticket", "message": "two groups", "where": "/2/queues"},
+        {"status": 400, "error": "e", "where": "/3/players"},
+    ]
+
+
+def test_caller_who_may_not_create_is_told_so_for_the_whole_array() -> None:
+    joined = answers.creates([((0,), bad(401, "unauthenticated")), ((1,), well([]))], {}, 2)
+    assert joined.status == 401
+    assert msgspec.json.decode(joined.body)["error"] == "unauthenticated"

@@ -1,0 +1,162 @@
+"""Frames between nodes: many requests over one connection, in any order of answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from evenmatch.server.cluster import frames
+from evenmatch.server.cluster.frames import MAGIC, WELCOME, Ask, FrameLink, FrameServer, Told
+from tests.waiting import until
+
+HEADERS = [(b"idempotency-key", b"k1"), (b"x", b"\xff")]
+
+
+class Door(asyncio.Protocol):
+    """Lets another node in, as the server's protocol of HTTP does."""
+
+    def __init__(self, server: FrameServer, welcome: bytes = WELCOME) -> None:
+        self._server = server
+        self._welcome = welcome
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        assert data.startswith(MAGIC)
+        self._transport.set_protocol(self._server)
+        self._server.connection_made(self._transport)
+        # In two parts, as a network may bring it.
+        self._transport.write(self._welcome[:2])
+        self._transport.write(self._welcome[2:])
+
+
+def play(
+    answer: Callable[[Ask, FrameServer], None],
+    scene: Callable[[FrameLink, FrameServer], Awaitable[None]],
+    welcome: bytes = WELCOME,
+) -> bool:
+    """Run a scene between two ends; return whether the link was opened."""
+
+    async def main() -> bool:
+        async with asyncio.timeout(20.0):
+            server = FrameServer(answer)
+            loop = asyncio.get_running_loop()
+            listening = await loop.create_server(lambda: Door(server, welcome), "127.0.0.1", 0)
+            place = listening.sockets[0].getsockname()
+            link = await FrameLink.open(place[:2], b"signed")
+            if link is not None:
+                await scene(link, server)
+                link.close()
+            listening.close()
+            return link is not None
+
+    return asyncio.run(main())
+
+
+def test_answers_find_their_requests_in_whatever_order_they_come() -> None:
+    asked: list[Ask] = []
+    told: dict[int, Told | None] = {}
+
+    def answer(ask: Ask, server: FrameServer) -> None:
+        asked.append(ask)
+        if len(asked) == 100:
+            for each in reversed(asked):
+                headers = None if each.number % 2 else [(b"a", b"b")]
+                server.tell(Told(each.number, 201, each.body * 2, headers))
+
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        del server
+        for number in range(1, 101):
+            link.ask(
+                "/s0", "10.0.0.1", HEADERS, b"%d" % number, lambda t, n=number: told.update({n: t})
+            )
+        await until(lambda: len(told) == 100)
+
+    assert play(answer, scene)
+    assert [(each.about, each.client, each.headers) for each in asked] == [
+        ("/s0", "10.0.0.1", HEADERS)
+    ] * 100
+    for number, each in told.items():
+        assert each is not None
+        assert (each.status, each.body) == (201, b"%d" % number * 2)
+        assert each.headers == (None if each.number % 2 else [(b"a", b"b")])
+
+
+def test_frame_larger_than_a_read_of_the_socket_comes_whole() -> None:
+    told: list[Told | None] = []
+    body = bytes(range(256)) * 8_000
+
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        del server
+        link.ask("", "", [], body, told.append)
+        await until(lambda: bool(told))
+
+    assert play(lambda ask, server: server.tell(Told(ask.number, 200, ask.body)), scene)
+    assert told[0] is not None
+    assert told[0].body == body
+
+
+def test_requests_of_a_connection_that_ends_are_not_known_to_be_done() -> None:
+    told: list[Told | None] = []
+
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        for _ in range(3):
+            link.ask("", "", [], b"", told.append)
+        server.close()
+        await until(lambda: len(told) == 3)
+        assert link.is_lost
+        assert not link.is_free
+
+    assert play(lambda ask, server: None, scene)
+    assert told == [None] * 3
+
+
+def test_request_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "SWEEP_EVERY", 0.01)
+    monkeypatch.setattr(frames, "ANSWER_SECONDS", 0.05)
+    told: list[Told | None] = []
+
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        del server
+        link.ask("", "", [], b"", told.append)
+        await until(lambda: bool(told))
+        assert link.is_free
+
+    assert play(lambda ask, server: None, scene)
+    assert told == [None]
+
+
+def test_link_takes_so_many_requests_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "PENDING_MAX", 2)
+
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        del server
+        link.ask("", "", [], b"", lambda told: None)
+        assert link.is_free
+        link.ask("", "", [], b"", lambda told: None)
+        assert not link.is_free
+
+    assert play(lambda ask, server: None, scene)
+
+
+def test_server_that_knows_no_frames_gets_none() -> None:
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        raise AssertionError
+
+    assert not play(lambda ask, server: None, scene, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_frames_that_make_no_sense_end_the_connection() -> None:
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        link._transport.write((3).to_bytes(4, "big") + b"abc")
+        await until(lambda: server.is_lost)
+
+    assert play(lambda ask, server: None, scene)
+
+    async def huge(link: FrameLink, server: FrameServer) -> None:
+        link._transport.write((2**31).to_bytes(4, "big"))
+        await until(lambda: server.is_lost)
+
+    assert play(lambda ask, server: None, huge)

@@ -1,0 +1,70 @@
+"""Which nodes live, and who gets a shard."""
+
+from evenmatch.server.cluster.members import ALIVE_SECONDS, MEMBERS_MAX, RELUCTANCE, Members
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def members(clock: Clock) -> Members:
+    return Members("a/1@h:1", clock)
+
+
+def test_node_that_is_alone_takes_every_shard() -> None:
+    assert members(Clock()).reluctance(5, total=6) == 0.0
+    assert members(Clock()).relieved_by(6) is None
+    assert members(Clock()).idlest() is None
+
+
+def test_node_with_its_share_lets_others_ask_first() -> None:
+    known = members(Clock())
+    known.hear("b/1@h:2", 0)
+    assert known.reluctance(1, total=4) == 0.0
+    assert known.reluctance(2, total=4) == RELUCTANCE
+    known.hear("c/1@h:3", 0)
+    assert known.reluctance(1, total=3) == RELUCTANCE
+
+
+def test_shard_goes_to_whom_has_least_and_only_if_that_evens_it_out() -> None:
+    known = members(Clock())
+    known.hear("b/1@h:2", 2)
+    known.hear("c/1@h:3", 1)
+    assert known.relieved_by(3) == "c/1@h:3"
+    assert known.relieved_by(2) is None
+    known.given("c/1@h:3")
+    assert known.relieved_by(3) is None
+    assert known.idlest() in ("b/1@h:2", "c/1@h:3")
+
+
+def test_node_that_is_silent_gets_nothing() -> None:
+    clock = Clock()
+    known = members(clock)
+    known.hear("b/1@h:2", 0)
+    clock.now = ALIVE_SECONDS + 0.1
+    assert (known.alive, known.relieved_by(9), known.reluctance(8, total=9)) == ([], None, 0.0)
+
+
+def test_process_that_starts_anew_takes_the_place_of_the_one_before() -> None:
+    known = members(Clock())
+    known.hear("b/1@h:2", 3)
+    known.hear("b/2@h:2")
+    assert [(each.owner, each.held) for each in known.alive] == [("b/2@h:2", 0)]
+    # What is told late of the old one changes nothing.
+    known.forget("b/1@h:2")
+    assert len(known.alive) == 1
+    known.forget("b/2@h:2")
+    assert known.alive == []
+
+
+def test_own_name_and_names_of_no_node_are_not_others_and_there_is_a_most() -> None:
+    known = members(Clock())
+    known.hear("a/1@h:1", 0)
+    known.hear("laptop", 0)
+    assert known.alive == []
+    for number in range(MEMBERS_MAX + 5):
+        known.hear(f"n/1@h:{number + 10}", 0)
+    assert len(known.alive) == MEMBERS_MAX

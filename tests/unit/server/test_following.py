@@ -1,0 +1,182 @@
+"""A server that reads along while another one writes, and then takes over."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+import pytest
+
+from evenmatch.config.server import ServerSettings
+from evenmatch.engine.state.snapshot import state_hash
+from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
+from evenmatch.journals.base import Entry
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Enqueue
+from evenmatch.model.queue import Queue
+from evenmatch.model.shards import shards_of
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.runtime import Runtime
+
+PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
+
+
+class WatchedJournal(MemoryJournal):
+    """Remembers from where it was read; without any records that were lost, and can be away."""
+
+    is_away = False
+
+    def __init__(self, other: MemoryJournal) -> None:
+        super().__init__()
+        self.shelves = other.shelves
+        self.begun: list[int] = []
+
+    async def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
+        self.begun.append(from_seq)
+        if self.is_away:
+            raise JournalUnavailable("away")
+        async for entry in super().read(shard, from_seq):
+            yield entry
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            await scene()
+
+    asyncio.run(bounded())
+
+
+async def enqueue(runtime: Runtime, *players: str) -> None:
+    tickets = tuple(NewTicket((Player(player),)) for player in players)
+    await runtime.ask(Enqueue(runtime.now(), tickets))
+
+
+def test_taking_over_reads_only_what_was_not_read_before() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal)
+        await first.start()
+        await enqueue(first, "ada", "bob", "eve")
+        watched = WatchedJournal(journal)
+        second = Runtime(PLAN, watched)
+        await second.follow()
+        await enqueue(first, "dan")
+        await second.follow()
+        seen = first.durable
+        await enqueue(first, "fay")
+        state, last = state_hash(first.engine), first.durable
+        await first.stop(with_snapshot=False)
+        await second.start()
+        assert state_hash(second.engine) == state
+        assert second.durable == last
+        assert watched.begun[0] == 1
+        assert watched.begun[-1] == seen + 1
+        await enqueue(second, "gus")
+        await second.stop()
+
+    play(scene)
+
+
+def test_what_was_read_and_is_not_in_the_journal_any_more_is_forgotten() -> None:
+    async def scene() -> None:
+        journal, other = MemoryJournal(), MemoryJournal()
+        for each, players in ((journal, ("ada", "bob", "eve")), (other, ("zoe",))):
+            runtime = Runtime(PLAN, each)
+            await runtime.start()
+            for player in players:
+                await enqueue(runtime, player)
+            await runtime.stop(with_snapshot=False)
+        watched = WatchedJournal(journal)
+        second = Runtime(PLAN, watched)
+        await second.follow()
+        # A promotion that lost the tail: the journal is shorter than what was read of it.
+        watched.shelves = other.shelves
+        await second.start()
+        assert [row.ticket.players[0].id for row in second.engine.tables.waiting.values()] == [
+            "zoe"
+        ]
+        assert watched.begun == [1, 1]
+        await second.stop()
+
+    play(scene)
+
+
+def test_reading_that_failed_begins_anew() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal)
+        await first.start()
+        await enqueue(first, "ada")
+        watched = WatchedJournal(journal)
+        second = Runtime(PLAN, watched)
+        await second.follow()
+        watched.is_away = True
+        with pytest.raises(JournalUnavailable):
+            await second.follow()
+        watched.is_away = False
+        await second.follow()
+        assert watched.begun == [1, first.durable + 1, 1]
+        await first.stop()
+        await second.stop()
+
+    play(scene)
+
+
+def test_who_reads_too_slowly_begins_with_the_newest_snapshot() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal, snapshot_every=2)
+        await first.start()
+        slow = [Runtime(PLAN, WatchedJournal(journal), snapshot_every=2) for _ in range(2)]
+        for each in slow:
+            await each.follow()
+        for number in range(8):
+            await enqueue(first, f"p{number}")
+            await first.save()
+        # The records in between are gone, since two snapshots cover them.
+        with pytest.raises(JournalCorrupt):
+            await slow[0].follow()
+        await slow[0].follow()
+        assert journal_of(slow[0]).begun[-1] > 2
+        state = state_hash(first.engine)
+        await first.stop()
+        # Taking over does not even fail once.
+        await slow[1].start()
+        assert state_hash(slow[1].engine) == state
+        for each in slow:
+            await each.stop()
+
+    play(scene)
+
+
+def test_newest_snapshot_is_read_for_what_matchers_remember_when_that_is_asked_for() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal)
+        await first.start()
+        second = Runtime(PLAN, WatchedJournal(journal))
+        await second.follow()
+        await enqueue(first, "ada")
+        await first.save()
+        await second.follow(anew=True)
+        assert journal_of(second).begun == [1, first.durable + 1]
+        await first.stop()
+        await second.stop()
+
+    play(scene)
+
+
+def journal_of(runtime: Runtime) -> WatchedJournal:
+    assert isinstance(runtime.journal, WatchedJournal)
+    return runtime.journal
+
+
+def test_configuration_with_other_shards_is_refused_and_own_queues_are_taken_out() -> None:
+    queues = Queue("a"), Queue("b", group="x")
+    plan = msgspec.structs.replace(PLAN, layout=shards_of(queues), shard="s0.x")
+    assert [each.name for each in plan.own(queues)] == ["b"]
+    assert PLAN.own(queues) == queues
+    for other in ((Queue("a"),), (*queues, Queue("c", group="y")), (Queue("a"), Queue("b"))):
+        with pytest.raises(ConfigError, match="change CONFIG on all nodes"):
+            plan.own(other)

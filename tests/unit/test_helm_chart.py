@@ -1,0 +1,210 @@
+"""The chart for Kubernetes: rendered by a small part of Helm's language, then held to promises.
+
+The renderer knows what the templates use and nothing else: values, `quote`, `printf`, `sha256sum`,
+`toYaml` and `nindent`. What it does not know is an error, so that no template is tested half.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evenmatch.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "deploy" / "helm" / "evenmatch"
+ACTION = re.compile(r"(\n[ \t]*)?\{\{(-)?\s*(.*?)\s*\}\}")
+WORD = re.compile(r'"[^"]*"|[^\s|]+|\|')
+
+
+def values() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return found
+
+
+def rendered(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what the templates make, by kind."""
+    scope = {"Values": given, "Release": {"Name": "game"}}
+    found = {}
+    for path in sorted((CHART / "templates").glob("*.yaml")):
+        text = ACTION.sub(lambda match: replaced(match, scope), path.read_text())
+        made = yaml.safe_load(text)
+        found[made["kind"]] = made
+    return found
+
+
+def replaced(match: re.Match[str], scope: dict[str, Any]) -> str:
+    before, trims, inside = match.groups()
+    space = "" if trims or before is None else before
+    return space + str(value_of(inside, scope))
+
+
+def value_of(inside: str, scope: dict[str, Any]) -> Any:
+    stages: list[list[str]] = [[]]
+    for word in WORD.findall(inside):
+        if word == "|":
+            stages.append([])
+        else:
+            stages[-1].append(word)
+    value: Any = None
+    for number, (name, *rest) in enumerate(stages):
+        given = [operand(word, scope) for word in rest] + ([value] if number else [])
+        value = operand(name, scope) if name.startswith(".") else apply(name, given)
+    return value
+
+
+def operand(word: str, scope: dict[str, Any]) -> Any:
+    if word.startswith('"'):
+        return json.loads(word)
+    if word.isdigit():
+        return int(word)
+    if not word.startswith("."):
+        raise ValueError(f"the renderer does not know {word!r}")
+    found: Any = scope
+    for name in word[1:].split("."):
+        found = found[name]
+    return found
+
+
+def apply(name: str, given: list[Any]) -> Any:
+    if name == "quote":
+        return json.dumps(str(given[0]))
+    if name == "printf":
+        return given[0].replace("%v", "%s") % tuple(given[1:])
+    if name == "sha256sum":
+        return hashlib.sha256(given[0].encode()).hexdigest()
+    if name == "toYaml":
+        return yaml.safe_dump(given[0]).rstrip("\n")
+    if name == "nindent":
+        blank = " " * given[0]
+        return "\n" + "\n".join(blank + line for line in str(given[1]).splitlines())
+    raise ValueError(f"the renderer does not know {name!r}")
+
+
+def pod(objects: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = objects["Deployment"]["spec"]["template"]["spec"]
+    return found
+
+
+def test_renderer_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match="does not know 'range'"):
+        value_of("range .Values.x", {"Values": {"x": 1}})
+    with pytest.raises(KeyError):
+        value_of(".Values.y", {"Values": {"x": 1}})
+
+
+def test_chart_has_no_disks_and_no_election() -> None:
+    objects = rendered(values())
+    assert set(objects) == {"Deployment", "ConfigMap", "Service", "PodDisruptionBudget"}
+    kinds = {next(key for key in each if key != "name") for each in pod(objects)["volumes"]}
+    assert kinds == {"configMap", "secret", "emptyDir"}
+    assert pod(objects)["automountServiceAccountToken"] is False
+
+
+def test_every_value_is_used_and_every_part_of_the_templates_is_a_value() -> None:
+    text = "".join(path.read_text() for path in (CHART / "templates").glob("*.yaml"))
+    used = set(re.findall(r"\.Values\.([\w.]+)", text))
+    for name, value in values().items():
+        names = {f"{name}.{key}" for key in value} if isinstance(value, dict) else {name}
+        assert name in used or names <= used, f"{names - used} do nothing"
+
+
+def test_nodes_serve_with_options_that_the_command_has(capsys: pytest.CaptureFixture[str]) -> None:
+    (container,) = pod(rendered(values()))["containers"]
+    args = container["args"]
+    assert args[0] == "serve"
+    assert all(isinstance(each, str) for each in args)
+    assert main(["serve", "--help"]) in (0, None)
+    told = capsys.readouterr().out
+    assert {each for each in args if each.startswith("--")} <= set(re.findall(r"--[\w-]+", told))
+    names = set(re.findall(r"\$\((\w+)\)", " ".join(args)))
+    assert names == {each["name"] for each in container["env"]}
+    # A variable may use only those that stand before it; args may use all.
+    assert float(args[args.index("--lease-seconds") + 1]) == values()["cluster"]["leaseSeconds"]
+
+
+def test_secrets_are_referred_to_and_never_written() -> None:
+    objects = rendered(values())
+    (container,) = pod(objects)["containers"]
+    (journal,) = [each for each in container["env"] if each["name"] == "EVENMATCH_JOURNAL"]
+    assert journal["valueFrom"]["secretKeyRef"] == {"name": "evenmatch-journal", "key": "url"}
+    secrets = {each["secret"]["secretName"] for each in pod(objects)["volumes"] if "secret" in each}
+    assert secrets == {"evenmatch-cluster", "evenmatch-keys"}
+    assert "Secret" not in objects
+
+
+def test_node_hands_over_before_it_is_killed() -> None:
+    given = values()
+    objects = rendered(given)
+    (container,) = pod(objects)["containers"]
+    handover = given["handover"]
+    assert container["lifecycle"]["preStop"]["exec"]["command"][-1] == "import time; time.sleep(5)"
+    assert pod(objects)["terminationGracePeriodSeconds"] == 60
+    assert handover["graceSeconds"] >= handover["preStopSeconds"] + 30
+    strategy = objects["Deployment"]["spec"]["strategy"]["rollingUpdate"]
+    assert strategy == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+def test_node_that_is_not_ready_is_not_killed_for_it() -> None:
+    (container,) = pod(rendered(values()))["containers"]
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "health"}
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    args = container["args"]
+    assert str(ports["http"]) == args[args.index("--port") + 1]
+    assert str(ports["health"]) == args[args.index("--health-port") + 1]
+    assert rendered(values())["Service"]["spec"]["ports"][0]["targetPort"] == "http"
+
+
+def test_nodes_are_spread_and_few_go_at_once() -> None:
+    objects = rendered(values())
+    labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    spread = pod(objects)["topologySpreadConstraints"]
+    assert [each["topologyKey"] for each in spread] == [
+        "topology.kubernetes.io/zone",
+        "kubernetes.io/hostname",
+    ]
+    selectors = [each["labelSelector"]["matchLabels"] for each in spread]
+    selectors += [objects[kind]["spec"]["selector"] for kind in ("Service",)]
+    budget = objects["PodDisruptionBudget"]["spec"]
+    selectors += [budget["selector"]["matchLabels"]]
+    selectors += [objects["Deployment"]["spec"]["selector"]["matchLabels"]]
+    assert all(each == labels for each in selectors)
+    assert budget["maxUnavailable"] == 1 < objects["Deployment"]["spec"]["replicas"]
+
+
+def test_configuration_is_the_one_that_was_given_and_rolls_the_nodes() -> None:
+    given = values()
+    objects = rendered(given)
+    assert tomllib.loads(objects["ConfigMap"]["data"]["config.toml"]) == tomllib.loads(
+        given["config"]
+    )
+    template = objects["Deployment"]["spec"]["template"]
+    other = rendered({**given, "config": given["config"] + "wait_max = 60.0\n"})["Deployment"]
+    sums = [
+        each["metadata"]["annotations"]["checksum/config"]
+        for each in (template, other["spec"]["template"])
+    ]
+    assert len(set(sums)) == 2
+    mounts = {
+        each["name"]: each["mountPath"] for each in pod(objects)["containers"][0]["volumeMounts"]
+    }
+    assert mounts["config"] + "/config.toml" in pod(objects)["containers"][0]["args"]
+    assert mounts["keys"] == mounts["data"] + "/keys.json"
+
+
+def test_container_has_no_more_rights_than_it_needs() -> None:
+    objects = rendered(values())
+    (container,) = pod(objects)["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod(objects)["securityContext"]["runAsNonRoot"] is True
+    assert container["resources"] == values()["resources"]
