@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count, product
 from typing import Any
 
+from evenmatch.rules.findings import Finding
 from evenmatch.rules.flexmatch.checker.judgement import legal_instants, objections_to
 from evenmatch.rules.flexmatch.checker.match import (
     CandidateMatch,
@@ -12,7 +13,6 @@ from evenmatch.rules.flexmatch.checker.match import (
     CandidateTicket,
     Readings,
 )
-from evenmatch.rules.flexmatch.findings import Finding
 from evenmatch.rules.flexmatch.reader import load_rule_set, read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 from tests.shared import shipped

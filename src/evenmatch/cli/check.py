@@ -64,7 +64,8 @@ def check(
 
     Args:
         config: A scenario or a server's configuration, in TOML; with [[tenant]] tables, the games
-            that it names are checked one after the other. Or a FlexMatch rule set, in JSON.
+            that it names are checked one after the other. Or a FlexMatch rule set or PlayFab
+            queues, in JSON.
         matches: A file of matches to check against the configuration, one JSON object a line.
         against: A server's data directory, or the address of its journal: says how many of the
             tickets waiting there would end if the server got this configuration. The server may

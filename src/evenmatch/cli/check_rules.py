@@ -1,19 +1,20 @@
-"""`evenmatch check rules.json`: is a FlexMatch rule set sound, and are matches legal by it?"""
+"""`evenmatch check rules.json`: are rules of another matchmaker sound, and are matches legal?"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from evenmatch.errors import ConfigError
+from evenmatch.rules.findings import Finding
 from evenmatch.rules.flexmatch.checker.judgement import objections_to
 from evenmatch.rules.flexmatch.checker.match import CandidateMatch
-from evenmatch.rules.flexmatch.findings import Finding
 from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
+from evenmatch.rules.playfab.reader import is_playfab_text, read_queues
 
 PROBLEMS_MAX = 20
 """Problems of a file that are printed; the rest is counted."""
@@ -36,18 +37,46 @@ def check_rules(path: Path, matches: Path | None) -> int:
     Raises:
         ConfigError: A file cannot be read.
     """
-    rule_set, findings = read_rule_set(_bytes_of(path))
+    text = _bytes_of(path)
+    if is_playfab_text(text):
+        return _check_queues(path, text, matches)
+    rule_set, findings = read_rule_set(text)
     if rule_set is None:
         _say(path, [each for each in findings if each.level == "error"])
         return BAD_INPUT
     if matches is not None:
         return _check_matches(path, rule_set, matches)
     print(f"{path} is a valid FlexMatch rule set: {_extent(rule_set)}.")
+    _say_findings(findings)
+    return 0
+
+
+def _check_queues(path: Path, text: bytes, matches: Path | None) -> int:
+    """Say what is wrong or odd in PlayFab queues."""
+    queues, findings = read_queues(text)
+    if not queues:
+        _say(path, [each for each in findings if each.level == "error"])
+        return BAD_INPUT
+    if matches is not None:
+        raise ConfigError(
+            f"{path}: --matches takes a configuration here: evenmatch import playfab {path} --out "
+            "game.toml, then check game.toml --matches"
+        )
+    for queue in queues:
+        least, most = queue.players_min, queue.players_max
+        players = f"{most}" if least == most else f"{least} to {most}"
+        teams = f"{len(queue.teams)} teams, " if queue.teams else ""
+        rules = f"{len(queue.rules)} rule{'s'[: len(queue.rules) != 1]}"
+        print(f"{path} has the PlayFab queue {queue.name}: {players} players, {teams}{rules}.")
+    _say_findings(findings)
+    return 0
+
+
+def _say_findings(findings: Sequence[Finding]) -> None:
     if findings:
         print()
     for finding in findings:
         print(f"{finding.level}: line {finding.line}, {finding.path} {finding.message}")
-    return 0
 
 
 def _say(path: Path, errors: list[Finding]) -> None:

@@ -39,7 +39,10 @@ COMMANDS = {
     "export": "Write a server's arrivals and matches as files that simulate reads.",
     "replay": "Replay a server's journal, or show how a match came about.",
     "check": "Check a configuration and say in words what it means.",
+    "import": "Take over rules of another matchmaker, and say of each line how well.",
 }
+MODULES = {"import": "import_rules"}
+"""Modules and functions of commands whose own names are words of Python."""
 
 
 HELP = """Decide who plays whom, and see what that costs before you ship it.
@@ -63,7 +66,8 @@ def make_app(command: str = "") -> App:
     )
     for name, summary in COMMANDS.items():
         short = {} if name == command else {"help": summary}
-        made.command(f"evenmatch.cli.{name}:{name}", name=name, **short)
+        module = MODULES.get(name, name)
+        made.command(f"evenmatch.cli.{module}:{module}", name=name, **short)
     return made
 
 

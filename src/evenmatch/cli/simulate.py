@@ -61,8 +61,9 @@ def simulate(
             at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
         skip_bad: Skip and list rows of the recording that cannot be read, instead of refusing the
             file.
-        rules: A FlexMatch rule set, in JSON, by which the scenario's queue plays; without a
-            scenario players come one a second, with attributes drawn as the rule set declares them.
+        rules: A FlexMatch rule set or a PlayFab queue, in JSON, by which the scenario's queue
+            plays; without a scenario players come one a second, with attributes drawn as it
+            compares them.
     """
     if rules is not None and sweep is not None:
         raise NotSupported("--sweep does not go with --rules; name the rule set by rules_file")

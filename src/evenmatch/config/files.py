@@ -30,8 +30,8 @@ from evenmatch.model.scenario import SHIPPED, Scenario
 from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.rules.flexmatch.checker.match import Readings
-from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
-from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.rules.flexmatch.compile import CompiledRuleSet
+from evenmatch.rules.languages import load_rules
 from evenmatch.simulation.arrivals.tables import numbers_in
 
 Value = TypeVar("Value", bound=msgspec.Struct)
@@ -290,7 +290,7 @@ def _readers(folder: Path | None) -> FileReaders:
 
     def rules(file: str, readings: Readings, at: Place) -> CompiledRuleSet:
         try:
-            return compile_rule_set(load_rule_set(_read(_located(file, folder))), readings)
+            return load_rules(_read(_located(file, folder)), readings)
         except ConfigError as error:
             at.refuse(f'= "{file}" cannot be used: {error}')
 

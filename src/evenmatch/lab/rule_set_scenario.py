@@ -13,11 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from evenmatch.errors import ConfigError
+from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.fields import Fact
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Choice, Distribution, Normal, Scenario, Uniform
 from evenmatch.model.ticket import LATENCY
-from evenmatch.rules.flexmatch.compile import POLICY, compile_rule_set
+from evenmatch.rules.flexmatch.compile import POLICY, CompiledRuleSet, compile_rule_set
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
 from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.rules.flexmatch.rule_set import (
@@ -29,6 +30,9 @@ from evenmatch.rules.flexmatch.rule_set import (
     PlayerAttribute,
     RuleSet,
 )
+from evenmatch.rules.languages import load_queue
+from evenmatch.rules.playfab.compile import compile_queue
+from evenmatch.rules.playfab.reader import is_playfab_text
 
 RATE = 1.0
 """Tickets that come a second."""
@@ -54,10 +58,10 @@ class RuledScenario(NamedTuple):
 
 
 def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledScenario:
-    """Return a scenario whose queue plays by the rule set of a file.
+    """Return a scenario whose queue plays by the rules of a file.
 
     Args:
-        path: The rule set, in JSON.
+        path: A FlexMatch rule set or a PlayFab queue, in JSON.
         base: The scenario that plays by it; None: players come at Poisson instants, with attributes
             drawn as the rule set declares them.
 
@@ -65,12 +69,11 @@ def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledSc
         ConfigError: The file cannot be read, has errors, or the scenario has several queues.
     """
     try:
-        rule_set = load_rule_set(Path(path).read_bytes())
+        compiled, drawn = _read(Path(path).read_bytes())
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    compiled = compile_rule_set(rule_set)
     if base is not None and len(base.queues) > 1:
         raise ConfigError("--rules takes a scenario with one queue; write rules_file in the others")
     queue = Queue(on_deadline="keep") if base is None else base.queues[0]
@@ -78,12 +81,20 @@ def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledSc
     notes = [f"criterion from {source}" for source in compiled.sources]
     if base is not None:
         return RuledScenario(msgspec.structs.replace(base, queues=(ruled,)), tuple(notes))
-    drawn = drawn_by(rule_set)
     count = max(TICKETS_LEAST, MATCHES * ruled.format.k)
     arrivals = Arrivals(rate=RATE, count=count, attributes=drawn)
     notes.append(f"{count:,} tickets of one player come at {RATE:g} a second")
     notes += [f"{name} is drawn {_words(each)}" for name, each in drawn.items()]
     return RuledScenario(Scenario(queues=(ruled,), arrivals=arrivals), tuple(notes))
+
+
+def _read(text: bytes) -> tuple[CompiledRuleSet, dict[str, Distribution]]:
+    """Return what a text of rules means, and how the attributes are drawn that it compares."""
+    if is_playfab_text(text):
+        queue = load_queue(text)
+        return compile_queue(queue), drawn_by_queue(queue)
+    rule_set = load_rule_set(text)
+    return compile_rule_set(rule_set), drawn_by(rule_set)
 
 
 def drawn_by(rule_set: RuleSet) -> dict[str, Distribution]:

@@ -16,8 +16,9 @@ import msgspec
 from evenmatch.model.ticket import LATENCY
 
 ValueKind = Literal["number", "string", "string_list", "string_number_map"]
-Clock = Literal["newest", "oldest"]
-"""Whose age counts in a match: that of its newest ticket, or of its oldest."""
+Clock = Literal["newest", "oldest", "each"]
+"""Whose age counts in a match: that of its newest ticket, of its oldest, or of each of them: then a
+match must pass as the condition stands at the age of every ticket."""
 NumberMerge = Literal["min", "max", "avg"]
 SetMerge = Literal["union", "intersection"]
 FoldName = Literal[
@@ -49,18 +50,21 @@ class TeamProperty(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="tea
     Args:
         teams: Numbers of teams, from 0 on.
         is_grouped: Whether the value is a list by team, not one list of all their players.
-        what: `teams` (their names), `players`, `player_ids` or `attribute`.
+        what: `teams` (their names), `players`, `player_ids`, `attribute`, or `party_sizes`: of each
+            player how many players their ticket has.
         attribute: Its name, or "".
         kind: What the attribute is.
         default: Of players who lack it.
+        is_optional: Whether players who lack it are left out, in place of a default.
     """
 
     teams: tuple[int, ...]
     is_grouped: bool
-    what: Literal["teams", "players", "player_ids", "attribute"]
+    what: Literal["teams", "players", "player_ids", "attribute", "party_sizes"]
     attribute: str = ""
     kind: ValueKind = "number"
     default: float | str | tuple[str, ...] | None = None
+    is_optional: bool = False
 
 
 class FoldOf(msgspec.Struct, frozen=True, gc=False, tag="fold"):

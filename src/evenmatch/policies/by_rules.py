@@ -40,6 +40,7 @@ class ByRules(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     knows_conditions: ClassVar[bool] = True
+    knows_each_clock: ClassVar[bool] = True
     evaluations_max: Annotated[int, Meta(ge=100, le=100_000)] = 250
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> ConditionMatcher:

@@ -47,6 +47,7 @@ class PolicyHooks(Protocol):
         in_rounds: It makes matches only at the instants of its `wake_at`; a policy with an `every`
             that is not None does so in any case.
         knows_conditions: It plays by conditions, which may cease to hold as a match ages.
+        knows_each_clock: It plays by conditions that go by the age of each ticket of a match, too.
         serves_overdue: Who has waited for the queue's `wait_max`, or for a shorter one of its own,
             gets the best match there is at once.
     """
@@ -58,6 +59,7 @@ class PolicyHooks(Protocol):
     in_rounds: bool = False
     serves_overdue: bool = False
     knows_conditions: bool = False
+    knows_each_clock: bool = False
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return hard rules that its parameters stand for; the engine holds every match to them."""
@@ -90,7 +92,7 @@ class MatcherHooks(Protocol):
 
 
 POLICY_HOOKS = ("jobs", "evaluations_max", "horizon", "held_back", "in_rounds", "serves_overdue",
-                "knows_conditions", "rules", "is_wide")  # fmt: skip
+                "knows_conditions", "knows_each_clock", "rules", "is_wide")  # fmt: skip
 MATCHER_HOOKS = ("announce", "confirmed", "starts", "promise")
 
 
@@ -133,6 +135,13 @@ def check_conditions(chosen: object, queue: Queue) -> None:
         raise ConfigError(
             "does not know the conditions of a rules_file; by_rules, greedy, rounds, rolling and "
             "threshold play by them"
+        )
+
+    if any(
+        rule.condition is not None and rule.condition.clock == "each" for rule in queue.rules
+    ) and not said(chosen, "knows_each_clock"):
+        raise ConfigError(
+            "does not know rules that tighten with the wait of each ticket, which by_rules plays by"
         )
 
 

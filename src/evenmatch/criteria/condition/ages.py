@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evenmatch.criteria.base import Seats
+from evenmatch.criteria.condition.measures import MatchValues
 from evenmatch.criteria.condition.verdicts import Statement, Truth, Verdicts, problem_of
 from evenmatch.criteria.expansion import round_up
 from evenmatch.errors import ConfigError
@@ -55,7 +56,7 @@ class Conditions:
         clocks = dict.fromkeys(each.clock for each in conditions)
         if len(clocks) > 1:
             raise ConfigError(
-                "conditions of one queue must go by one clock, newest or oldest, got both"
+                "conditions of one queue must go by one clock, newest, oldest or each, got several"
             )
         self.clock: Clock = next(iter(clocks), "newest")
         self.conditions = tuple(conditions)
@@ -88,13 +89,30 @@ class Conditions:
     def begin_of(self, teams: Seats) -> float:
         """Return when the clock of a match began: it is the age of one of its tickets."""
         born = [ticket.enqueued_at for team in teams for ticket in team]
-        return max(born) if self.clock == "newest" else min(born)
+        return min(born) if self.clock == "oldest" else max(born)
+
+    def _begins_of(self, teams: Seats) -> list[float]:
+        """Return when the clocks of a match began."""
+        if self.clock != "each":
+            return [self.begin_of(teams)]
+        return sorted({ticket.enqueued_at for team in teams for ticket in team})
 
     def holds_in(self, piece: int, teams: Seats) -> bool:
         """Return whether a match passes all conditions in a piece of its age."""
         values, told = self.verdicts.values(teams), dict[int, Truth]()
         truth = self.verdicts.truth
         return all(truth(each, values, told) is True for each in self.statements[piece])
+
+    def holds_at(self, now: float, teams: Seats) -> bool:
+        """Return whether a match passes all conditions at an instant, by all its clocks."""
+        pieces = {self.piece_of(begin, now) for begin in self._begins_of(teams)}
+        values, told = self.verdicts.values(teams), dict[int, Truth]()
+        truth = self.verdicts.truth
+        return all(
+            piece is not None
+            and all(truth(each, values, told) is True for each in self.statements[piece])
+            for piece in pieces
+        )
 
     def intervals(self, teams: Seats) -> Intervals:
         """Return the instants at which a match is legal, from its last ticket's arrival on.
@@ -106,10 +124,18 @@ class Conditions:
             O(leaves of all conditions), each judged once; joined anew for each piece.
         """
         newest = max([ticket.enqueued_at for team in teams for ticket in team])
-        clock = self.begin_of(teams)
+        values, told = self.verdicts.values(teams), dict[int, Truth]()
+        if self.clock == "each":
+            begins = self._begins_of(teams)
+            return common([self._since(each, newest, values, told) for each in begins])
+        return self._since(self.begin_of(teams), newest, values, told)
+
+    def _since(
+        self, clock: float, newest: float, values: MatchValues, told: dict[int, Truth]
+    ) -> Intervals:
+        """Return the instants at which a match is legal by a clock that began so."""
         starts = self.starts_of(clock)
         ends = [*[clock + wait for wait in self.waits[1:]], math.inf]
-        values, told = self.verdicts.values(teams), dict[int, Truth]()
         truth = self.verdicts.truth
         found: list[Interval] = []
         last = -1
@@ -137,14 +163,14 @@ class Conditions:
 
     def objections(self, teams: Seats, now: float) -> list[Condition]:
         """Return the conditions that a match does not pass at an instant."""
-        piece = bisect_right(self.starts_of(self.begin_of(teams)), now) - 1
         values, told = self.verdicts.values(teams), dict[int, Truth]()
-        demands = zip(self.conditions, self.statements[max(piece, 0)], strict=True)
-        return [
-            each
-            for each, statement in demands
-            if self.verdicts.truth(statement, values, told) is not True
-        ]
+        broken: dict[Condition, None] = {}
+        for begin in self._begins_of(teams):
+            piece = max(bisect_right(self.starts_of(begin), now) - 1, 0)
+            for each, statement in zip(self.conditions, self.statements[piece], strict=True):
+                if self.verdicts.truth(statement, values, told) is not True:
+                    broken[each] = None
+        return [each for each in self.conditions if each in broken]
 
     def sizes_in(self, piece: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return the fewest and the most players of each team in a piece, if a condition says so.
@@ -168,6 +194,23 @@ def attribute_tests(conditions: Iterable[Condition]) -> list[AttributeTest]:
             stack += test.parts
         elif isinstance(test, AttributeTest):
             found.append(test)
+    return found
+
+
+def common(sets: Sequence[Intervals]) -> Intervals:
+    """Return the instants that are in all sets of intervals.
+
+    >>> common([(Interval(0.0, 5.0), Interval(7.0, 9.0)), (Interval(4.0, 8.0),)])
+    (Interval(start=4.0, end=5.0), Interval(start=7.0, end=8.0))
+    """
+    found, *others = sets
+    for other in others:
+        both = [
+            Interval(max(one.start, two.start), min(one.end, two.end))
+            for one in found
+            for two in other
+        ]
+        found = tuple([each for each in both if each.start < each.end])
     return found
 
 

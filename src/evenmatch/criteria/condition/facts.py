@@ -78,12 +78,17 @@ def is_of_kind(value: object, kind: ValueKind) -> bool:
 
 
 class Fact(NamedTuple):
-    """An attribute, and how a party has it: merged by `party`, or player by player if ""."""
+    """An attribute, and how a party has it: merged by `party`, or player by player if "".
+
+    Without a name it is the size of the party. Of one that `is_optional`, players who lack it put
+    nothing into lists.
+    """
 
     attribute: str
     kind: ValueKind
     default: Value | None
     party: str
+    is_optional: bool = False
 
 
 class TicketFacts:
@@ -140,8 +145,14 @@ def _quickly(told: Told | None) -> Told | None:
 
 
 def _told(ticket: Ticket, fact: Fact) -> Told | None:
+    if not fact.attribute:
+        return [ticket.size] * ticket.size
     told = [attribute_of(ticket, player, fact.attribute) for player in ticket.players]
     values = [fact.default if value is None else value for value in told]
+    if fact.is_optional:
+        values = [value for value in values if value is not None]
+        if not values:
+            return []
     if not all(is_of_kind(value, fact.kind) for value in values):
         return None
     how = fact.party.removesuffix(ONCE)

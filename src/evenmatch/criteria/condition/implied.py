@@ -234,6 +234,8 @@ class Implied:
         return found
 
     def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Implication]:
+        if of.is_optional:
+            return []  # who lacks it goes with anybody
         fact = self._fact_of(of, party)
         if of.kind == "string":
             return [OneWord(fact)]
@@ -253,7 +255,8 @@ def likened(leaf: Leaf) -> list[TeamProperty]:
     else:
         return []
     wanted = ("number", "string")
-    return [e for e in found if e is not None and e.what == "attribute" and e.kind in wanted]
+    told = [e for e in found if e is not None and e.what == "attribute" and e.kind in wanted]
+    return [each for each in told if not each.is_optional]
 
 
 def _of_all(measured: Measured, team_count: int, *, is_flat: bool = True) -> TeamProperty | None:
@@ -273,6 +276,8 @@ def _sets_of_all(measured: Measured, team_count: int) -> TeamProperty | None:
     own = measured.of if isinstance(measured, FoldOf) and measured.name == "flatten" else measured
     if not isinstance(own, TeamProperty) or own.what != "attribute" or own.kind != "string_list":
         return None
+    if own.is_optional:
+        return None
     if len(own.teams) < team_count or (own.is_grouped and own is measured):
         return None
     return own
@@ -288,7 +293,9 @@ def _inside(measured: Measured, fold: str) -> TeamProperty | None:
     own = measured
     while isinstance(own, FoldOf) and own.name in ("flatten", fold):
         own = own.of
-    return own if isinstance(own, TeamProperty) and own.what == "attribute" else None
+    if not isinstance(own, TeamProperty) or own.what != "attribute" or own.is_optional:
+        return None
+    return own
 
 
 def _folded_teams(measured: Measured) -> tuple[Literal["avg", "sum"], TeamProperty] | None:
@@ -296,6 +303,8 @@ def _folded_teams(measured: Measured) -> tuple[Literal["avg", "sum"], TeamProper
         return None
     own = measured.of
     if not isinstance(own, TeamProperty) or own.what != "attribute" or own.kind != "number":
+        return None
+    if own.is_optional:
         return None
     return ("avg" if measured.name == "avg" else "sum"), own
 

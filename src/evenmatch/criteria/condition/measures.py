@@ -70,7 +70,7 @@ class Measures:
         is_of_numbers = how.removesuffix(ONCE) in ("min", "max", "avg")
         if given.kind == "string" or (given.kind == "number") != is_of_numbers:
             how = ""
-        fact = Fact(given.attribute, given.kind, given.default, how)
+        fact = Fact(given.attribute, given.kind, given.default, how, given.is_optional)
         if fact not in self.facts:
             self.facts.append(fact)
         return self.facts.index(fact)
@@ -118,7 +118,8 @@ class Measures:
         if wanted.what == "teams":
             names: Measure = [str(team) for team in teams] if wanted.is_grouped else str(teams[0])
             return lambda _: names
-        fact = self.fact_of(wanted, party) if wanted.what == "attribute" else None
+        is_told = wanted.what in ("attribute", "party_sizes")
+        fact = self.fact_of(wanted, party) if is_told else None
 
         def of_team(values: MatchValues, team: int) -> list[Measure]:
             found: list[Measure] = []

@@ -354,11 +354,12 @@ class Outlook:
         if wanted.what == "teams":
             return lambda _: None
         fact, is_once = None, False
-        if wanted.what == "attribute":
+        is_told = wanted.what in ("attribute", "party_sizes")
+        if is_told:
             fact = self._verdicts.measures.fact_of(wanted, party)
             # Of those who join, parties may be as large as all of them.
             is_once = self._verdicts.measures.facts[fact].party.endswith(ONCE)
-        is_number = wanted.what == "attribute" and wanted.kind == "number"
+        is_number = is_told and wanted.kind == "number"
 
         def of_teams(partial: PartialMatch, teams: Sequence[int]) -> Outcome:
             if fact is None:
@@ -371,7 +372,9 @@ class Outlook:
                 values = [value for team in teams for value in partial.values[fact][team]]
             span = partial.ranges[fact] if is_number and fact is not None else ANYTHING
             few, many = partial.joining(teams)
-            return GrowingList(values, min(few, 1) if is_once else few, many, span)
+            # Who joins may lack what may be missing.
+            few = 0 if wanted.is_optional else min(few, 1) if is_once else few
+            return GrowingList(values, few, many, span)
 
         def by_team(partial: PartialMatch) -> Outcome:
             return [of_teams(partial, (team,)) for team in wanted.teams]

@@ -38,6 +38,7 @@ from evenmatch.model.condition import (
     SetTest,
     SizeTest,
     SpreadTest,
+    TeamProperty,
     Test,
     ValueTest,
     depth_of,
@@ -313,6 +314,8 @@ def _spread_test(leaf: SpreadTest, measures: Measures) -> Holds:
         if leaf.most is None:
             return len(set(found)) <= 1
         if not found:
+            if leaf.of.is_optional:
+                return True
             raise Undefined
         return within(max(found) - min(found))
 
@@ -358,6 +361,8 @@ def _counts(
         for group in lists_at(value, depth - 2):
             collections = [items_of(each) for each in items_of(group)]
             if leaf.counts == "shared":
+                if not collections and isinstance(measured, TeamProperty) and measured.is_optional:
+                    continue
                 yield len(intersection([*map(strings_of, collections)]))
             else:
                 yield sum([wanted in each for each in collections])

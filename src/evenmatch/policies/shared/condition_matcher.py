@@ -3,8 +3,9 @@
 A match is legal or not by the age of one of its tickets, so that nothing can change for it but at
 an arrival, and when that ticket reaches an age at which some condition changes. By the clock of the
 newest ticket, every match is looked for when its newest ticket comes or reaches such an age; by
-that of the oldest, when its last ticket comes or its oldest reaches one. So no pool is ever
-searched without a reason, and none of these instants is missed.
+that of the oldest, when its last ticket comes or its oldest reaches one; where the age of each
+ticket counts, when any of them comes or reaches one. So no pool is ever searched without a reason,
+and none of these instants is missed.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class ConditionMatcher(NoJobs):
             )
         self._conditions: Conditions = rules.conditions
         self._is_by_newest = self._conditions.clock == "newest"
+        self._is_by_each = self._conditions.clock == "each"
         self._search = ConditionSearch(self._conditions, queue.format)
         ways = self._search.ways
         self._columns = ConditionColumns(self._conditions, ways, len(queue.format.players))
@@ -196,6 +198,10 @@ class ConditionMatcher(NoJobs):
         self._due.clear()
         if not due:
             return
+        if self._is_by_each:
+            for ticket in due:
+                self._add(ticket, False, None, (math.inf, 0))
+            return
         if self._is_by_newest and len(due) <= MANY:
             for ticket in due:
                 self._add(ticket, True, None, ticket.age_key)
@@ -273,8 +279,10 @@ class ConditionMatcher(NoJobs):
         if way is None:
             return None
         among = columns.older(needed) if task.is_newest else columns.younger(needed)
+        if self._is_by_each:
+            among |= columns.older(needed)
         first = None if task.one_of is None else columns.flags(task.one_of)
-        return self._asked(task, Question(way, (), (), task.one_of), among, first)
+        return self._asked(task, Question(way, (), (), task.one_of, now), among, first)
 
     def _around(self, task: Task, now: float) -> Question | None:
         """Return the question of a match around an old ticket whose newest one is among some."""

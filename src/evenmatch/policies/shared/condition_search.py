@@ -42,12 +42,14 @@ class Question(NamedTuple):
         tickets: The first is in the match; others may be, as they are preferred.
         mates: Of each, as bits by place, with whom it may be in a match.
         one_of: The ids of those of whom one at least is in it; None: anybody.
+        at: When it is asked; it matters where the age of each ticket of a match counts.
     """
 
     way: int
     tickets: Sequence[Ticket]
     mates: Sequence[int]
     one_of: Container[str] | None = None
+    at: float = 0.0
 
 
 class ConditionSearch:
@@ -108,8 +110,10 @@ class ConditionSearch:
         """Return whether a half-built match may still become legal."""
         return self._outlook.can_pass(self.ways[way].statements, partial)
 
-    def is_legal(self, way: int, partial: PartialMatch) -> bool:
+    def is_legal(self, way: int, partial: PartialMatch, at: float) -> bool:
         """Return whether a match is legal as it is."""
+        if self._conditions.clock == "each":
+            return self._conditions.holds_at(at, partial.teams)
         return self._conditions.holds_in(self.ways[way].piece, partial.teams)
 
     def insists(self, ticket: Ticket) -> bool:
@@ -162,6 +166,7 @@ class _Walk:
     def __init__(self, search: ConditionSearch, question: Question) -> None:
         self._search = search
         self._way = question.way
+        self._at = question.at
         self._order = question.tickets
         self._mates = question.mates
         self._partial = search.begin(question.way)
@@ -256,7 +261,7 @@ class _Walk:
         bounds = zip(self._partial.least, self._partial.sizes, strict=True)
         if any(size < least for least, size in bounds):
             return False
-        return self._search.is_legal(self._way, self._partial)
+        return self._search.is_legal(self._way, self._partial, self._at)
 
 
 def _ranges_of(order: Sequence[Ticket], facts: TicketFacts) -> list[Sequence[Span]]:

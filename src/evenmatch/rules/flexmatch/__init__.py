@@ -1,7 +1,7 @@
 """FlexMatch rule sets, language 1.0: from a JSON text to typed values, and what they allow.
 
 `reader` is the door: it takes a text and gives a `rule_set.RuleSet`, with a finding for whatever
-is wrong or odd. `json_text` reads JSON with comments, `expressions` and `statements` read the
+is wrong or odd. `expressions` and `statements` read the
 two small languages inside it, `soundness` says which rules can never pass and which expansions do
 nothing, `rendering` writes a rule set down again. `checker` judges matches by a rule set.
 

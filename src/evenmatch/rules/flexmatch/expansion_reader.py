@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from evenmatch.rules.fields import Fields
+from evenmatch.rules.findings import shown
 from evenmatch.rules.flexmatch.expressions import Expression, Scope, ValueType, type_of
-from evenmatch.rules.flexmatch.fields import Fields
-from evenmatch.rules.flexmatch.findings import shown
 from evenmatch.rules.flexmatch.rule_reader import reference_at
 from evenmatch.rules.flexmatch.rule_set import (
     AlgorithmExpansion,

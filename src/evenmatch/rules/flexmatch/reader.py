@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import get_args
 
 from evenmatch.errors import ConfigError
+from evenmatch.rules.fields import Fields, number_of
+from evenmatch.rules.findings import Finding, FindingList, child_path, shown
 from evenmatch.rules.flexmatch import expansion_reader, rule_reader, soundness
 from evenmatch.rules.flexmatch.expressions import AttributeType
-from evenmatch.rules.flexmatch.fields import Fields, number_of
-from evenmatch.rules.flexmatch.findings import Finding, FindingList, child_path, shown
-from evenmatch.rules.flexmatch.json_text import Json, NotJson, read_json
 from evenmatch.rules.flexmatch.rule_set import (
     Algorithm,
     AttributeValue,
@@ -22,6 +21,7 @@ from evenmatch.rules.flexmatch.rule_set import (
     Strategy,
     TeamDefinition,
 )
+from evenmatch.rules.json_text import Json, NotJson, read_json
 
 LANGUAGE = "1.0"
 PLAYERS_MAX = 200

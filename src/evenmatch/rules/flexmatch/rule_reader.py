@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
+from evenmatch.rules.fields import Fields, number_of
+from evenmatch.rules.findings import FindingList, child_path, shown
 from evenmatch.rules.flexmatch.expressions import (
     Constant,
     Expression,
@@ -15,8 +17,6 @@ from evenmatch.rules.flexmatch.expressions import (
     parse_expression,
     type_of,
 )
-from evenmatch.rules.flexmatch.fields import Fields, number_of
-from evenmatch.rules.flexmatch.findings import FindingList, child_path, shown
 from evenmatch.rules.flexmatch.rule_set import (
     BatchDistanceRule,
     CollectionOperation,

@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from evenmatch.rules.findings import FindingList, child_path
 from evenmatch.rules.flexmatch.bounds import Range, Sizes, bounds_of, players_of
 from evenmatch.rules.flexmatch.expansion_reader import ALGORITHM_FIELDS, RULE_FIELDS
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Property, type_of
-from evenmatch.rules.flexmatch.findings import FindingList, child_path
+from evenmatch.rules.flexmatch.oversights import note_oversights
 from evenmatch.rules.flexmatch.rule_set import (
     AlgorithmExpansion,
     BatchDistanceRule,
@@ -56,6 +57,7 @@ def judge(rule_set: RuleSet, findings: FindingList) -> None:
         if rule_set.algorithm.strategy == "balanced" and not isinstance(rule, LARGE_RULES):
             message = "is a rule that AWS does not take with the strategy balanced; here it counts"
             findings.warning(path, message)
+    note_oversights(rule_set, sizes, findings)
     _judge_teams(rule_set, findings)
     for number, expansion in enumerate(rule_set.expansions):
         path = f"$.expansions[{number}]"

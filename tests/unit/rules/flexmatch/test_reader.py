@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evenmatch.errors import ConfigError
+from evenmatch.rules.findings import Finding
 from evenmatch.rules.flexmatch.expressions import Constant
-from evenmatch.rules.flexmatch.findings import Finding
 from evenmatch.rules.flexmatch.reader import load_rule_set, read_rule_set
 from evenmatch.rules.flexmatch.rule_set import (
     BatchDistanceRule,

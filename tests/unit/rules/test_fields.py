@@ -2,8 +2,8 @@
 
 import pytest
 
-from evenmatch.rules.flexmatch.fields import number_of
-from evenmatch.rules.flexmatch.json_text import Json
+from evenmatch.rules.fields import number_of
+from evenmatch.rules.json_text import Json
 
 
 @pytest.mark.parametrize(

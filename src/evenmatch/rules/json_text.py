@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_right
 
-from evenmatch.rules.flexmatch.findings import FindingList, child_path
+from evenmatch.rules.findings import FindingList, child_path
 
 CHARACTERS_MAX = 65_535
 NESTING_MAX = 50
@@ -34,12 +34,20 @@ class NotJson(Exception):
     """The text cannot be read; the findings say why."""
 
 
-def read_json(text: str | bytes, findings: FindingList) -> Json:
+def read_json(
+    text: str | bytes,
+    findings: FindingList,
+    *,
+    characters_max: int = CHARACTERS_MAX,
+    owner: str = "AWS",
+) -> Json:
     """Return what a text says.
 
     Args:
-        text: At most CHARACTERS_MAX characters; bytes are UTF-8.
+        text: At most so many characters; bytes are UTF-8.
         findings: Takes what is odd, and the line of every path.
+        characters_max: The limit.
+        owner: Whose matchmaker the text is for.
 
     Raises:
         NotJson: The text ends early or is no JSON; the findings have the error.
@@ -54,18 +62,19 @@ def read_json(text: str | bytes, findings: FindingList) -> Json:
         except UnicodeDecodeError as error:
             findings.error("$", f"is no UTF-8 text: byte {error.start} does not fit; save it so")
             raise NotJson from error
-    if not 1 <= len(text) <= CHARACTERS_MAX:
-        allowed = f"must have 1 to {CHARACTERS_MAX:,} characters"
+    if not 1 <= len(text) <= characters_max:
+        allowed = f"must have 1 to {characters_max:,} characters"
         findings.error("$", f"{allowed}, got {len(text):,}; leave out descriptions and blanks")
         raise NotJson
-    return _JsonText(text, findings).read()
+    return _JsonText(text, findings, owner).read()
 
 
 class _JsonText:
     """A text and how far it has been read."""
 
-    def __init__(self, text: str, findings: FindingList) -> None:
+    def __init__(self, text: str, findings: FindingList, owner: str) -> None:
         self._text = text
+        self._owner = owner
         self._at = 0
         self._findings = findings
         self._breaks = [match.start() for match in re.finditer("\n", text)]
@@ -232,9 +241,10 @@ class _JsonText:
 
     def _comment(self, path: str, end: int) -> None:
         line = bisect_right(self._breaks, self._at) + 1
+        advice = "put it into a description" if self._owner == "AWS" else "leave it out"
         self._findings.warning(
             path,
-            "has a comment, which AWS refuses; it is skipped here, put it into a description",
+            f"has a comment, which {self._owner} refuses; it is skipped here, {advice}",
             line,
         )
         self._at = end

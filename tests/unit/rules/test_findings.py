@@ -1,6 +1,6 @@
 """The list of findings: order, lines and limits."""
 
-from evenmatch.rules.flexmatch.findings import FINDINGS_MAX, FindingList
+from evenmatch.rules.findings import FINDINGS_MAX, FindingList
 
 
 def test_line_of_a_missing_key_is_that_of_what_would_hold_it() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from evenmatch.rules.flexmatch.findings import FindingList, child_path, shown
-from evenmatch.rules.flexmatch.json_text import Json
+from evenmatch.rules.findings import FindingList, child_path, shown
+from evenmatch.rules.json_text import Json
 
 Word = TypeVar("Word", bound=str)
 MISSING = "is missing"
@@ -23,6 +23,11 @@ class Fields:
     def at(self, key: str) -> str:
         """Return the path of a key."""
         return child_path(self.path, key)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys that stand there, in the order of the text."""
+        return tuple(self._raw)
 
     def has(self, key: str) -> bool:
         """Return whether the key stands there with a value."""

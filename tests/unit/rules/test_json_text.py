@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch.rules.flexmatch.findings import Finding, FindingList, child_path, shown
-from evenmatch.rules.flexmatch.json_text import (
+from evenmatch.rules.findings import Finding, FindingList, child_path, shown
+from evenmatch.rules.json_text import (
     CHARACTERS_MAX,
     NESTING_MAX,
     Json,

@@ -1,0 +1,303 @@
+"""From a FlexMatch rule set, and a matchmaking configuration if there is one, to a configuration.
+
+A queue plays by the rule set itself, so what it says about legal matches is taken exactly; what it
+says about the search of AWS is not, since ours is another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evenmatch.errors import ConfigError
+from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken, unreached
+from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
+from evenmatch.lab.rule_set_scenario import drawn_by
+from evenmatch.rules.fields import Fields
+from evenmatch.rules.findings import FindingList, child_path
+from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
+from evenmatch.rules.flexmatch.reader import read_rule_set
+from evenmatch.rules.flexmatch.rendering import render_rule_set
+from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet, SortRule
+from evenmatch.rules.json_text import Json, NotJson, read_json
+
+ANSWER_MAX = 1_000_000
+BODY = "RuleSetBody"
+NOT_SLUG = re.compile(r"[^A-Za-z0-9_.-]+")
+REQUEST, ACCEPTANCE = "RequestTimeoutSeconds", "AcceptanceTimeoutSeconds"
+SEARCH = "it says how AWS searches, and forbids nothing; by_rules tries all it can, oldest first"
+ELSEWHERE = {
+    "AdditionalPlayerCount": "leave seats free by maxPlayers, or fill them by backfill",
+    "GameSessionQueueArns": "name a hook: allocation = NAME and [server.allocation.NAME]",
+    "FlexMatchMode": "name a hook: allocation = NAME and [server.allocation.NAME]",
+    "NotificationTarget": "events go over webhooks and streams; or serve the GameLift protocol",
+    "CustomEventData": "only the GameLift protocol has it",
+    "GameProperties": "only the GameLift protocol has them",
+    "GameSessionData": "only the GameLift protocol has it",
+    "Description": "it means nothing to the matchmaker",
+    "RuleSetArn": "the rule set is the file that is imported",
+    "ConfigurationArn": "it is AWS's own",
+    "CreationTime": "it is AWS's own",
+    "Tags": "only the GameLift protocol has them",
+}
+"""What of a configuration becomes nothing, and why."""
+
+
+def import_rule_set(
+    text: bytes,
+    options: ImportOptions,
+    configuration: bytes | None = None,
+    *,
+    name: str = "",
+    beside: str = "",
+) -> Imported:
+    """Return what a rule set becomes.
+
+    Args:
+        text: The rule set, in JSON, or what AWS's API answers about it.
+        options: What it does not say.
+        configuration: A matchmaking configuration of AWS, in JSON.
+        name: What the queue is called if neither of them has a name.
+        beside: The name of the file itself, by which the queue plays; "" to write a clean one.
+
+    Raises:
+        ConfigError: There are errors; the message lists them, one a line.
+    """
+    body = body_of(text)
+    if body is not None:
+        text, beside = body, ""
+    rule_set, findings = read_rule_set(text)
+    if rule_set is None:
+        errors = [each for each in findings if each.level == "error"]
+        raise ConfigError("\n".join([f"{e.path} (line {e.line}) {e.message}" for e in errors]))
+    noted = FindingList()
+    raw = read_json(text, noted)
+    assert isinstance(raw, dict)
+    compiled = compile_rule_set(rule_set)
+    settings = _Settings(options, configuration, rule_set.name or name)
+    queue = settings.queue
+    file = beside or f"{queue}.rules.json"
+    values: dict[str, object] = {"name": queue, "rules_file": file} | settings.values
+    tables = ["\n".join(table_text("[[queue]]", values)) + "\n"]
+    tables.append(arrivals_text(compiled.format.k, (queue,), drawn_by(rule_set)))
+    report = _Report(rule_set, compiled, raw, noted.lines, settings)
+    return Imported(
+        format="flexmatch",
+        queues=(queue,),
+        toml="\n".join(tables),
+        files={} if beside else {file: render_rule_set(rule_set)},
+        lines=(*report.lines(), *settings.lines),
+        findings=findings,
+    )
+
+
+def body_of(text: bytes) -> bytes | None:
+    """Return the rule set inside an answer of AWS's API; None if a text is none.
+
+    Raises:
+        ConfigError: The answer holds several rule sets, or none.
+    """
+    if BODY.encode() not in text:
+        return None
+    try:
+        raw: Json = read_json(text, FindingList(), characters_max=ANSWER_MAX)
+    except NotJson:
+        return None
+    inner = raw.get("RuleSets", raw.get("RuleSet", raw)) if isinstance(raw, dict) else raw
+    sets = inner if isinstance(inner, list) else [inner]
+    bodies = [each[BODY] for each in sets if isinstance(each, dict) and BODY in each]
+    if len(bodies) != 1:
+        raise ConfigError(f"must hold one rule set, got {len(bodies)}; name one to AWS's command")
+    return str(bodies[0]).encode()
+
+
+class _Settings:
+    """What a configuration says of a queue, or who imports it."""
+
+    def __init__(self, options: ImportOptions, configuration: bytes | None, name: str) -> None:
+        self.values: dict[str, object] = {}
+        self.lines: list[ImportLine] = []
+        wait_max, accept = options.wait_max, options.accept
+        if configuration is not None:
+            fields, lines = _configuration(configuration)
+            name = fields.text("Name") or name
+            wait_max = wait_max or fields.number(REQUEST)
+            if fields.raw("AcceptanceRequired") is True:
+                accept = accept or fields.number(ACCEPTANCE)
+            self.lines = list(_of_configuration(fields, lines))
+            if fields.findings.has_error:
+                raise ConfigError(str(fields.findings.sorted()[0]))
+            if fields.raw("BackfillMode") == "AUTOMATIC":
+                self.values["backfill"] = "automatic"
+        else:
+            self.lines = list(_not_said(options))
+        self.queue = NOT_SLUG.sub("-", name).strip("-")[:64] or "main"
+        self.wait_max = wait_max
+        if wait_max is not None:
+            self.values["wait_max"] = wait_max
+        if accept is not None:
+            self.values["accept"] = {"seconds": accept}
+
+
+def _not_said(options: ImportOptions) -> Iterator[ImportLine]:
+    """Yield what only a configuration says."""
+    for path, value, key, option in (
+        (REQUEST, options.wait_max, "wait_max", "--wait-max"),
+        (ACCEPTANCE, options.accept, "accept.seconds", "--accept"),
+    ):
+        if value is not None:
+            becomes = f"{key} = {value_text(value)}"
+            yield ImportLine(path=path, line=0, taken="exactly", becomes=becomes)
+        else:
+            note = f"a rule set does not say it: give {option} SECONDS, or --configuration FILE"
+            yield ImportLine(path=path, line=0, taken="not at all", note=note)
+
+
+def _configuration(text: bytes) -> tuple[Fields, dict[str, int]]:
+    """Return the keys of the first configuration of a text, and their lines."""
+    findings = FindingList()
+    try:
+        raw: Json = read_json(text, findings)
+    except NotJson:
+        raise ConfigError(f"configuration: {findings.sorted()[0]}") from None
+    path = "$"
+    for key in ("Configurations", "Configuration"):
+        if isinstance(raw, dict) and isinstance(raw.get(key), list | dict):
+            raw, path = raw[key], child_path(path, key)
+    if isinstance(raw, list) and raw:
+        raw, path = raw[0], child_path(path, 0)
+    if not isinstance(raw, dict) or REQUEST not in raw:
+        raise ConfigError(f"configuration: must be an object with {REQUEST}, as AWS prints it")
+    return Fields(raw, path, findings), findings.lines
+
+
+def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportLine]:
+    """Yield what became of each key of a configuration."""
+    taken: dict[str, tuple[Taken, str, str]] = {
+        "Name": ("exactly", "the queue's name", ""),
+        REQUEST: ("exactly", f"wait_max = {value_text(fields.number(REQUEST))}", ""),
+    }
+    is_asked = fields.raw("AcceptanceRequired") is True
+    accept = f"accept = {{seconds = {value_text(fields.number(ACCEPTANCE))}}}" if is_asked else ""
+    note = "if one turns a match down, those who accepted wait again with their age, as with AWS"
+    taken["AcceptanceRequired"] = ("exactly", accept or "no ready-check", note if is_asked else "")
+    taken[ACCEPTANCE] = ("exactly", accept or "nothing, as nobody is asked", "")
+    is_automatic = fields.raw("BackfillMode") == "AUTOMATIC"
+    backfill = 'backfill = "automatic"' if is_automatic else "no backfill by itself"
+    taken["BackfillMode"] = ("exactly", backfill, "")
+    taken["RuleSetName"] = ("exactly", "rules_file", "")
+    if fields.raw("FlexMatchMode") == "STANDALONE":
+        taken["FlexMatchMode"] = ("exactly", "no allocation", "")
+    for key in fields.names:
+        path = fields.at(key)
+        level, becomes, note = taken.get(key, ("not at all", "", ELSEWHERE.get(key, "")))
+        if not note and level == "not at all":
+            note = "no key of a configuration that is known here"
+        line = lines.get(path, 0)
+        yield ImportLine(path=path, line=line, taken=level, becomes=becomes, note=note)
+
+
+class _Report:
+    """What became of each key of a rule set."""
+
+    def __init__(
+        self,
+        rule_set: RuleSet,
+        compiled: CompiledRuleSet,
+        raw: dict[str, Json],
+        lines: dict[str, int],
+        settings: _Settings,
+    ) -> None:
+        self._rule_set = rule_set
+        self._raw = raw
+        self._lines = lines
+        self._queue = settings.queue
+        self._wait_max = settings.wait_max
+        self._sources = compiled.sources
+
+    def lines(self) -> Iterator[ImportLine]:
+        """Yield them in the order of the text."""
+        for key, raw in self._raw.items():
+            path = child_path("$", key)
+            if key == "name":
+                taken: Taken = "exactly" if self._queue == raw else "approximately"
+                yield self._line(path, taken, f'name = "{self._queue}"')
+            elif key == "ruleLanguageVersion":
+                yield self._line(path, "exactly", "read as 1.0")
+            elif key == "algorithm" and isinstance(raw, dict):
+                yield from [self._of_algorithm(child_path(path, each), each) for each in raw]
+            elif key in ("playerAttributes", "teams", "rules", "expansions"):
+                of = {
+                    "playerAttributes": self._of_attribute,
+                    "teams": self._of_team,
+                    "rules": self._of_rule,
+                    "expansions": self._of_expansion,
+                }[key]
+                count = len(raw) if isinstance(raw, list) else 0
+                yield from [of(child_path(path, number), number) for number in range(count)]
+            else:
+                yield self._line(path, "not at all", note="no key of a rule set; it is ignored")
+
+    def _line(self, path: str, taken: Taken, becomes: str = "", note: str = "") -> ImportLine:
+        line = self._lines.get(path, 0)
+        return ImportLine(path=path, line=line, taken=taken, becomes=becomes, note=note)
+
+    def _of_attribute(self, path: str, number: int) -> ImportLine:
+        attribute = self._rule_set.attributes[number]
+        words = f"the attribute {attribute.name} of each player"
+        if isinstance(attribute.default, dict):
+            note = "the default of a map only matters to sort rules, and is left out"
+            return self._line(path, "approximately", words, note)
+        note = "" if attribute.default is not None else "who lacks it is refused, not kept waiting"
+        return self._line(path, "exactly", words, note)
+
+    def _of_team(self, path: str, number: int) -> ImportLine:
+        team = self._rule_set.teams[number]
+        sizes = f"{team.players_min} to {team.players_max} players"
+        return self._line(path, "exactly", f"{', '.join(team.names())}: {sizes}")
+
+    def _of_rule(self, path: str, number: int) -> ImportLine:
+        rule = self._rule_set.rules[number]
+        if not isinstance(rule, SortRule):
+            is_named = rule.name in self._rule_set.supporting()
+            note = "only compound rules enforce it" if is_named else ""
+            return self._line(path, "exactly", f"condition {rule.name}", note)
+        source = next((s for s in self._sources if s.startswith(f"sort rule {rule.name}:")), None)
+        if source is None:
+            note = "no criterion compares it; it forbids nothing, so the same matches are legal"
+            return self._line(path, "not at all", note=note)
+        note = "it says how good a match is; by_rules does not try candidates in this order"
+        return self._line(path, "approximately", f"criterion on {rule.attribute}", note)
+
+    def _of_expansion(self, path: str, number: int) -> ImportLine:
+        expansion = self._rule_set.expansions[number]
+        if isinstance(expansion, AlgorithmExpansion):
+            return self._line(path, "not at all", note=SEARCH)
+        shown = [value_text(each.value) for each in expansion.steps if _is_plain(each.value)]
+        steps = [f"from {each.wait:g} s" for each in expansion.steps]
+        if len(shown) == len(steps):
+            steps = [f"{a} {b}" for a, b in zip(shown, steps, strict=True)]
+        late = unreached([each.wait for each in expansion.steps], self._wait_max)
+        note = late or f"by the age of the {self._rule_set.algorithm.age} ticket of a match"
+        return self._line(path, "exactly", ", ".join(steps), note)
+
+    def _of_algorithm(self, path: str, key: str) -> ImportLine:
+        algorithm = self._rule_set.algorithm
+        if key == "expansionAgeSelection":
+            return self._line(path, "exactly", f"the age of the {algorithm.age} ticket counts")
+        if key == "balancedAttribute":
+            note = "it says how good a match is; by_rules does not divide teams by it"
+            words = f"criterion on {algorithm.balanced_attribute}"
+            is_there = any(each.startswith("balancedAttribute") for each in self._sources)
+            return self._line(path, "approximately", words if is_there else "", note)
+        if key == "backfillPriority":
+            note = "running matches are filled before new ones are made"
+            taken: Taken = "exactly" if algorithm.backfill_priority == "high" else "not at all"
+            return self._line(path, taken, note=note)
+        if key in ("strategy", "batchingPreference", "sortByAttributes"):
+            return self._line(path, "not at all", note=SEARCH)
+        return self._line(path, "not at all", note="no key of an algorithm; it is ignored")
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, float | int | str)

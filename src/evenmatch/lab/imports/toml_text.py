@@ -1,0 +1,116 @@
+"""TOML texts: keys, values and the table of arrivals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evenmatch.model.scenario import Choice, Distribution, Normal, Uniform
+from evenmatch.rules.json_text import Json
+
+BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+RATE = 1.0
+TICKETS_LEAST = 200
+MATCHES = 30
+WIDTH = 96
+
+
+def key_text(key: str) -> str:
+    """Return a key, in quotes where TOML needs them.
+
+    >>> key_text("latency.eu"), key_text("skill")
+    ('"latency.eu"', 'skill')
+    """
+    return key if BARE.match(key) else value_text(key)
+
+
+def value_text(value: object) -> str:
+    """Return a value as TOML has it.
+
+    >>> value_text({"limit": 5.0, "steps": [[2.0, 7.5]]}), value_text(True)
+    ('{limit = 5, steps = [[2, 7.5]]}', 'true')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        if float(value).is_integer():
+            return f"{value:.0f}" if abs(value) < 1e12 else f"{value:g}"
+        return repr(value)
+    if isinstance(value, Mapping):
+        inner = ", ".join([f"{key_text(k)} = {value_text(v)}" for k, v in value.items()])
+        return f"{{{inner}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(value_text, value))}]"
+    # A string of JSON is one of TOML, but for the sign that only TOML forbids.
+    return msgspec.json.encode(str(value)).decode().replace("\x7f", "\\u007f")
+
+
+def table_text(name: str, values: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield name
+    for key, value in values.items():
+        if value is not None:
+            yield f"{key_text(key)} = {value_text(value)}"
+
+
+def arrivals_text(players: int, queues: tuple[str, ...], drawn: Mapping[str, Distribution]) -> str:
+    """Return tables by which a simulation lets players come, whose attributes are drawn so.
+
+    Args:
+        players: Of the largest match.
+        queues: Names of the queues.
+        drawn: By attribute.
+    """
+    count = max(TICKETS_LEAST, MATCHES * players) * len(queues)
+    rate = RATE * len(queues)
+    lines = ["# For evenmatch simulate: who comes. A server ignores it."]
+    values: dict[str, object] = {"process": "poisson", "rate": rate, "count": count}
+    lines += table_text("[arrivals]", values)
+    if len(queues) > 1:
+        for name in queues:
+            values = {"share": 1.0 / len(queues), "queues": [name]}
+            lines += ["", *table_text("[[arrivals.classes]]", values)]
+    if drawn:
+        lines += ["", "[attributes]"]
+        lines += [f"{key_text(key)} = {value_text(_drawn(each))}" for key, each in drawn.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _drawn(each: Distribution) -> dict[str, Any]:
+    if isinstance(each, Uniform):
+        return {"distribution": "uniform", "min": each.min, "max": each.max}
+    if isinstance(each, Normal):
+        least = {} if each.min is None else {"min": each.min}
+        return {"distribution": "normal", "mean": each.mean, "deviation": each.deviation} | least
+    assert isinstance(each, Choice)
+    probs = {"probs": each.probs} if each.probs else {}
+    return {"distribution": "choice", "values": each.values} | probs
+
+
+def comment_text(text: str) -> Iterator[str]:
+    """Yield a text as comments, in lines that fit a screen."""
+    words, line = text.split(), "#"
+    for word in words:
+        if len(line) + 1 + len(word) > WIDTH and line != "#":
+            yield line
+            line = "#"
+        line += f" {word}"
+    yield line
+
+
+def json_file(raw: Json) -> str:
+    """Return JSON as a file has it: whole numbers without a point."""
+    return msgspec.json.format(msgspec.json.encode(_whole(raw)), indent=2).decode() + "\n"
+
+
+def _whole(raw: Json) -> Any:
+    if isinstance(raw, dict):
+        return {key: _whole(value) for key, value in raw.items()}
+    if isinstance(raw, list):
+        return [_whole(each) for each in raw]
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:
+        return int(raw)
+    return raw

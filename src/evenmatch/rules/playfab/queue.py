@@ -1,0 +1,217 @@
+"""A PlayFab queue as values: sizes, teams, and rules whose numbers are given by age.
+
+All defaults are filled in, and expansions are steps: what stood in two forms has one here. Ages are
+seconds that a ticket has waited, latencies milliseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import itemgetter
+from typing import Literal
+
+import msgspec
+
+Merge = Literal["min", "max", "avg"]
+Missing = Literal["needed", "default", "any"]
+"""What becomes of who lacks an attribute: nobody may, a default stands in, or any match will do."""
+Source = Literal["User", "PlayerEntity"]
+Expanded = Literal["", "linear", "custom"]
+Steps = tuple[tuple[float, float | None], ...]
+"""Values by the age from which on they count, rising from 0; None: the rule is not active."""
+
+
+class RuleAttribute(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What a rule reads of players.
+
+    Args:
+        name: What it is called in our tickets.
+        path: Where PlayFab reads it.
+        source: `User`, from the ticket, or `PlayerEntity`, from PlayFab's store.
+        missing: What becomes of who lacks it.
+        default: What stands in, where something does.
+    """
+
+    name: str
+    path: str
+    source: Source = "User"
+    missing: Missing = "needed"
+    default: float | str | tuple[str, ...] | None = None
+
+
+class _Rule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="Type"):
+    """What all rules have.
+
+    Args:
+        name: What people call it.
+        path: Where it stands in the text.
+        weight: How much it matters for the order of candidates; None if it says nothing.
+        optional_after: Seconds after which it demands nothing; None: never.
+        expanded: Of which kind its expansion is.
+        is_cut: Whether the expansion would go on beyond the steps that are kept.
+    """
+
+    name: str
+    path: str = ""
+    weight: float | None = None
+    optional_after: float | None = None
+    expanded: Expanded = ""
+    is_cut: bool = False
+
+
+class StringEqualityRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """All players have the same string, while it is active (a step that is not None)."""
+
+    attribute: RuleAttribute
+    active: Steps
+
+
+class DifferenceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """The numbers of any two tickets, each merged over its players, are so far apart at most."""
+
+    attribute: RuleAttribute
+    merge: Merge
+    difference: Steps
+
+
+class SetIntersectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """All players share so many strings at least."""
+
+    attribute: RuleAttribute
+    size: Steps
+
+
+class MatchTotalRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """A number adds up over all players to something between two bounds."""
+
+    attribute: RuleAttribute
+    least: Steps
+    most: Steps
+
+
+class RegionSelectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """All players are near enough to one region."""
+
+    latencies: str
+    latency_ms: Steps
+
+
+class TeamDifferenceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """The averages of any two teams are so far apart at most."""
+
+    attribute: RuleAttribute
+    difference: Steps
+
+
+class TeamSizeBalanceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """The largest team has at most so many players more than the smallest."""
+
+    difference: Steps
+
+
+class TeamTicketSizeSimilarityRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+    """Every team has a large party, or none has; large is half of the largest team, or more."""
+
+
+PlayFabRule = (
+    StringEqualityRule
+    | DifferenceRule
+    | SetIntersectionRule
+    | MatchTotalRule
+    | RegionSelectionRule
+    | TeamDifferenceRule
+    | TeamSizeBalanceRule
+    | TeamTicketSizeSimilarityRule
+)
+
+
+class QueueTeam(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A team of every match."""
+
+    name: str
+    players_min: int
+    players_max: int
+
+
+class PlayFabQueue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue that the reader took.
+
+    Args:
+        name: Its name.
+        players_min: Fewest players of a match.
+        players_max: Most.
+        ticket_max: Most players of a ticket.
+        teams: None, or at least two.
+        rules: In the order of the text.
+        path: Where it stands in the text.
+        is_allocated: Whether matches get a server.
+    """
+
+    name: str
+    players_min: int
+    players_max: int
+    ticket_max: int
+    teams: tuple[QueueTeam, ...] = ()
+    rules: tuple[PlayFabRule, ...] = ()
+    path: str = "$"
+    is_allocated: bool = False
+
+
+def steps_of(rule: PlayFabRule) -> tuple[Steps, ...]:
+    """Return all that changes in a rule with age, apart from its becoming optional."""
+    if isinstance(rule, StringEqualityRule):
+        return (rule.active,)
+    if isinstance(rule, SetIntersectionRule):
+        return (rule.size,)
+    if isinstance(rule, MatchTotalRule):
+        return rule.least, rule.most
+    if isinstance(rule, RegionSelectionRule):
+        return (rule.latency_ms,)
+    if isinstance(rule, TeamTicketSizeSimilarityRule):
+        return ()
+    return (rule.difference,)
+
+
+def value_at(steps: Steps, age: float) -> float | None:
+    """Return the value that counts at an age; None where the rule is not active.
+
+    >>> value_at(((0.0, 1.0), (5.0, None), (10.0, 3.0)), 9.9) is None
+    True
+    """
+    return steps[bisect_right(steps, age, key=itemgetter(0)) - 1][1]
+
+
+def ages_of(rule: PlayFabRule) -> tuple[float, ...]:
+    """Return the ages at which a rule changes, rising from 0; when it is optional, it has ended."""
+    ages = {0.0} | {age for steps in steps_of(rule) for age, _ in steps}
+    if rule.optional_after is not None:
+        ages = {age for age in ages if age < rule.optional_after} | {rule.optional_after}
+    return tuple(sorted(ages))
+
+
+def values_at(rule: PlayFabRule, age: float) -> tuple[float, ...] | None:
+    """Return the numbers of a rule at an age; None where it demands nothing."""
+    if rule.optional_after is not None and age >= rule.optional_after:
+        return None
+    values = [value_at(steps, age) for steps in steps_of(rule)]
+    known = [value for value in values if value is not None]
+    return tuple(known) if len(known) == len(values) else None
+
+
+def only_loosens(rule: PlayFabRule) -> bool:
+    """Return whether a match that a rule allows is allowed at all later ages, too."""
+    rising = [True]
+    if isinstance(rule, SetIntersectionRule):
+        rising = [False]
+    elif isinstance(rule, MatchTotalRule):
+        rising = [False, True]
+    before: tuple[float, ...] | None = ()
+    for age in ages_of(rule):
+        now = values_at(rule, age)
+        if before is None and now is not None:
+            return False
+        for is_rising, old, new in zip(rising, before or (), now or (), strict=False):
+            if new != old and (new > old) is not is_rising:
+                return False
+        before = now
+    return True

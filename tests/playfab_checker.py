@@ -1,0 +1,244 @@
+"""A plain, slow reading of PlayFab queues: which matches are legal, and when.
+
+It reads the JSON itself and shares no code with the package. A match is legal at a time if every
+rule, as it stands for the wait of each ticket, is satisfied by the whole match.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+LISTS = {
+    "StringEqualityRules": "StringEqualityRule",
+    "DifferenceRules": "DifferenceRule",
+    "SetIntersectionRules": "SetIntersectionRule",
+    "MatchTotalRules": "MatchTotalRule",
+    "TeamDifferenceRules": "TeamDifferenceRule",
+}
+SINGLE = ("RegionSelectionRule", "TeamSizeBalanceRule", "TeamTicketSizeSimilarityRule")
+
+
+class PlainTicket(NamedTuple):
+    """A ticket: its players are what they told, latencies under `latency`."""
+
+    id: str
+    at: float
+    players: tuple[Json, ...]
+
+
+Teams = Sequence[Sequence[PlainTicket]]
+Instants = list[tuple[float, float]]
+
+
+def rules_of(queue: Json) -> list[tuple[str, Json]]:
+    """Return the rules of a queue with their types."""
+    found = [(rule["Type"], rule) for rule in queue.get("Rules", ())]
+    for key, kind in LISTS.items():
+        found += [(kind, rule) for rule in queue.get(key, ())]
+    return found + [(kind, queue[kind]) for kind in SINGLE if kind in queue]
+
+
+def expansion_of(rule: Json) -> tuple[str, Json]:
+    if "LinearExpansion" in rule:
+        return "Linear", rule["LinearExpansion"]
+    if "CustomExpansion" in rule:
+        return "Custom", rule["CustomExpansion"]
+    given = rule.get("Expansion", {})
+    kind = given.get("Type", "Custom" if any("Overrides" in k for k in given) else "Linear")
+    return (kind, given) if given else ("", {})
+
+
+def value_of(rule: Json, key: str, base: Any, wait: float) -> Any:
+    """Return a number of a rule after a wait; None if the rule is not active."""
+    kind, expansion = expansion_of(rule)
+    if not kind:
+        return base
+    interval = int(wait // expansion["SecondsBetweenExpansions"])
+    if kind == "Custom":
+        overrides = expansion.get(f"{key}Overrides")
+        if overrides is None:
+            return base
+        value = overrides[min(interval, len(overrides) - 1)]
+        return value.get("Value") if isinstance(value, dict) else value
+    delta, limit = exact(expansion["Delta"]), expansion.get("Limit")
+    # What is beyond its limit at once stays there: expansion has stopped before it began.
+    if key == "MinIntersectionSize":
+        least = 0 if limit is None else limit
+        return base if base <= least else max(base - interval * delta, least)
+    most = math.inf if limit is None else exact(limit)
+    return base if exact(base) >= most else min(exact(base) + interval * delta, most)
+
+
+def exact(number: float) -> Fraction:
+    return Fraction(str(number))
+
+
+def changes_of(queue: Json) -> set[float]:
+    """Return the waits at which something may change."""
+    waits = {0.0}
+    for _, rule in rules_of(queue):
+        if rule.get("SecondsUntilOptional") is not None:
+            waits.add(float(rule["SecondsUntilOptional"]))
+        _, expansion = expansion_of(rule)
+        if expansion:
+            every = expansion["SecondsBetweenExpansions"]
+            waits |= {float(every * n) for n in range(1, 40)}
+    return waits
+
+
+def legal_instants(queue: Json, teams: Teams) -> Instants:
+    """Return the half-open intervals in which a match is legal, from its last arrival on."""
+    tickets = [ticket for team in teams for ticket in team]
+    newest = max(ticket.at for ticket in tickets)
+    ends = sorted({ticket.at + wait for ticket in tickets for wait in changes_of(queue)})
+    starts = [newest, *[end for end in ends if end > newest]]
+    found: Instants = []
+    for start, end in zip(starts, [*starts[1:], math.inf], strict=True):
+        if is_legal(queue, teams, start):
+            if found and found[-1][1] == start:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start, end))
+    return found
+
+
+def is_legal(queue: Json, teams: Teams, now: float) -> bool:
+    return not objections(queue, teams, now)
+
+
+def objections(queue: Json, teams: Teams, now: float) -> list[str]:
+    """Return the names of what is wrong with a match."""
+    tickets = [ticket for team in teams for ticket in team]
+    wrong = [] if sizes_fit(queue, teams) else ["sizes"]
+    if len(tickets) < 2:
+        wrong.append("one ticket")
+    for kind, rule in rules_of(queue):
+        for ticket in tickets:
+            wait = now - ticket.at
+            optional = rule.get("SecondsUntilOptional")
+            if optional is not None and wait >= optional:
+                continue
+            if not holds(queue, kind, rule, teams, wait):
+                wrong.append(rule["Name"])
+                break
+    return wrong
+
+
+def sizes_fit(queue: Json, teams: Teams) -> bool:
+    sizes = [sum(len(ticket.players) for ticket in team) for team in teams]
+    if not queue["MinMatchSize"] <= sum(sizes) <= queue["MaxMatchSize"]:
+        return False
+    given = queue.get("Teams") or ()
+    return all(
+        team["MinTeamSize"] <= size <= team["MaxTeamSize"]
+        for team, size in zip(given, sizes, strict=False)
+    )
+
+
+def is_admitted(queue: Json, ticket: PlainTicket) -> bool:
+    """Return whether a ticket may queue at all."""
+    size = len(ticket.players)
+    most = max([t["MaxTeamSize"] for t in queue.get("Teams") or ()] or [queue["MaxMatchSize"]])
+    if size > min(queue.get("MaxTicketSize", 100), queue["MaxMatchSize"] - 1, most):
+        return False
+    for kind, rule in rules_of(queue):
+        if kind == "RegionSelectionRule":
+            if not all(player.get("latency") for player in ticket.players):
+                return False
+        elif "Attribute" in rule and kind != "MatchTotalRule":
+            behaviour = rule.get("AttributeNotSpecifiedBehavior")
+            is_free = behaviour == "MatchAny" or "DefaultAttributeValue" in rule
+            if not is_free and any(told(rule, player) is None for player in ticket.players):
+                return False
+    return True
+
+
+def told(rule: Json, player: Json) -> Any:
+    """Return what a rule reads of a player; None if there is nothing to read."""
+    value = player.get(rule["Attribute"]["Path"])
+    if value is None and rule.get("AttributeNotSpecifiedBehavior") != "MatchAny":
+        return rule.get("DefaultAttributeValue")
+    return value
+
+
+def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool:
+    """Return whether a match satisfies a rule as it stands after a wait."""
+    tickets = [ticket for team in teams for ticket in team]
+    players = [player for ticket in tickets for player in ticket.players]
+    if kind == "StringEqualityRule":
+        if not value_of(rule, "Enabled", True, wait):
+            return True
+        words = {told(rule, player) for player in players} - {None}
+        return len(words) <= 1
+    if kind == "DifferenceRule":
+        limit = value_of(rule, "Difference", rule["Difference"], wait)
+        merged = [merge(rule, ticket) for ticket in tickets]
+        known = [value for value in merged if value is not None]
+        return limit is None or all(abs(a - b) <= exact_or_inf(limit) for a, b in pairs(known))
+    if kind == "SetIntersectionRule":
+        least = value_of(rule, "MinIntersectionSize", rule["MinIntersectionSize"], wait)
+        sets = [set(words) for player in players if (words := told(rule, player)) is not None]
+        return not least or not sets or len(set.intersection(*sets)) >= least
+    if kind == "MatchTotalRule":
+        least = value_of(rule, "Min", rule["Min"], wait)
+        most = value_of(rule, "Max", rule["Max"], wait)
+        total = sum(exact(told(rule, player) or 0) for player in players)
+        return least is None or most is None or exact(least) <= total <= exact(most)
+    if kind == "RegionSelectionRule":
+        limit = value_of(rule, "MaxLatency", rule["MaxLatency"], wait)
+        regions = set.intersection(*[set(player["latency"]) for player in players])
+        return limit is None or any(
+            all(player["latency"][region] <= limit for player in players) for region in regions
+        )
+    if kind == "TeamDifferenceRule":
+        limit = value_of(rule, "Difference", rule["Difference"], wait)
+        if limit is None:
+            return True
+        values = [[exact(told(rule, p)) for t in team for p in t.players] for team in teams]
+        if not all(values):
+            return False
+        means = [sum(each) / len(each) for each in values]
+        return bool(max(means) - min(means) <= exact_or_inf(limit))
+    sizes = [[len(ticket.players) for ticket in team] for team in teams]
+    if kind == "TeamSizeBalanceRule":
+        limit = value_of(rule, "Difference", rule["Difference"], wait)
+        totals = [sum(each) for each in sizes]
+        return limit is None or max(totals) - min(totals) <= limit
+    assert kind == "TeamTicketSizeSimilarityRule"
+    largest = max(team["MaxTeamSize"] for team in queue["Teams"])
+    large = [any(2 * size >= largest for size in each) for each in sizes]
+    return all(large) or not any(large)
+
+
+def exact_or_inf(limit: Any) -> Any:
+    return limit if isinstance(limit, Fraction) or limit == math.inf else exact(limit)
+
+
+def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
+    values = [exact(v) for p in ticket.players if (v := told(rule, p)) is not None]
+    if not values:
+        return None
+    how = rule.get("MergeFunction", "Average")
+    if how == "Average":
+        return Fraction(sum(values), len(values))
+    return min(values) if how == "Min" else max(values)
+
+
+def pairs(values: Sequence[Fraction]) -> Iterator[tuple[Fraction, Fraction]]:
+    return combinations(values, 2)
+
+
+def divisions(queue: Json, pool: Sequence[PlainTicket]) -> Iterator[list[list[PlainTicket]]]:
+    """Yield every way to put some tickets of a pool into teams that hold them."""
+    most = [team["MaxTeamSize"] for team in queue.get("Teams") or ()] or [queue["MaxMatchSize"]]
+    for places in product((None, *range(len(most))), repeat=len(pool)):
+        teams: list[list[PlainTicket]] = [[] for _ in most]
+        for ticket, place in zip(pool, places, strict=True):
+            if place is not None:
+                teams[place].append(ticket)
+        sizes = [sum(len(ticket.players) for ticket in team) for team in teams]
+        if any(sizes) and all(size <= limit for size, limit in zip(sizes, most, strict=True)):
+            yield teams

@@ -1,0 +1,158 @@
+"""What FlexMatch rule sets and matchmaking configurations become."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenmatch.config.files import parse_scenario
+from evenmatch.errors import ConfigError
+from evenmatch.lab.imports.flexmatch import import_rule_set
+from evenmatch.lab.imports.report import ImportOptions
+from evenmatch.lab.simulate import simulate
+from evenmatch.rules.flexmatch.reader import load_rule_set
+from tests.shared import ROOT
+
+SETS = sorted((ROOT / "tests" / "data" / "flexmatch").glob("*.json"))
+NONE = ImportOptions()
+RULES: dict[str, Any] = {
+    "name": "two teams!",
+    "ruleLanguageVersion": "1.0",
+    "playerAttributes": [
+        {"name": "skill", "type": "number", "default": 10},
+        {"name": "maps", "type": "string_number_map", "default": {"hill": 1}},
+    ],
+    "algorithm": {
+        "strategy": "exhaustiveSearch",
+        "batchingPreference": "sorted",
+        "sortByAttributes": ["skill"],
+        "expansionAgeSelection": "oldest",
+        "backfillPriority": "low",
+    },
+    "teams": [{"name": "red", "minPlayers": 1, "maxPlayers": 2, "quantity": 2}],
+    "rules": [
+        {
+            "name": "Near", "type": "batchDistance", "batchAttribute": "skill", "maxDistance": 5,
+            "description": "close",
+        },
+        {"name": "Sort", "type": "distanceSort", "sortDirection": "ascending",
+         "sortAttribute": "skill"},
+        {"name": "ByMap", "type": "absoluteSort", "sortDirection": "descending",
+         "sortAttribute": "maps", "mapKey": "maxValue"},
+    ],
+    "expansions": [
+        {"target": "rules[Near].maxDistance", "steps": [{"waitTimeSeconds": 10, "value": 50}]},
+        {"target": "algorithm.strategy", "steps": [{"waitTimeSeconds": 5, "value": "balanced"}]},
+    ],
+}  # fmt: skip
+
+
+def encoded(raw: object) -> bytes:
+    return msgspec.json.encode(raw)
+
+
+@pytest.mark.parametrize("path", SETS, ids=lambda path: path.stem)
+def test_published_rule_set_plays_by_its_clean_copy(path: Path, tmp_path: Path) -> None:
+    found = import_rule_set(path.read_bytes(), NONE, name=path.stem)
+    ((name, text),) = found.files.items()
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert load_rule_set(text) == load_rule_set(path.read_bytes()) or "description" in str(
+        path.read_bytes()
+    )
+    scenario = parse_scenario(found.toml, tmp_path)
+    assert scenario.queues[0].policy == "by_rules"
+    assert scenario.arrivals is not None
+    assert all(each.line for each in found.lines if each.path.startswith("$"))
+
+
+def test_configuration_of_a_published_rule_set_is_played(tmp_path: Path) -> None:
+    found = import_rule_set(SETS[0].read_bytes(), ImportOptions(wait_max=90.0))
+    for name, text in found.files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert simulate(parse_scenario(found.toml, tmp_path)).summary["matches"] > 5
+
+
+def test_each_line_says_how_it_was_taken() -> None:
+    found = import_rule_set(encoded(RULES), NONE)
+    taken = {each.path: (each.taken, each.becomes) for each in found.lines}
+    assert found.queues == ("two-teams",)
+    assert taken["$.name"] == ("approximately", 'name = "two-teams"')
+    assert taken["$.playerAttributes[0]"][0] == "exactly"
+    assert taken["$.playerAttributes[1]"][0] == "approximately"
+    assert taken["$.algorithm.strategy"][0] == "not at all"
+    assert taken["$.algorithm.expansionAgeSelection"][0] == "exactly"
+    assert taken["$.teams[0]"] == ("exactly", "red_1, red_2: 1 to 2 players")
+    assert taken["$.rules[0]"] == ("exactly", "condition Near")
+    assert taken["$.rules[1]"] == ("approximately", "criterion on skill")
+    assert taken["$.rules[2]"][0] == "not at all"
+    assert taken["$.expansions[0]"] == ("exactly", "50 from 10 s")
+    assert taken["$.expansions[1]"][0] == "not at all"
+    notes = {each.path: each.note for each in found.lines}
+    assert "--wait-max" in notes["RequestTimeoutSeconds"]
+    assert "--accept" in notes["AcceptanceTimeoutSeconds"]
+
+
+def test_step_that_no_ticket_lives_to_see_is_reported() -> None:
+    found = import_rule_set(encoded(RULES), ImportOptions(wait_max=8.0))
+    (line,) = [each for each in found.lines if each.path == "$.expansions[0]"]
+    assert line.note == "what changes from 10 s on never counts: tickets end after 8 s"
+
+
+def test_options_say_what_a_rule_set_does_not() -> None:
+    found = import_rule_set(encoded(RULES), ImportOptions(wait_max=60.0, accept=15.0))
+    queue = tomllib.loads(found.toml)["queue"][0]
+    assert (queue["wait_max"], queue["accept"]) == (60, {"seconds": 15})
+    assert {each.path: each.taken for each in found.lines}["RequestTimeoutSeconds"] == "exactly"
+
+
+@pytest.mark.parametrize("wrapped", ["Configurations", "Configuration", ""])
+def test_configuration_of_aws_says_what_a_rule_set_does_not(wrapped: str) -> None:
+    own = {
+        "Name": "ranked",
+        "RuleSetName": "two-teams",
+        "RequestTimeoutSeconds": 120,
+        "AcceptanceRequired": True,
+        "AcceptanceTimeoutSeconds": 30,
+        "BackfillMode": "AUTOMATIC",
+        "FlexMatchMode": "WITH_QUEUE",
+        "NotificationTarget": "arn:aws:sns:eu:1:topic",
+        "Odd": 1,
+    }
+    raw = {wrapped: [own] if wrapped.endswith("s") else own} if wrapped else own
+    found = import_rule_set(encoded(RULES), NONE, encoded(raw))
+    queue = tomllib.loads(found.toml)["queue"][0]
+    assert found.queues == ("ranked",)
+    assert queue["wait_max"] == 120
+    assert queue["accept"] == {"seconds": 30}
+    assert queue["backfill"] == "automatic"
+    ends = {each.path.rpartition(".")[2]: each for each in found.lines}
+    assert ends["RequestTimeoutSeconds"].taken == "exactly"
+    assert ends["NotificationTarget"].taken == "not at all"
+    assert all(ends[key].note for key in ("FlexMatchMode", "NotificationTarget", "Odd"))
+
+
+def test_configuration_that_is_none_is_refused() -> None:
+    for text in (b"[]", b"{", b'{"Name": "x"}', b'{"RequestTimeoutSeconds": "soon"}'):
+        with pytest.raises(ConfigError):
+            import_rule_set(encoded(RULES), NONE, text)
+
+
+@pytest.mark.parametrize("key", ["RuleSets", "RuleSet", ""])
+def test_answer_of_aws_about_a_rule_set_is_taken(key: str) -> None:
+    own = {"RuleSetName": "x", "RuleSetBody": encoded(RULES).decode()}
+    raw = {key: [own] if key == "RuleSets" else own} if key else own
+    found = import_rule_set(encoded(raw), NONE, beside="answer.json")
+    assert found == import_rule_set(encoded(RULES), NONE)
+
+
+def test_answer_about_several_rule_sets_is_refused() -> None:
+    own = {"RuleSetBody": encoded(RULES).decode()}
+    with pytest.raises(ConfigError, match="must hold one rule set, got 2"):
+        import_rule_set(encoded({"RuleSets": [own, own]}), NONE)
+
+
+def test_rule_set_with_errors_lists_them() -> None:
+    with pytest.raises(ConfigError, match="ruleLanguageVersion"):
+        import_rule_set(b'{"teams": []}', NONE)

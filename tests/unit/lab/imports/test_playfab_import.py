@@ -1,0 +1,227 @@
+"""What PlayFab queues become, and whether rules of our own kinds say the same as theirs."""
+
+import tomllib
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenmatch.config.files import parse_scenario
+from evenmatch.criteria.rules import Rules
+from evenmatch.errors import ConfigError
+from evenmatch.lab.imports.playfab import import_queues
+from evenmatch.lab.imports.report import Imported, ImportOptions
+from evenmatch.lab.simulate import simulate
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.rules.languages import load_rules
+from tests.playfab_play import drawn_pool, drawn_queue, ticket_of
+from tests.shared import ROOT
+
+SAMPLES = sorted((ROOT / "tests" / "data" / "playfab").glob("*.json"))
+ATTRIBUTE = {"Path": "skill", "Source": "User"}
+Json = dict[str, Any]
+
+
+def imported(raw: object, **options: Any) -> Imported:
+    text = raw if isinstance(raw, bytes) else msgspec.json.encode(raw)
+    return import_queues(text, ImportOptions(**options))
+
+
+def duel(*rules: Json, **keys: Any) -> Json:
+    named = [{"Name": f"r{n}"} | rule for n, rule in enumerate(rules)]
+    return {"Name": "duel", "MinMatchSize": 2, "MaxMatchSize": 2, "Rules": named} | keys
+
+
+def taken(found: Imported) -> dict[str, str]:
+    return {each.path: each.taken for each in found.lines}
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_configuration_of_a_sample_can_be_simulated(path: Path, tmp_path: Path) -> None:
+    found = imported(path.read_bytes(), wait_max=120.0)
+    for name, text in found.files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    scenario = parse_scenario(found.toml, tmp_path)
+    assert tuple(queue.name for queue in scenario.queues) == found.queues
+    assert all(queue.wait_max == 120.0 for queue in scenario.queues)
+    assert simulate(scenario).summary["matches"] > 5
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_key_of_a_sample_has_a_line_in_the_report(path: Path) -> None:
+    found = imported(path.read_bytes())
+    text = path.read_text(encoding="utf-8").splitlines()
+    reported = [each for each in found.lines if each.line]
+    for each in reported:
+        key = each.path.rpartition(".")[2].partition("[")[0]
+        assert key in text[each.line - 1] or "[" in each.path
+        assert each.becomes or each.note
+    keys = Counter(each.path for each in reported)
+    assert set(keys.values()) == {1}
+    named = {each.path.rpartition(".")[2] for each in reported}
+    assert {"MinMatchSize", "MaxMatchSize", "Name"} <= named
+
+
+def test_queue_of_one_against_one_becomes_rules_of_our_own() -> None:
+    found = imported((ROOT / "tests" / "data" / "playfab" / "02_ranked_duel.json").read_bytes())
+    queue = tomllib.loads(found.toml)["queue"][0]
+    assert found.files == {}
+    assert queue["rules"] == [
+        {
+            "kind": "spread",
+            "attribute": "skill",
+            "limit": 100,
+            "expand": {"steps": [[5, 150], [10, 200], [15, 250], [20, 300], [60, 1e15]]},
+        },
+        {"kind": "overlap", "attribute": "maps", "expand": {"steps": [[30, 1]]}},
+    ]
+    assert [each["weight"] for each in queue["criteria"]] == [3, 1]
+
+
+def test_own_kinds_are_taken_where_they_are_asked_for_and_say_in_what_they_differ() -> None:
+    raw = duel(
+        {"Type": "MatchTotalRule", "Attribute": ATTRIBUTE, "Min": 1, "Max": 1},
+        {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 5},
+        {
+            "Type": "StringEqualityRule",
+            "Attribute": {"Path": "mode", "Source": "User"},
+            "AttributeNotSpecifiedBehavior": "MatchAny",
+        },
+        MaxMatchSize=4,
+    )
+    assert "rules_file" in tomllib.loads(imported(raw).toml)["queue"][0]
+    found = imported(raw, target="kinds")
+    queue = tomllib.loads(found.toml)["queue"][0]
+    assert [rule["kind"] for rule in queue["rules"]] == ["spread", "same"]
+    assert taken(found)["$.Rules[0]"] == "not at all"
+    assert taken(found)["$.Rules[1]"] == "approximately"
+    assert taken(found)["$.Rules[2].AttributeNotSpecifiedBehavior"] == "approximately"
+    notes = {each.path: each.note for each in found.lines}
+    assert "use roles" in notes["$.Rules[0]"]
+    assert "each player of a party counts by themselves" in notes["$.Rules[1]"]
+    assert parse_scenario(found.toml).queues[0].format.players == (4,)
+
+
+def test_rules_file_is_the_queue_as_it_is_without_comments() -> None:
+    text = b'{"Name": "q", /* two */ "MinMatchSize": 2, "MaxMatchSize": 9, "Name": "r"}'
+    found = imported(text)
+    assert found.queues == ("r",)
+    raw = found.files["r.rules.json"]
+    assert msgspec.json.decode(raw) == {"Name": "r", "MinMatchSize": 2, "MaxMatchSize": 9}
+    assert [each.level for each in found.findings] == ["warning", "warning"]
+
+
+def test_schedule_that_shrinks_is_kept_and_reported() -> None:
+    found = imported((ROOT / "tests" / "data" / "playfab" / "08_late_rule.json").read_bytes())
+    (line,) = [each for each in found.lines if each.path.endswith("Expansion")]
+    assert line.taken == "exactly"
+    assert line.becomes == "not active from 0 s, 10 from 5 s, 30 from 10 s"
+    assert line.note.startswith("it shrinks at some age, and is kept so")
+
+
+def test_what_has_no_counterpart_says_what_to_do() -> None:
+    raw = duel(
+        ServerAllocationEnabled=True,
+        BuildId="b",
+        StatisticsVisibilityToPlayers={},
+        Colour="red",
+        RegionSelectionRule={"Name": "r9", "Path": "L", "MaxLatency": 50},
+    )
+    found = imported(raw)
+    lost = {each.path: each.note for each in found.lines if each.taken == "not at all"}
+    assert sorted(lost) == [
+        "$.BuildId",
+        "$.Colour",
+        "$.ServerAllocationEnabled",
+        "$.StatisticsVisibilityToPlayers",
+        "GiveUpAfterSeconds",
+    ]
+    assert "[server.allocation.NAME]" in lost["$.ServerAllocationEnabled"]
+    assert "--wait-max" in lost["GiveUpAfterSeconds"]
+
+
+def test_attribute_of_a_player_entity_is_taken_approximately() -> None:
+    attribute = {"Path": "$.ratings.duel", "Source": "PlayerEntity"}
+    found = imported(duel({"Type": "DifferenceRule", "Attribute": attribute, "Difference": 5}))
+    (line,) = [each for each in found.lines if each.path.endswith("Attribute")]
+    assert (line.taken, line.becomes) == ("approximately", "the attribute duel of each player")
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_there"),
+    [
+        ({"Weight": 2}, True),
+        ({"Weight": 0}, False),
+        ({}, False),
+        ({"Weight": 2, "AttributeNotSpecifiedBehavior": "MatchAny"}, False),
+        ({"Weight": 2, "DefaultAttributeValue": 7}, True),
+        ({"Weight": 2, "Difference": 0}, False),
+    ],
+)
+def test_weight_becomes_a_criterion_where_all_players_can_be_compared(
+    rule: Json, *, is_there: bool
+) -> None:
+    raw = duel({"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 5} | rule)
+    queue = load_rules(msgspec.json.encode(raw)).queue(Queue("main"))
+    assert [each.weight for each in queue.criteria] == ([2.0] if is_there else [])
+    lines = {each.path: each.taken for each in imported(raw).lines}
+    if rule.get("Weight"):
+        assert lines["$.Rules[0].Weight"] == ("approximately" if is_there else "not at all")
+
+
+def test_errors_are_listed() -> None:
+    with pytest.raises(ConfigError, match=r"\$\.MaxMatchSize .line 1. is missing"):
+        imported({"Name": "q", "MinMatchSize": 2})
+
+
+def solo_queue(rng: Random) -> Json:
+    """Return a drawn queue of single players, in which everybody has all attributes."""
+    while True:
+        text = drawn_queue(rng)
+        for rules in [v for v in text.values() if isinstance(v, list)]:
+            for rule in rules:
+                rule.pop("AttributeNotSpecifiedBehavior", None)
+                rule.pop("DefaultAttributeValue", None)
+        text["MaxTicketSize"] = 1
+        if any(key.endswith(("Rules", "Rule")) and text[key] for key in text):
+            return text
+
+
+def test_own_kinds_allow_what_the_queue_allows_and_from_the_same_instant_on() -> None:
+    compared, kinds = 0, Counter[str]()
+    for seed in range(600):
+        rng = Random(seed)
+        text = solo_queue(rng)
+        found = imported(text)
+        if found.files:
+            continue
+        own = parse_scenario(found.toml).queues[0]
+        theirs = load_rules(msgspec.json.encode(text)).queue(Queue("main", policy="by_rules"))
+        kinds.update(rule.kind for rule in own.rules)
+        for teams in drawn_teams(rng, theirs):
+            compared += 1
+            ready = Rules(own).ready_at(teams)
+            assert ready == Rules(theirs).ready_at(teams), (seed, text, found.toml, teams)
+    assert compared > 800
+    assert set(kinds) == {"spread", "same", "overlap", "latency", "imbalance"}
+
+
+def drawn_teams(rng: Random, queue: Queue) -> list[tuple[tuple[Ticket, ...], ...]]:
+    """Return some full matches of single players, who have all attributes."""
+    known = ("latency", "skill", "mode", "maps", "host")
+    found = []
+    for _ in range(8):
+        singles: list[Ticket] = []
+        while len(singles) < queue.format.k:
+            for each in drawn_pool(rng, 8):
+                if all(key in each.players[0] for key in known):
+                    alone = each._replace(players=each.players[:1])
+                    singles.append(ticket_of(alone, len(singles) + 1, queue))
+        found.append(
+            tuple([tuple([singles.pop() for _ in range(n)]) for n in queue.format.players])
+        )
+    return found
