@@ -16,7 +16,7 @@ import numpy as np
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from tests.bench.report import Row, Setting
 
 COUNTS = (400, 1_600)
@@ -109,7 +109,7 @@ def run(setting: Setting) -> Iterator[Row]:
 
 def _halves(tickets: list[Ticket], rounds: int) -> Iterator[Row]:
     count = len(tickets)
-    roster = WaitingRoster(EVERYTHING)
+    roster = BatchRoster(EVERYTHING)
     for each in tickets:
         roster.enter(each)
     roster.write_some(count)

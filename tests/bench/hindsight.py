@@ -143,13 +143,13 @@ class Planner:
 
     def _matches(self, tickets: list[Ticket], now: float) -> list[tuple[list[Ticket], float]]:
         """Return the matches of one window that keep all rules when they start."""
-        from evenmatch.policies.shared.ticket_batch import WaitingRoster
+        from evenmatch.policies.shared.ticket_batch import BatchRoster
         from evenmatch.solvers.teams.solve import anneal
 
         players = sum(ticket.size for ticket in tickets)
         if players < self._k:
             return []
-        roster = WaitingRoster(self._planned)
+        roster = BatchRoster(self._planned)
         for ticket in tickets:
             roster.enter(ticket)
         batch = roster.batch(tickets, now)

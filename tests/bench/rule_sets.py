@@ -21,7 +21,7 @@ from evenmatch.policies.shared.condition_columns import ConditionColumns
 from evenmatch.policies.shared.condition_matcher import ConditionMatcher
 from evenmatch.policies.shared.condition_round import ConditionRounds, teams_in
 from evenmatch.policies.shared.condition_search import ConditionSearch
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from evenmatch.rules.flexmatch.compile import compile_rule_set
 from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.solvers.teams.batch import Batch
@@ -141,7 +141,7 @@ def _rounds(count: int, repeats: int, aim: str, builds: int) -> Iterator[Row]:
 
 def round_batch(queue: Queue, rounds: ConditionRounds, tickets: Sequence[Ticket]) -> Batch:
     """Return tickets two seconds after the first came, with what conditions demand then."""
-    roster = WaitingRoster(queue)
+    roster = BatchRoster(queue)
     for ticket in tickets:
         roster.enter(ticket)
     return rounds.sketch.sketched(roster.batch(tickets, 2.0), tickets, 2.0)

@@ -20,7 +20,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.policies.shared.batch_pairs import BITS, PLACES_MAX, bits_of
 from evenmatch.policies.shared.search_job import SearchJob, effort_of
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from evenmatch.solvers.teams.batch import Batch
 from evenmatch.testing import queue
 from evenmatch.testing.scripts import QUEUES, draw_script
@@ -59,8 +59,8 @@ def parties(count: int, seed: int) -> list[Ticket]:
     return found
 
 
-def entered(given: Queue, tickets: Sequence[Ticket]) -> WaitingRoster:
-    roster = WaitingRoster(given)
+def entered(given: Queue, tickets: Sequence[Ticket]) -> BatchRoster:
+    roster = BatchRoster(given)
     for each in tickets:
         roster.enter(each)
     return roster
@@ -94,7 +94,7 @@ def changed(ticket: Ticket) -> Ticket:
 
 
 def turn_over(
-    roster: WaitingRoster, tickets: Sequence[Ticket], change: Callable[[Ticket], Ticket]
+    roster: BatchRoster, tickets: Sequence[Ticket], change: Callable[[Ticket], Ticket]
 ) -> None:
     """Let everybody leave, change and come back, and strangers take all rows, and more."""
     for each in tickets:

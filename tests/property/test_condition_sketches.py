@@ -9,7 +9,7 @@ import pytest
 from evenmatch.errors import NotSupported
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.condition_round import ConditionRounds
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from evenmatch.rules.flexmatch.checker.judgement import is_legal
 from evenmatch.rules.flexmatch.checker.match import CandidateMatch
 from evenmatch.solvers.teams import reference
@@ -37,7 +37,7 @@ class World:
             for number, each in enumerate(self.pool, 1)
         ]
         self.rounds = ConditionRounds(self.queue)
-        roster = WaitingRoster(self.queue)
+        roster = BatchRoster(self.queue)
         for ticket in self.tickets:
             roster.enter(ticket)
         if self.tickets:

@@ -24,7 +24,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
 from evenmatch.solvers.teams.reference import cost_of, is_legal
@@ -193,7 +193,7 @@ def test_reference_and_compiled_judge_say_of_a_batch_what_the_objective_says(
     queue = Queue("main", Format(players), criteria, rules)
     objective, k, now = Objective(queue), sum(players), 20.0
     tickets = pool(3, 9)
-    roster = WaitingRoster(queue)
+    roster = BatchRoster(queue)
     for each in tickets:
         roster.enter(each)
     batch = roster.batch(tickets, now)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals
 from evenmatch.model.shards import shards_of, split_of
-from evenmatch.model.split import Split, read_split
+from evenmatch.model.split import GroupSplit, read_split
 
 FEW = 100.0
 """Arrivals a second in a part below which it is said that matches suffer.
@@ -42,7 +42,7 @@ def split_warnings(queues: Sequence[Queue], arrivals: Arrivals | None) -> Iterat
             yield from _few(group, split, arrivals)
 
 
-def _who(split: Split) -> str:
+def _who(split: GroupSplit) -> str:
     if split.kind == "hash":
         return (
             f"players of its {split.parts} parts never meet, whoever is in which; a player meets "
@@ -55,7 +55,7 @@ def _who(split: Split) -> str:
     )
 
 
-def _few(group: str, split: Split, arrivals: Arrivals | None) -> Iterator[str]:
+def _few(group: str, split: GroupSplit, arrivals: Arrivals | None) -> Iterator[str]:
     rate = None if arrivals is None else arrivals.rate
     if rate is not None and rate / split.parts < FEW:
         yield (

@@ -15,6 +15,11 @@ from typing import Protocol
 import msgspec
 
 from evenmatch.engine.records import Record
+from evenmatch.errors import JournalUnavailable
+
+
+class AnswerLost(JournalUnavailable):
+    """Something was sent to the journal's server, and what came of it is not known."""
 
 
 class Segment(msgspec.Struct, frozen=True, omit_defaults=True):

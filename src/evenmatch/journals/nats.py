@@ -34,7 +34,7 @@ import msgspec
 
 from evenmatch.engine.records import FORMAT, Record
 from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable, StaleOwner
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot
 from evenmatch.journals.batches import BatchReader, StoredBatch, make_batch
 from evenmatch.journals.head import (
     check_append,
@@ -46,7 +46,7 @@ from evenmatch.journals.head import (
     sealer,
 )
 from evenmatch.journals.leases import LeaseWatch
-from evenmatch.journals.nats_link import AnswerLost, NatsLink, NatsMessage, parse_address
+from evenmatch.journals.nats_link import NatsLink, NatsMessage, parse_address
 from evenmatch.journals.nats_state import ATTEMPTS, Documents, ShardWitness, cut_off
 
 SNAPSHOTS_KEPT = 2

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, quote, unquote
 import msgspec
 
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError, NotSupported
+from evenmatch.journals.base import AnswerLost
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -87,10 +88,6 @@ class NatsMessage(msgspec.Struct, frozen=True, gc=False):
 
     seq: int
     data: bytes
-
-
-class AnswerLost(JournalUnavailable):
-    """Something was sent, and what came of it is not known."""
 
 
 class NatsLink:

@@ -12,7 +12,8 @@ from contextlib import aclosing
 from urllib.parse import quote, unquote
 
 from evenmatch.errors import JournalUnavailable
-from evenmatch.journals.nats_link import AnswerLost, NatsLink, NatsMessage, parse_address
+from evenmatch.journals.base import AnswerLost
+from evenmatch.journals.nats_link import NatsLink, NatsMessage, parse_address
 from evenmatch.journals.nats_state import Documents
 from evenmatch.journals.store import (
     NOTES_KEPT,

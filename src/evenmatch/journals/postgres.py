@@ -32,7 +32,7 @@ import msgspec
 
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalCorrupt, JournalUnavailable, SequenceGap, StaleOwner
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot
 from evenmatch.journals.batches import BatchReader, StoredBatch, make_batch
 from evenmatch.journals.head import (
     check_append,
@@ -44,7 +44,7 @@ from evenmatch.journals.head import (
     sealer,
 )
 from evenmatch.journals.leases import LeaseWatch
-from evenmatch.journals.postgres_link import AnswerLost, Connection, PostgresLink
+from evenmatch.journals.postgres_link import Connection, PostgresLink
 
 SLICE_ROWS = 1_000
 SLICE_BYTES = 8 * 2**20

@@ -17,6 +17,7 @@ from evenmatch.errors import (
     MatchmakingError,
     NotSupported,
 )
+from evenmatch.journals.base import AnswerLost
 
 Connection: TypeAlias = Any
 """An `asyncpg.Connection`; the package has no types."""
@@ -51,10 +52,6 @@ LOCK = 0x65766D6A
 """`evmj` in ASCII: the advisory lock under which tables are made."""
 
 _T = TypeVar("_T")
-
-
-class AnswerLost(JournalUnavailable):
-    """Something was sent, and what came of it is not known."""
 
 
 class PostgresLink:

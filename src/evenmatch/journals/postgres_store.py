@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from evenmatch.errors import JournalUnavailable
-from evenmatch.journals.postgres_link import LOCK, AnswerLost, Connection, PostgresLink
+from evenmatch.journals.base import AnswerLost
+from evenmatch.journals.postgres_link import LOCK, Connection, PostgresLink
 from evenmatch.journals.store import (
     MISSING,
     NOTES_KEPT,

@@ -25,7 +25,7 @@ HASH = re.compile(r"hash:([0-9]{1,3})")
 BANDS = re.compile(r"bands:([^:,]{1,100}):([-+0-9.,eE]{1,1000})")
 
 
-class Split(msgspec.Struct, frozen=True):
+class GroupSplit(msgspec.Struct, frozen=True):
     """How a group is split.
 
     Args:
@@ -59,7 +59,7 @@ class Split(msgspec.Struct, frozen=True):
         return bisect_right(self.cuts, value)
 
 
-def read_split(text: str) -> Split | None:
+def read_split(text: str) -> GroupSplit | None:
     """Return what a SPEC means, None if it is empty.
 
     Args:
@@ -78,7 +78,7 @@ def read_split(text: str) -> Split | None:
     if not text:
         return None
     if found := HASH.fullmatch(text):
-        return Split("hash", _parts(int(found[1])))
+        return GroupSplit("hash", _parts(int(found[1])))
     found = BANDS.fullmatch(text)
     if found is None:
         raise ValueError(f"must be {TEXT}, got {text[:80]!r}")
@@ -90,14 +90,14 @@ def read_split(text: str) -> Split | None:
             )
         parts = _parts(int(found[2]))
         cuts = tuple(round(USUAL.inv_cdf(at / parts), 1) for at in range(1, parts))
-        return Split("bands", parts, NAMED, cuts)
+        return GroupSplit("bands", parts, NAMED, cuts)
     try:
         cuts = tuple(float(each) for each in found[2].split(","))
     except ValueError:
         raise ValueError(f"must have numbers as cuts, got {text[:80]!r}") from None
     if list(cuts) != sorted(set(cuts)) or not all(abs(cut) < 1e15 for cut in cuts):
         raise ValueError(f"must have ascending cuts, got {text[:80]!r}")
-    return Split("bands", _parts(len(cuts) + 1), found[1], cuts)
+    return GroupSplit("bands", _parts(len(cuts) + 1), found[1], cuts)
 
 
 def _parts(count: int) -> int:

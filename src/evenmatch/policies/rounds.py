@@ -117,7 +117,7 @@ class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
     def __init__(self, queue: Queue, chosen: Rounds, seed: int, memory: Memory) -> None:
-        from evenmatch.policies.shared.ticket_batch import WaitingRoster
+        from evenmatch.policies.shared.ticket_batch import BatchRoster
 
         self._chosen = chosen
         self._queue = queue
@@ -127,7 +127,7 @@ class RoundsMatcher:
         self._objective = Objective(queue)
         self._rounds = rounds_of(queue)
         self._seed = seed
-        self._roster = WaitingRoster(queue)
+        self._roster = BatchRoster(queue)
         every = chosen.rounds_every
         self._clock = None if every is None else RoundClock(every, memory)
         self._began_at: float | None = memory.get("began_at")

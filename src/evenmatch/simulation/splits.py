@@ -11,7 +11,7 @@ import msgspec
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import split_of
-from evenmatch.model.split import Split, read_split
+from evenmatch.model.split import GroupSplit, read_split
 from evenmatch.model.ticket import NewTicket, attribute_of
 from evenmatch.simulation.arrivals.stream import Arrival
 
@@ -28,7 +28,7 @@ class Parts:
 
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._first = queues[0].name
-        self._splits: dict[str, Split] = {}
+        self._splits: dict[str, GroupSplit] = {}
         found: list[Queue] = []
         for queue in queues:
             split = read_split(split_of([each for each in queues if each.group == queue.group]))

@@ -11,7 +11,7 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.prospects import LOOKS, SLOPE_FIRST, Prospects, prospects_of
 from evenmatch.policies.shared.search_matcher import SearchingMatcher
 from evenmatch.policies.shared.start_rule import tentative_of
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from evenmatch.testing import ticket
 
 LEVEL = Criterion("mean_gap", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))
@@ -27,7 +27,7 @@ def crowd(count: int, rating: float = 500.0, *, first: int = 1) -> list[Ticket]:
 
 
 def prospects_among(tickets: list[Ticket], queue: Queue = TWOS) -> np.ndarray:
-    roster = WaitingRoster(queue)
+    roster = BatchRoster(queue)
     for each in tickets:
         roster.enter(each)
     return prospects_of(roster.batch(tickets, 0.0))

@@ -20,7 +20,7 @@ from evenmatch.model.queue import (
 )
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.default_choice import default_choice, default_policy
-from evenmatch.policies.shared.ticket_batch import WaitingRoster, with_worth
+from evenmatch.policies.shared.ticket_batch import BatchRoster, with_worth
 from evenmatch.solvers.teams.batch import Batch
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.testing import player, queue, rule, ticket
@@ -111,7 +111,7 @@ def groups_of(tickets: list[Ticket], form: Format, most: int) -> list[tuple[Tick
 
 def compare(given: Queue, tickets: list[Ticket], now: float) -> int:
     """Compare a batch with the queue's objective; return how many matches were compared."""
-    roster = WaitingRoster(given)
+    roster = BatchRoster(given)
     for each in tickets:
         roster.enter(each)
     batch = roster.batch(tickets, now)
@@ -194,7 +194,7 @@ def test_rule_of_free_seats_holds_as_long_as_its_players_have_not_waited(accept:
     tickets = pool(4, 9, (1,))
     now = 60.0
     assert compare(given, tickets, now) > 20
-    roster, objective = WaitingRoster(given), Objective(given)
+    roster, objective = BatchRoster(given), Objective(given)
     for each in tickets:
         roster.enter(each)
     batch = roster.batch(tickets, now)
@@ -211,7 +211,7 @@ def test_rule_of_free_seats_holds_as_long_as_its_players_have_not_waited(accept:
 
 def test_team_without_a_role_for_each_is_not_legal() -> None:
     given = Queue("formed", Format((4, 4), players_min=(4, 3), roles=ROLES), (RANK,))
-    roster = WaitingRoster(given)
+    roster = BatchRoster(given)
     tickets = []
     for number in range(8):
         only = ("tank",) if number < 3 else ()
@@ -287,7 +287,7 @@ def test_rules_allow_and_forbid_what_the_objective_does(
 
 def verdicts_of(given: Queue, tickets: list[Ticket], now: float) -> set[bool]:
     """Return what the batch says of the objective's own divisions of many groups."""
-    roster, objective = WaitingRoster(given), Objective(given)
+    roster, objective = BatchRoster(given), Objective(given)
     for each in tickets:
         roster.enter(each)
     batch = roster.batch(tickets, now)
@@ -376,7 +376,7 @@ def test_sides_hold_whom_the_objective_puts_there(players: tuple[int, ...], choi
         for side in [("", "attack", "defend")[rng.integers(3)]]
     ]
     assert compare(given, tickets, 62.0) > 20
-    roster = WaitingRoster(given)
+    roster = BatchRoster(given)
     for each in tickets:
         roster.enter(each)
     batch = roster.batch(tickets, 62.0)
@@ -390,7 +390,7 @@ def test_sides_hold_whom_the_objective_puts_there(players: tuple[int, ...], choi
 
 
 def test_rows_are_used_again_and_grow_with_the_pool() -> None:
-    roster = WaitingRoster(BLOG)
+    roster = BatchRoster(BLOG)
     tickets = pool(2, 150, (1, 2, 3))
     for each in tickets:
         roster.enter(each)
@@ -402,7 +402,7 @@ def test_rows_are_used_again_and_grow_with_the_pool() -> None:
     for each in moved:
         roster.enter(each)
     waiting = [*tickets[140:], *moved]
-    fresh = WaitingRoster(BLOG)
+    fresh = BatchRoster(BLOG)
     for each in waiting:
         fresh.enter(each)
     one, two = roster.batch(waiting, 90.0), fresh.batch(waiting, 90.0)
@@ -418,11 +418,11 @@ def test_rows_are_used_again_and_grow_with_the_pool() -> None:
 
 
 def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
-    roster = WaitingRoster(BLOG)
+    roster = BatchRoster(BLOG)
     tickets = [ticket("a", 1.0, 2.0, sequence=1), ticket("b", 3.0, sequence=2)]
     for each in tickets:
         roster.enter(each)
-    plain = WaitingRoster(queue("plain", 2, 2, criteria=(Criterion("spread", "rating"),)))
+    plain = BatchRoster(queue("plain", 2, 2, criteria=(Criterion("spread", "rating"),)))
     for each in tickets:
         plain.enter(each)
     batch = with_worth(plain.batch(tickets, 0.0), (0.5, 0.25))
@@ -491,7 +491,7 @@ def test_rule_on_latency_holds_where_no_criterion_weighs_it() -> None:
     queue = Queue(
         "main", Format((1, 1)), (Criterion("spread", "rating"),), rules=(far,), policy="greedy"
     )
-    roster = WaitingRoster(queue)
+    roster = BatchRoster(queue)
     tickets = [
         Ticket(
             f"t{n}",

@@ -5,10 +5,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.server.cluster import answers
-from evenmatch.server.cluster.answers import Answer, well
+from evenmatch.server.cluster.answers import WholeAnswer, well
 
 
-def bad(status: int, code: str = "unavailable") -> Answer:
+def bad(status: int, code: str = "unavailable") -> WholeAnswer:
     return well({"error": code, "message": "why"}, status)
 
 
@@ -22,7 +22,7 @@ def test_lists_are_joined_and_a_shard_that_knows_nothing_adds_nothing() -> None:
 
 
 def test_drain_is_over_when_all_shards_take_nobody() -> None:
-    def told(draining: bool, waiting: int, left: float | None) -> Answer:
+    def told(draining: bool, waiting: int, left: float | None) -> WholeAnswer:
         return well({"draining": draining, "waiting": waiting, "seconds_left": left})
 
     joined = answers.drains([("a", told(True, 2, 5.0)), ("b", told(True, 3, 7.0))])
@@ -37,7 +37,9 @@ def test_metrics_of_all_shards_can_be_read_as_one_page() -> None:
         "# HELP up Up.\n# TYPE up gauge\nup 1.0\n"
         '# HELP w Waits.\n# TYPE w histogram\nw_bucket{{le="+Inf"}} {0}\nw_sum 0.0\nw_count {0}\n'
     )
-    pages = [(name, Answer(200, (), page.format(n).encode())) for name, n in (("a", 3), ("b", 4))]
+    pages = [
+        (name, WholeAnswer(200, (), page.format(n).encode())) for name, n in (("a", 3), ("b", 4))
+    ]
     families = list(text_string_to_metric_families(answers.metrics(pages).body.decode()))
     assert [each.name for each in families] == ["t", "up", "w"]
     found = {(each.name, each.labels["shard"]): each.value for each in families[0].samples}

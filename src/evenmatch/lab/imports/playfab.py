@@ -30,7 +30,7 @@ from evenmatch.rules.playfab.queue import (
     only_loosens,
     values_at,
 )
-from evenmatch.rules.playfab.reader import Source, read_source
+from evenmatch.rules.playfab.reader import QueueText, read_source
 
 AGES_SHOWN = 6
 ALLOCATION = (
@@ -97,7 +97,7 @@ def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Impo
 class _QueueImport:
     """One queue on its way."""
 
-    def __init__(self, queue: PlayFabQueue, source: Source, options: ImportOptions) -> None:
+    def __init__(self, queue: PlayFabQueue, source: QueueText, options: ImportOptions) -> None:
         self._queue = queue
         self._raw = source.objects[queue.path]
         self._lines = source.lines

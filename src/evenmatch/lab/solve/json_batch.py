@@ -35,7 +35,7 @@ from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
 from evenmatch.policies.shared.condition_round import rounds_of
-from evenmatch.policies.shared.ticket_batch import WaitingRoster
+from evenmatch.policies.shared.ticket_batch import BatchRoster
 from evenmatch.solvers.teams.batch import Batch
 
 KEYS = ("format", "rules_file", "criteria", "rules", "tickets", "waited", "pairs")
@@ -124,7 +124,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     new = _new_tickets(raw.get("tickets", []), queue, tables)
     tables = _checked(tables, sum(len(ticket.players) for ticket in new))
     tickets = _admitted(queue, new)
-    roster = WaitingRoster(queue)
+    roster = BatchRoster(queue)
     for ticket in tickets:
         roster.enter(ticket)
     at = _waited(raw)

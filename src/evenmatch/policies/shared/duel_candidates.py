@@ -2,7 +2,7 @@
 
 Two indexes answer that. Where one limit on one difference decides, and the younger of two always
 accepts last, the nearest older neighbour is the soonest partner, and a tree of ages knows it
-(`ByGap`). In all other cases a sweep over one axis for each limit looks for it (`ByRules`), and the
+(`ByGap`). In all other cases a sweep over one axis for each limit looks for it (`ByAxes`), and the
 rules themselves say of each pair that it meets from when on it may play.
 """
 
@@ -95,7 +95,7 @@ def candidates_for(rules: Rules, rule: Rule) -> Candidates:
     if is_plain and len(rules.queue.rules) == 1 and not rules.sides:
         return ByGap(own)
     others = [limit for limit in rules.limits if limit is not own]
-    return ByRules(rules, (own, *others))
+    return ByAxes(rules, (own, *others))
 
 
 class ByGap:
@@ -151,7 +151,7 @@ class ByGap:
         return found
 
 
-class ByRules:
+class ByAxes:
     """Tickets on one axis for each limit; `Rules` says of each pair from when on it may play.
 
     Complexity:

@@ -227,7 +227,7 @@ class SearchingMatcher:
         halves: bool = False,
     ) -> None:
         # Loaded here: a policy can be chosen and explained without compiling kernels.
-        from evenmatch.policies.shared.ticket_batch import WaitingRoster
+        from evenmatch.policies.shared.ticket_batch import BatchRoster
 
         self.evaluations = 0
         self.rule = rule
@@ -236,7 +236,7 @@ class SearchingMatcher:
         self._k, self._k_min = queue.format.k, queue.format.k_min
         self._wait_max = wait_max
         self._objective = Objective(queue)
-        self._roster = WaitingRoster(queue)
+        self._roster = BatchRoster(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
         self._widens = any(each.expand is not None for each in queue.rules)
         self._rounds = rounds_of(queue)

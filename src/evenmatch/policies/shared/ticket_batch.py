@@ -40,7 +40,7 @@ from evenmatch.solvers.teams.batch import (
 ROWS_FIRST = 64
 
 
-class WaitingRoster:
+class BatchRoster:
     """The waiting players of one queue, row by row.
 
     Args:

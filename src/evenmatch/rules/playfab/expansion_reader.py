@@ -41,7 +41,7 @@ class Expandable(NamedTuple):
     is_switch: bool = False
 
 
-class Expansion(NamedTuple):
+class ExpansionSteps(NamedTuple):
     """The steps of each number, and how they came about.
 
     Args:
@@ -57,7 +57,7 @@ class Expansion(NamedTuple):
 
 def read_expansion(
     rule: Fields, numbers: tuple[Expandable, ...], until: float | None, *, is_linear: bool = True
-) -> Expansion:
+) -> ExpansionSteps:
     """Return the steps of the numbers of a rule.
 
     Args:
@@ -66,7 +66,7 @@ def read_expansion(
         until: From which age on the rule is optional, so that nothing later counts.
         is_linear: Whether PlayFab has a linear expansion for this type of rule.
     """
-    fixed = Expansion(tuple([((0.0, each.base),) for each in numbers]))
+    fixed = ExpansionSteps(tuple([((0.0, each.base),) for each in numbers]))
     found = _given(rule)
     if found is None:
         return fixed
@@ -121,14 +121,16 @@ def _given(rule: Fields) -> tuple[Fields, Expanded] | None:
 # Linear
 
 
-def _linear(fields: Fields, number: Expandable, interval: float, until: float | None) -> Expansion:
+def _linear(
+    fields: Fields, number: Expandable, interval: float, until: float | None
+) -> ExpansionSteps:
     findings = fields.findings
     delta = fields.number("Delta", is_needed=True) or 0.0
     limit = fields.number("Limit")
     if delta < 0 and not number.is_falling:
         message = f"must be above 0, since {number.key} widens as it grows, got {delta:g}"
         findings.error(fields.at("Delta"), message)
-        return Expansion((((0.0, number.base),),), "linear")
+        return ExpansionSteps((((0.0, number.base),),), "linear")
     if number.is_falling and delta > 0:
         # PlayFab's reference says that Delta is added, its guide that rules allow more with time.
         message = (
@@ -141,7 +143,7 @@ def _linear(fields: Fields, number: Expandable, interval: float, until: float | 
     if not step or (end is not None and (end - number.base) * step <= 0):
         message = f"never applies: {number.key} = {number.base:g} is beyond its end already"
         findings.warning(fields.path, f"{message}; mend Delta or Limit, or leave it out")
-        return Expansion((((0.0, number.base),),), "linear")
+        return ExpansionSteps((((0.0, number.base),),), "linear")
     return _walk(fields, number, _Walk(step, end, interval, until))
 
 
@@ -154,22 +156,22 @@ class _Walk(NamedTuple):
     until: float | None
 
 
-def _walk(fields: Fields, number: Expandable, walk: _Walk) -> Expansion:
+def _walk(fields: Fields, number: Expandable, walk: _Walk) -> ExpansionSteps:
     base, step = Fraction(repr(number.base)), Fraction(repr(walk.step))
     steps: list[tuple[float, float | None]] = [(0.0, number.base)]
     for count in range(1, EXPANSIONS_MAX + 1):
         age = count * walk.interval
         if walk.until is not None and age >= walk.until:
-            return Expansion((tuple(steps),), "linear")
+            return ExpansionSteps((tuple(steps),), "linear")
         value = float(base + count * step)
         if walk.end is not None and (value - walk.end) * walk.step >= 0:
             steps.append((age, walk.end))
-            return Expansion((tuple(steps),), "linear")
+            return ExpansionSteps((tuple(steps),), "linear")
         steps.append((age, value))
     kept = f"{EXPANSIONS_MAX} intervals, {EXPANSIONS_MAX * walk.interval:,.0f} s"
     message = f"goes on for longer than {kept}; from then on the value stays, give it a Limit"
     fields.findings.warning(fields.path, message)
-    return Expansion((tuple(steps),), "linear", is_cut=True)
+    return ExpansionSteps((tuple(steps),), "linear", is_cut=True)
 
 
 # Custom
@@ -177,12 +179,12 @@ def _walk(fields: Fields, number: Expandable, walk: _Walk) -> Expansion:
 
 def _custom(
     fields: Fields, numbers: tuple[Expandable, ...], interval: float, until: float | None
-) -> Expansion:
+) -> ExpansionSteps:
     lists = [_overrides(fields, number) for number in numbers]
     if not any(lists):
         keys = " or ".join(number.overrides for number in numbers)
         fields.findings.error(fields.path, f"lists nothing; give it {keys}")
-        return Expansion(tuple([((0.0, each.base),) for each in numbers]), "custom")
+        return ExpansionSteps(tuple([((0.0, each.base),) for each in numbers]), "custom")
     if len(numbers) > 1 and all(lists):
         _compare(fields, numbers, lists)
     is_cut = any(len(each) > EXPANSIONS_MAX for each in lists)
@@ -201,7 +203,7 @@ def _custom(
             elif value != own[-1][1]:
                 own.append((age, value))
         steps.append(tuple(own))
-    return Expansion(tuple(steps), "custom", is_cut)
+    return ExpansionSteps(tuple(steps), "custom", is_cut)
 
 
 def _compare(

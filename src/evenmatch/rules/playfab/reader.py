@@ -51,7 +51,7 @@ def read_queues(text: str | bytes) -> tuple[tuple[PlayFabQueue, ...], tuple[Find
     return source.queues, source.findings
 
 
-class Source(NamedTuple):
+class QueueText(NamedTuple):
     """A text of queues, and what it says.
 
     Args:
@@ -67,7 +67,7 @@ class Source(NamedTuple):
     lines: dict[str, int]
 
 
-def read_source(text: str | bytes) -> Source:
+def read_source(text: str | bytes) -> QueueText:
     """Return the queues of a text, what is wrong or odd in it, and where everything stands."""
     findings = FindingList()
     objects = _objects(_parsed(text, findings), findings)
@@ -75,7 +75,7 @@ def read_source(text: str | bytes) -> Source:
     if not findings.has_error and not queues:
         findings.error("$", "has no queue; write one with Name, MinMatchSize and MaxMatchSize")
     _compare(queues, findings)
-    return Source(
+    return QueueText(
         () if findings.has_error else queues,
         findings.sorted(),
         {each.path: each.object for each in objects},

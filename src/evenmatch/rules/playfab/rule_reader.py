@@ -12,7 +12,7 @@ from evenmatch.rules.findings import shown
 from evenmatch.rules.json_text import Json
 from evenmatch.rules.playfab.expansion_reader import (
     Expandable,
-    Expansion,
+    ExpansionSteps,
     read_expansion,
     refuse_expansion,
 )
@@ -304,14 +304,14 @@ def _team_ticket_size(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     common = reader.common(rule)
     reader.need_teams(rule, "TeamTicketSizeSimilarityRule")
     refuse_expansion(rule)
-    return _made(TeamTicketSizeSimilarityRule, rule, common, Expansion(()), None)
+    return _made(TeamTicketSizeSimilarityRule, rule, common, ExpansionSteps(()), None)
 
 
 def _made(
     kind: Callable[..., Any],
     rule: Fields,
     common: dict[str, Any],
-    expansion: Expansion,
+    expansion: ExpansionSteps,
     attribute: RuleAttribute | None,
     *keys: str,
 ) -> PlayFabRule | None:

@@ -16,7 +16,7 @@ SAMPLE = re.compile(r"\A([A-Za-z_:][A-Za-z0-9_:]*)(\{)?")
 UNKNOWN = 404
 
 
-class Answer(NamedTuple):
+class WholeAnswer(NamedTuple):
     """A whole answer of HTTP."""
 
     status: int
@@ -33,22 +33,22 @@ class Answer(NamedTuple):
         return msgspec.json.decode(self.body)
 
 
-Named = Sequence[tuple[str, Answer]]
+Named = Sequence[tuple[str, WholeAnswer]]
 """What each shard says."""
 
 
-def well(value: object, status: int = 200) -> Answer:
+def well(value: object, status: int = 200) -> WholeAnswer:
     """Return an answer of JSON."""
-    return Answer(status, tuple(JSON), encode(value))
+    return WholeAnswer(status, tuple(JSON), encode(value))
 
 
-def worst(answers: Sequence[Answer]) -> Answer | None:
+def worst(answers: Sequence[WholeAnswer]) -> WholeAnswer | None:
     """Return the answer that tells most of what is wrong, None if nothing is."""
     bad = [each for each in answers if not each.is_well]
     return max(bad, key=lambda each: each.status, default=None)
 
 
-def lists(named: Named) -> Answer:
+def lists(named: Named) -> WholeAnswer:
     """Join lists; a shard that knows nothing of what was asked adds nothing."""
     answers = [each for _, each in named]
     known = [each for each in answers if each.status != UNKNOWN] or answers
@@ -57,7 +57,7 @@ def lists(named: Named) -> Answer:
     return well([item for each in known for item in each.value()])
 
 
-def queues(named: Named) -> Answer:
+def queues(named: Named) -> WholeAnswer:
     """Join lists of queues; of one that is split, those who wait are counted together."""
     joined = lists(named)
     if not joined.is_well:
@@ -71,12 +71,12 @@ def queues(named: Named) -> Answer:
     return well(list(found.values()))
 
 
-def first(told: Sequence[Answer]) -> Answer:
+def first(told: Sequence[WholeAnswer]) -> WholeAnswer:
     """Return what the first shard says, unless something is wrong with any."""
     return worst(told) or told[0]
 
 
-def drains(named: Named) -> Answer:
+def drains(named: Named) -> WholeAnswer:
     """Join what shards say of their end: all of them take no tickets, or some still do."""
     answers = [each for _, each in named]
     if (bad := worst(answers)) is not None:
@@ -92,7 +92,7 @@ def drains(named: Named) -> Answer:
     )
 
 
-def metrics(named: Named) -> Answer:
+def metrics(named: Named) -> WholeAnswer:
     """Join what shards count, each sample with the label `shard`."""
     if (bad := worst([each for _, each in named])) is not None:
         return bad
@@ -108,7 +108,7 @@ def metrics(named: Named) -> Answer:
             elif line:
                 families.setdefault(family, ({}, []))[1].append(_labelled(line, shard))
     lines = [line for about, samples in families.values() for line in (*about, *samples)]
-    return Answer(200, named[0][1].headers, ("\n".join(lines) + "\n").encode())
+    return WholeAnswer(200, named[0][1].headers, ("\n".join(lines) + "\n").encode())
 
 
 def _labelled(line: str, shard: str) -> str:
@@ -127,10 +127,10 @@ def _labelled(line: str, shard: str) -> str:
 
 
 def creates(
-    found: Sequence[tuple[Sequence[int], Answer]],
+    found: Sequence[tuple[Sequence[int], WholeAnswer]],
     refused: Mapping[int, InvalidTicket],
     count: int,
-) -> Answer:
+) -> WholeAnswer:
     """Join what shards say of their tickets of an array.
 
     A shard that could not answer refuses each of its tickets as it would have refused one that

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from evenmatch.config.files import BYTES_MAX
 from evenmatch.errors import JournalUnavailable, StaleVersion
-from evenmatch.server.cluster.answers import Answer, well, worst
+from evenmatch.server.cluster.answers import WholeAnswer, well, worst
 from evenmatch.server.cluster.fan import Serve, asked_of_each
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import Receive, Scope, read_body
@@ -41,14 +41,14 @@ class Configurations:
         self._by_queue = by_queue
         self._serve = serve
 
-    async def answer(self, scope: Scope, receive: Receive) -> Answer:
+    async def answer(self, scope: Scope, receive: Receive) -> WholeAnswer:
         """Return the answer to a request."""
         body = await read_body(scope, receive, BYTES_MAX)
         if scope["method"] == "GET":
             return self._joined(await asked_of_each(self._serve, self._seats, scope, body))
         return await self._put(scope, body)
 
-    def _joined(self, found: Sequence[tuple[Seat, Answer]]) -> Answer:
+    def _joined(self, found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
         if (bad := worst([each for _, each in found])) is not None:
             return bad
         states = {seat: answer.value() for seat, answer in found}
@@ -78,7 +78,7 @@ class Configurations:
         queues = config.get("queue", [])
         return next((each for each in queues if each.get("name", "main") == name), queue)
 
-    async def _put(self, scope: Scope, body: bytes) -> Answer:
+    async def _put(self, scope: Scope, body: bytes) -> WholeAnswer:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         is_dry = query.get("dry_run", "0").lower() in ("1", "true")
         wanted = query.pop("if_version", None)
@@ -99,7 +99,7 @@ class Configurations:
         tried = await self._ask(self._seats, scope, body, {**query, "dry_run": "1"})
         if is_dry or worst([each for _, each in tried]) is not None:
             return _changes(tried)
-        done: dict[Seat, Answer] = {}
+        done: dict[Seat, WholeAnswer] = {}
         for _ in range(TRIES):
             left = [seat for seat in self._seats if seat not in done]
             told = await self._ask(left, scope, body, query)
@@ -114,13 +114,13 @@ class Configurations:
 
     async def _ask(
         self, seats: Sequence[Seat], scope: Scope, body: bytes, query: Mapping[str, str]
-    ) -> list[tuple[Seat, Answer]]:
+    ) -> list[tuple[Seat, WholeAnswer]]:
         text = urlencode(query).encode()
         queries = dict.fromkeys(seats, text)
         return await asked_of_each(self._serve, seats, scope, body, queries)
 
 
-def _changes(found: Sequence[tuple[Seat, Answer]]) -> Answer:
+def _changes(found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
     """Join what a change did in each shard."""
     if (bad := worst([each for _, each in found])) is not None:
         return bad

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from evenmatch.errors import MatchmakingError
-from evenmatch.server.cluster.answers import Answer
+from evenmatch.server.cluster.answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import (
     Message,
@@ -29,7 +29,7 @@ async def asked_of_each(
     scope: Scope,
     body: bytes | Mapping[Seat, bytes],
     queries: Mapping[Seat, bytes] | None = None,
-) -> list[tuple[Seat, Answer]]:
+) -> list[tuple[Seat, WholeAnswer]]:
     """Ask each shard, all at once, and return what they answer.
 
     Args:
@@ -40,7 +40,7 @@ async def asked_of_each(
         queries: One for each, where it is not that of the request.
     """
 
-    async def ask(seat: Seat) -> tuple[Seat, Answer]:
+    async def ask(seat: Seat) -> tuple[Seat, WholeAnswer]:
         own = body if isinstance(body, bytes) else body[seat]
         query = scope["query_string"] if queries is None else queries[seat]
         one = {**scope, "headers": list(scope["headers"]), "query_string": query}
@@ -49,7 +49,7 @@ async def asked_of_each(
     return list(await asyncio.gather(*(ask(seat) for seat in seats)))
 
 
-async def _answer(serve: Serve, seat: Seat, scope: Scope, body: bytes) -> Answer:
+async def _answer(serve: Serve, seat: Seat, scope: Scope, body: bytes) -> WholeAnswer:
     head: Message = {"status": 500, "headers": []}
     parts: list[bytes] = []
 
@@ -68,6 +68,6 @@ async def _answer(serve: Serve, seat: Seat, scope: Scope, body: bytes) -> Answer
         await serve(seat, scope, replayed(body, never), send)
     except MatchmakingError as error:
         status, problem = problem_of(error)
-        return Answer(status, tuple(headers_of(error)), encode(problem))
+        return WholeAnswer(status, tuple(headers_of(error)), encode(problem))
     kept = tuple(each for each in head["headers"] if each[0] != b"content-length")
-    return Answer(head["status"], kept, b"".join(parts))
+    return WholeAnswer(head["status"], kept, b"".join(parts))

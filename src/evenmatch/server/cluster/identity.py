@@ -22,7 +22,7 @@ LEASE_SECONDS = 5.0
 SIGNED = b"evenmatch-forwarded"
 
 
-class Note(NamedTuple):
+class PeerNote(NamedTuple):
     """What a node says with a request to another one.
 
     Args:
@@ -65,13 +65,13 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         said = f"{self.name} {client} {about}"
         return f"{said} {_digest(self.key, said)}".encode()
 
-    def note_of(self, signed: bytes) -> Note | None:
+    def note_of(self, signed: bytes) -> PeerNote | None:
         """Return for whom another node asks, and about what; None if none of ours did."""
         said, _, digest = signed.decode("latin-1").rpartition(" ")
         if not hmac.compare_digest(digest.encode("latin-1"), _digest(self.key, said).encode()):
             return None
         parts = said.split(" ")
-        return Note(parts[1], parts[2]) if len(parts) == 3 else None
+        return PeerNote(parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def node_identity(name: str, address: str, key: Path) -> NodeIdentity:

@@ -22,7 +22,7 @@ from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.front import FrameOwner, Front
-from evenmatch.server.cluster.identity import NodeIdentity, Note, address_of, name_of
+from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members
 from evenmatch.server.cluster.messages import ask_node
 from evenmatch.server.cluster.router import GameRouter
@@ -342,7 +342,7 @@ class Node:
         await self._routers[self._tenants.of(scope)](scope, receive, send)
 
     async def _answer_frame(self, scope: Scope, receive: Receive, send: Send, about: str) -> None:
-        await self._answer_node(scope, receive, send, Note(scope["client"][0], about))
+        await self._answer_node(scope, receive, send, PeerNote(scope["client"][0], about))
 
     @property
     def app(self) -> Asgi:
@@ -444,7 +444,7 @@ class Node:
         else:
             await self.route(scope, receive, send)
 
-    async def _hear(self, path: str, note: Note | None) -> None:
+    async def _hear(self, path: str, note: PeerNote | None) -> None:
         """Take note of what another node tells of itself, or gives to this one."""
         if note is None or not note.about:
             return
@@ -459,7 +459,9 @@ class Node:
             else:
                 await seat.prepare(PREPARE_SECONDS)
 
-    async def _answer_node(self, scope: Scope, receive: Receive, send: Send, note: Note) -> None:
+    async def _answer_node(
+        self, scope: Scope, receive: Receive, send: Send, note: PeerNote
+    ) -> None:
         """Answer what another node hands on, or name the owner."""
         scope["client"] = (note.client, 0)
         seat = self._seats.get(note.about)

@@ -14,9 +14,9 @@ import msgspec
 
 from evenmatch.errors import InvalidTicket, NotSupported
 from evenmatch.model.shards import ShardPart, shard_of
-from evenmatch.model.split import NAMED, Split, read_split
+from evenmatch.model.split import NAMED, GroupSplit, read_split
 from evenmatch.server.cluster import answers
-from evenmatch.server.cluster.answers import Answer
+from evenmatch.server.cluster.answers import WholeAnswer
 from evenmatch.server.cluster.configurations import Configurations
 from evenmatch.server.cluster.fan import Serve, asked_of_each
 from evenmatch.server.cluster.many_sockets import ManySockets
@@ -35,7 +35,7 @@ BODY_BYTES_MAX = 1_000_000
 CREATE, STREAM, GAMELIFT = ("POST", "/v1/tickets"), "/v1/stream", ("POST", "/")
 CHANGES = frozenset({"PUT", "POST"})
 BY_ID = frozenset({"tickets", "matches", "allocations"})
-JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, Answer]]], Answer]] = {
+JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], WholeAnswer]] = {
     ("GET", "/v1/tickets"): answers.lists,
     ("GET", "/v1/queues"): answers.queues,
     ("GET", "/v1/allocations"): answers.lists,
@@ -64,7 +64,7 @@ class _Named(msgspec.Struct, frozen=True):
     players: tuple[_Player, ...] = ()
     attributes: dict[str, Any] = {}
 
-    def part(self, split: Split) -> int:
+    def part(self, split: GroupSplit) -> int:
         """Return the part of a group that is split."""
         if not self.players:
             return 0
@@ -95,7 +95,7 @@ class GameRouter:
         self._by_shard = {seat.claim.shard: seat for seat in seats}
         # One for each part, where a group is split.
         self._by_queue: dict[str, tuple[Seat, ...]] = {}
-        self._splits: dict[str, Split | None] = {}
+        self._splits: dict[str, GroupSplit | None] = {}
         for seat, part in zip(seats, parts, strict=True):
             for name in part.queues:
                 self._by_queue[name] = (*self._by_queue.get(name, ()), seat)
@@ -239,5 +239,5 @@ class GameRouter:
         await _tell(send, joined)
 
 
-async def _tell(send: Send, answer: Answer) -> None:
+async def _tell(send: Send, answer: WholeAnswer) -> None:
     await send_body(send, answer.status, answer.body, list(answer.headers))
