@@ -5,7 +5,7 @@ import math
 import pytest
 
 from evenmatch.criteria.condition.ages import Conditions, Interval, first_after
-from evenmatch.criteria.condition.outlook import Outlook, PartialMatch
+from evenmatch.criteria.condition.partial_match import Outlook, PartialMatch
 from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.condition import (
@@ -117,7 +117,7 @@ def may(test: Test, teams: list[list[Ticket]], others: list[Ticket]) -> bool:
             maps = [facts.places(each, m, is_exact=False) for m in range(facts.map_count)]
             partial.join(number, each, facts.of(each, is_exact=False), maps)
     values = [outlook.facts.of(each, is_exact=False) for each in others]
-    from evenmatch.criteria.condition.foreseen import ANYTHING, Span
+    from evenmatch.criteria.condition.value_bounds import ANYTHING, Span
 
     spans = [
         Span(min(v[fact][0] for v in values), max(v[fact][0] for v in values))

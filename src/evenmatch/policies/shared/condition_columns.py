@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.criteria.condition.ages import Conditions
-from evenmatch.criteria.condition.implied import (
+from evenmatch.criteria.condition.implications import (
     Between,
     Implication,
     Implied,

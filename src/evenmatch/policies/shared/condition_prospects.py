@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.criteria.condition.ages import Conditions, first_after
-from evenmatch.criteria.condition.implied import Between, Implied, Word
+from evenmatch.criteria.condition.implications import Between, Implied, Word
 from evenmatch.model.condition import Condition, SizeTest, at_age
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket

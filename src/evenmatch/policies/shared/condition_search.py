@@ -2,8 +2,8 @@
 
 Tickets are tried one after the other, each in every team that has room for it and then in none, the
 fullest matches first. A half-built match is left where more players cannot mend it
-(`criteria.condition.outlook`), so that a search of a small pool misses nothing. One that has found
-a match goes on for a while to find a fuller one.
+(`criteria.condition.partial_match`), so that a search of a small pool misses nothing. One that
+has found a match goes on for a while to find a fuller one.
 
 A search is a generator: it yields whenever the effort for this turn is used up.
 """
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.condition.facts import TicketFacts
-from evenmatch.criteria.condition.foreseen import ANYTHING, Span
-from evenmatch.criteria.condition.outlook import Outlook, PartialMatch
+from evenmatch.criteria.condition.partial_match import Outlook, PartialMatch
+from evenmatch.criteria.condition.value_bounds import ANYTHING, Span
 from evenmatch.criteria.rules import side_of
 from evenmatch.model.condition import FoldOf, Measured, TeamProperty, Test
 from evenmatch.model.queue import Format

@@ -1,7 +1,7 @@
 """What conditions say in the terms of a `Batch`, for solvers that know columns and no conditions.
 
-Every implication of a condition (`criteria.condition.implied`) that a batch can hold becomes a rule
-of it, with what each player accepts at their age. A **sketch** is never stricter than the
+Every implication of a condition (`criteria.condition.implications`) that a batch can hold becomes a
+rule of it, with what each player accepts at their age. A **sketch** is never stricter than the
 conditions: every legal match is legal in it, so a bound over it holds, and a search in it loses
 nothing. Whoever takes a match from it asks the conditions.
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.condition.facts import TicketFacts
-from evenmatch.criteria.condition.implied import (
+from evenmatch.criteria.condition.implications import (
     Between,
     Implication,
     Implied,
@@ -33,7 +33,7 @@ from evenmatch.criteria.condition.implied import (
     Within,
     Word,
 )
-from evenmatch.criteria.condition.outlook import Outlook
+from evenmatch.criteria.condition.partial_match import Outlook
 from evenmatch.model.condition import Condition
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket

@@ -13,8 +13,8 @@ from math import prod
 from typing import NamedTuple
 
 from evenmatch.criteria.condition.ages import Conditions
-from evenmatch.criteria.condition.foreseen import ANYTHING
-from evenmatch.criteria.condition.outlook import Outlook, PartialMatch
+from evenmatch.criteria.condition.partial_match import Outlook, PartialMatch
+from evenmatch.criteria.condition.value_bounds import ANYTHING
 from evenmatch.criteria.condition.verdicts import Statement
 from evenmatch.model.queue import Format
 

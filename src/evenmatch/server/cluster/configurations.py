@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from evenmatch.config.files import BYTES_MAX
 from evenmatch.errors import JournalUnavailable, StaleVersion
-from evenmatch.server.cluster.answers import WholeAnswer, well, worst
-from evenmatch.server.cluster.fan import Serve, asked_of_each
+from evenmatch.server.cluster.ask_shards import Serve, asked_of_each
+from evenmatch.server.cluster.joined_answers import WholeAnswer, well, worst
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import Receive, Scope, read_body
 

@@ -24,10 +24,10 @@ from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.front import FrameOwner, Front
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members
-from evenmatch.server.cluster.messages import ask_node
+from evenmatch.server.cluster.peer_calls import ask_node
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Role, Seat, SeatPlan, SeatStatus
-from evenmatch.server.cluster.sockets import relay
+from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.responses import (
     Asgi,

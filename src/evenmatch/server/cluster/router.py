@@ -1,7 +1,7 @@
 """The front of a game whose shards are shared out: it finds the shard that a request is about.
 
 That follows from a ticket's or a match's id, else from the queues that are named. What is about
-several shards is asked of each, and `answers` joins what they say.
+several shards is asked of each, and `joined_answers` joins what they say.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import msgspec
 from evenmatch.errors import InvalidTicket, NotSupported
 from evenmatch.model.shards import ShardPart, shard_of
 from evenmatch.model.split import NAMED, GroupSplit, read_split
-from evenmatch.server.cluster import answers
-from evenmatch.server.cluster.answers import WholeAnswer
+from evenmatch.server.cluster import joined_answers
+from evenmatch.server.cluster.ask_shards import Serve, asked_of_each
 from evenmatch.server.cluster.configurations import Configurations
-from evenmatch.server.cluster.fan import Serve, asked_of_each
-from evenmatch.server.cluster.many_sockets import ManySockets
+from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
+from evenmatch.server.cluster.sharded_sockets import ManySockets
 from evenmatch.server.http.responses import (
     InvalidRequest,
     Receive,
@@ -36,13 +36,13 @@ CREATE, STREAM, GAMELIFT = ("POST", "/v1/tickets"), "/v1/stream", ("POST", "/")
 CHANGES = frozenset({"PUT", "POST"})
 BY_ID = frozenset({"tickets", "matches", "allocations"})
 JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], WholeAnswer]] = {
-    ("GET", "/v1/tickets"): answers.lists,
-    ("GET", "/v1/queues"): answers.queues,
-    ("GET", "/v1/allocations"): answers.lists,
-    ("GET", "/v1/drain"): answers.drains,
-    ("POST", "/v1/drain"): answers.drains,
-    ("DELETE", "/v1/drain"): answers.drains,
-    ("GET", "/metrics"): answers.metrics,
+    ("GET", "/v1/tickets"): joined_answers.lists,
+    ("GET", "/v1/queues"): joined_answers.queues,
+    ("GET", "/v1/allocations"): joined_answers.lists,
+    ("GET", "/v1/drain"): joined_answers.drains,
+    ("POST", "/v1/drain"): joined_answers.drains,
+    ("DELETE", "/v1/drain"): joined_answers.drains,
+    ("GET", "/metrics"): joined_answers.metrics,
 }
 """Requests that each shard answers, and how one answer is made of theirs."""
 
@@ -127,7 +127,7 @@ class GameRouter:
         elif method in CHANGES and len(each := self._parts_of(path)) > 1:
             body = await read_body(scope, receive, BODY_BYTES_MAX)
             found = await asked_of_each(self._serve, each, scope, body)
-            await _tell(send, answers.first([answer for _, answer in found]))
+            await _tell(send, joined_answers.first([answer for _, answer in found]))
         elif (method, path) == GAMELIFT:
             raise NotSupported(
                 "GameLift's calls are for games that have one group, or no other nodes"
@@ -233,7 +233,7 @@ class GameRouter:
             for seat, each in places.items()
         }
         found = await asked_of_each(self._serve, tuple(places), scope, bodies)
-        joined = answers.creates(
+        joined = joined_answers.creates(
             [(places[seat], each) for seat, each in found], refused, len(items)
         )
         await _tell(send, joined)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from evenmatch.errors import MatchmakingError
-from evenmatch.server.cluster.answers import WholeAnswer
+from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import (
     Message,

@@ -17,7 +17,7 @@ import msgspec
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.shards import shard_of
-from evenmatch.server.cluster.fan import Serve
+from evenmatch.server.cluster.ask_shards import Serve
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import (
     Message,

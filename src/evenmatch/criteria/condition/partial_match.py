@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from evenmatch.criteria.condition.facts import Places, TicketFacts, Told, Undefined
-from evenmatch.criteria.condition.foreseen import (
+from evenmatch.criteria.condition.measures import is_by_team
+from evenmatch.criteria.condition.value_bounds import (
     ANYTHING,
     EITHER,
     NEITHER,
@@ -36,7 +37,6 @@ from evenmatch.criteria.condition.foreseen import (
     slack_of,
     still_shared,
 )
-from evenmatch.criteria.condition.measures import is_by_team
 from evenmatch.criteria.condition.verdicts import SLACK, Statement, Verdicts
 from evenmatch.model.condition import (
     ONCE,

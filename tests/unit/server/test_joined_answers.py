@@ -4,8 +4,8 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.errors import InvalidTicket
-from evenmatch.server.cluster import answers
-from evenmatch.server.cluster.answers import WholeAnswer, well
+from evenmatch.server.cluster import joined_answers
+from evenmatch.server.cluster.joined_answers import WholeAnswer, well
 
 
 def bad(status: int, code: str = "unavailable") -> WholeAnswer:
@@ -14,20 +14,20 @@ def bad(status: int, code: str = "unavailable") -> WholeAnswer:
 
 def test_lists_are_joined_and_a_shard_that_knows_nothing_adds_nothing() -> None:
     one, two = well([1, 2]), well([3])
-    assert answers.lists([("s0", one), ("s0.x", two)]).value() == [1, 2, 3]
-    assert answers.lists([("s0", one), ("s0.x", bad(404))]).value() == [1, 2]
-    assert answers.lists([("s0", bad(404)), ("s0.x", bad(404))]).status == 404
+    assert joined_answers.lists([("s0", one), ("s0.x", two)]).value() == [1, 2, 3]
+    assert joined_answers.lists([("s0", one), ("s0.x", bad(404))]).value() == [1, 2]
+    assert joined_answers.lists([("s0", bad(404)), ("s0.x", bad(404))]).status == 404
     # Half of a list would look like all of it.
-    assert answers.lists([("s0", one), ("s0.x", bad(503))]).status == 503
+    assert joined_answers.lists([("s0", one), ("s0.x", bad(503))]).status == 503
 
 
 def test_drain_is_over_when_all_shards_take_nobody() -> None:
     def told(draining: bool, waiting: int, left: float | None) -> WholeAnswer:
         return well({"draining": draining, "waiting": waiting, "seconds_left": left})
 
-    joined = answers.drains([("a", told(True, 2, 5.0)), ("b", told(True, 3, 7.0))])
+    joined = joined_answers.drains([("a", told(True, 2, 5.0)), ("b", told(True, 3, 7.0))])
     assert joined.value() == {"draining": True, "waiting": 5, "seconds_left": 7.0}
-    joined = answers.drains([("a", told(True, 2, 5.0)), ("b", told(False, 0, None))])
+    joined = joined_answers.drains([("a", told(True, 2, 5.0)), ("b", told(False, 0, None))])
     assert joined.value() == {"draining": False, "waiting": 2, "seconds_left": 5.0}
 
 
@@ -40,12 +40,12 @@ def test_metrics_of_all_shards_can_be_read_as_one_page() -> None:
     pages = [
         (name, WholeAnswer(200, (), page.format(n).encode())) for name, n in (("a", 3), ("b", 4))
     ]
-    families = list(text_string_to_metric_families(answers.metrics(pages).body.decode()))
+    families = list(text_string_to_metric_families(joined_answers.metrics(pages).body.decode()))
     assert [each.name for each in families] == ["t", "up", "w"]
     found = {(each.name, each.labels["shard"]): each.value for each in families[0].samples}
     assert found == {("t_total", "a"): 3.0, ("t_total", "b"): 4.0}
     assert len(families[2].samples) == 6
-    assert answers.metrics([pages[0], ("b", bad(503))]).status == 503
+    assert joined_answers.metrics([pages[0], ("b", bad(503))]).status == 503
 
 
 def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() -> None:
@@ -54,7 +54,7 @@ def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() 
     )
     two = bad(503)
     refused = {2: InvalidTicket("two groups", where="/queues")}
-    joined = answers.creates([((0, 3), one), ((1,), two)], refused, 4)
+    joined = joined_answers.creates([((0, 3), one), ((1,), two)], refused, 4)
     assert joined.status == 200
     assert joined.value() == [
         {"status": 201, "id": "s0-1"},
@@ -65,6 +65,6 @@ def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() 
 
 
 def test_caller_who_may_not_create_is_told_so_for_the_whole_array() -> None:
-    joined = answers.creates([((0,), bad(401, "unauthenticated")), ((1,), well([]))], {}, 2)
+    joined = joined_answers.creates([((0,), bad(401, "unauthenticated")), ((1,), well([]))], {}, 2)
     assert joined.status == 401
     assert msgspec.json.decode(joined.body)["error"] == "unauthenticated"
