@@ -1,11 +1,10 @@
 """Several nodes on one journal, which share the shards of games out; any takes over from any.
 
 `identity` names a node and signs what it hands on. `seat` is one shard at one node: asked for,
-recovered, answered for, handed over; `node` has the seats, knows the other `members`, and levels
-what each has.
-`router` is the front of a game: it finds the shard of a request. A request about several shards goes
-to each of them (`ask_shards`), and `joined_answers`, `configurations` and `sharded_sockets` make one
-answer of theirs. `forwarding` and `socket_relay` hand on to the owner, creates go in `frames`.
-May import all of the server. Nothing here elects
-anybody: the leases are the journal's.
+recovered, answered for, handed over. `node` has the seats, knows the other `members`, and gives
+shards away until all nodes have about as many. `router` is the front of a game and finds the shard
+of a request. A request about several shards goes to each of them (`ask_shards`), and
+`joined_answers`, `configurations` and `sharded_sockets` make one answer of theirs. `forwarding` and
+`socket_relay` hand on to the owner; creates go in `frames`. May import all of the server. Nothing
+here elects anybody: the leases are the journal's.
 """
