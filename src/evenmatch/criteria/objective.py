@@ -121,7 +121,7 @@ class Objective:
 
         Complexity:
             One evaluation where no criterion compares teams. Else all divisions of two teams of at
-            most 16 parties, and up to `divider.FEW` of other formats; where there are more, a
+            most 16 parties, and up to `divisions.FEW` of other formats; where there are more, a
             descent from an even division by swaps of two parties.
         """
         if self._is_plain_duel and len(tickets) == 2 and not bots:

@@ -404,11 +404,11 @@ class Engine:
             self._wakeup = None
 
     def view(self, ticket_id: str) -> TicketView:
-        """Return a ticket as its owner sees it; see `lookup.find_ticket`."""
+        """Return a ticket as its owner sees it; see `engine.state.state.find_ticket`."""
         return find_ticket(self.tables, self.shard, ticket_id)
 
     def match(self, match_id: str) -> KeptMatch:
-        """Return a match; see `lookup.find_match`."""
+        """Return a match; see `engine.state.state.find_match`."""
         return find_match(self.tables, self.shard, match_id)
 
     def roster(self, match_id: str) -> Roster:

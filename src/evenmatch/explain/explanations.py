@@ -201,7 +201,7 @@ def _acceptance(comparer: PairwiseComparer, pairwise: PairwiseView) -> Acceptanc
     return Acceptance(both, only_they, only_you, neither)
 
 
-# Why a ticket still waits: how to ask `engine.explanation` for scripts and simulations.
+# Why a ticket still waits: how to ask an `Engine` for scripts and simulations.
 #
 # A server that explains many tickets keeps an `Explainer`, takes an `ExplanationSubject` where the
 # engine lives, and explains it in a thread.

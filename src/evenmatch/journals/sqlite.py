@@ -11,9 +11,9 @@ How the promises of the port are kept:
 - Each row has a checksum that covers shard, sequence, wall time and body; `heads` says where the
   journal ends. So changed, swapped and missing rows are found when they are read.
 - After each commit the names of the files still stand for the files that were written; see
-  `in_place.py`.
-- `journal.db-ends` is a witness against the loss of `journal.db-wal`; see `ends.py`. A journal
-  that it accuses is refused before any file changes; see `preflight.py`.
+  `sqlite_file.FileIdentity`.
+- `journal.db-ends` is a witness against the loss of `journal.db-wal`; see `sqlite_file.ShardEnds`.
+  A journal that it accuses is refused before any file changes; see `sqlite_file.examine`.
 
 `journal.db-wal` is a part of the journal: move or copy `journal.db` only while it is closed.
 """
@@ -212,7 +212,7 @@ class SqliteJournal:
         return await self._reader.run(partial(_latest_snapshot, shard=shard))
 
     async def forget(self, shard: str, before: float) -> int:
-        """Delete a slice of what is older and no longer needed; see `pruning.py`."""
+        """Delete a slice of what is older and no longer needed; see `forget_slice`."""
 
         def work(connection: sqlite3.Connection) -> int:
             with transaction(connection):

@@ -56,7 +56,7 @@ Seats = Annotated[int, Meta(ge=1, le=SEATS_MAX)]
 Within = Annotated[float, Meta(ge=1.0, le=604_800.0, extra={"unit": "s"})]
 Matches = Annotated[int, Meta(ge=1, le=20)]
 SampleSize = Annotated[int, Meta(ge=1, le=10_000)]
-"""Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
+"""Matches that players remember; engines keep no more than `encounters.OTHERS_MOST` people."""
 Growth = Annotated[float, Meta(ge=0.0, le=1e15, extra={**PER_SECOND, "least": 1e-9})]
 Point = Annotated[
     tuple[float, float],
@@ -438,7 +438,7 @@ def _without_policies(queue: Queue) -> Queue:
 
 
 class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A ready-check: players confirm a match before it is made; see `engine.acceptance`.
+    """A ready-check: players confirm a match before it is made; see `engine.ready_check`.
 
     Args:
         seconds: How long players have to confirm.

@@ -56,7 +56,7 @@ class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         queues: Where it waits.
         attributes: Facts of the party.
         percentiles: Each player's place among the last values, where a queue compares these; see
-            `cost.percentile`.
+            `criteria.percentile`.
     """
 
     id: str

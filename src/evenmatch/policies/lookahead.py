@@ -66,7 +66,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
 
     Complexity:
         One matching per announcement, 0.2 ms for 43 tickets, 0.05 ms for 3; see
-        `solvers.dense`.
+        `solvers.matching.dense`.
     """
 
     held_back = "lookahead has planned a better match with somebody who is announced"

@@ -49,9 +49,9 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     A match starts once it is enough better than its players may hope for, given how long they have
     waited. What they may hope for is learnt from what searches find for those like them: players
     with many close partners wait for a match that is better still, and those with few take one that
-    will hardly be better later; see `parts.prospects`. What is enough follows from the mean wait
+    will hardly be better later; see `shared.prospects`. What is enough follows from the mean wait
     that the queue wants, its `target_wait`: it falls while fewer players leave than should, and
-    rises while more do; see `parts.pace`. So a usual match starts at once after a quiet spell, and
+    rises while more do; see `shared.pace`. So a usual match starts at once after a quiet spell, and
     a perfect one always. Searches look for excellent matches rather than for many good ones, since
     the best of a division start and all others are divided anew.
 

@@ -7,7 +7,7 @@ What counts, and for whom:
 - `wait` is per player, of matched players: a party of three counts three times. Unfinished,
   cancelled and expired tickets are told apart by their numbers and are not in it.
 - `quality` is per match, except in `by`, where it is that of each player's match.
-- `gaps` are what matches are like in the unit of each criterion (`cost.gaps`): the mean and the
+- `gaps` are what matches are like in the unit of each criterion (`criteria.gaps`): the mean and the
   95th percentile over the matches counted, each once. Those with bots, and those of which a
   number is not known, are left out.
 - `cost_criteria` is the part of `cost` that is not waiting, `cost_time` the part that is: what the

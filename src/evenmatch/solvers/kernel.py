@@ -310,7 +310,7 @@ def is_cached(module: str, name: str = "") -> bool:
     """Return whether a kernel was kept by an earlier process.
 
     Args:
-        module: Name of its module below `evenmatch.solvers`, `batch.anneal` say.
+        module: Name of its module below `evenmatch.solvers`, `teams.anneal` say.
         name: The kernel's; "" means any of the module.
     """
     if not HAS_NUMBA:

@@ -151,7 +151,7 @@ def is_cached(module: str, name: str = "") -> bool:
     """Return whether a kernel of a module of the solvers is kept.
 
     Args:
-        module: Its name below `evenmatch.solvers`, `batch.anneal` say.
+        module: Its name below `evenmatch.solvers`, `teams.anneal` say.
         name: The kernel's; "" means any of the module.
     """
     folder = module_folder(module)

@@ -58,7 +58,7 @@ class Sources:
         """Return the hash of a module's source and of all it imports; None if it has no source.
 
         Args:
-            module: Its name below `evenmatch.solvers`, `batch.anneal` say.
+            module: Its name below `evenmatch.solvers`, `teams.anneal` say.
 
         >>> len(sources().key("teams.anneal"))
         16

@@ -1,7 +1,7 @@
 """`check_journal`: prove that a journal adapter keeps the promises of the port.
 
 Each check is one promise, in one function, on a journal of its own. A broken promise raises
-AssertionError, whose message starts with the promise; `journal_promises.py` holds them.
+AssertionError, whose message starts with the promise.
 """
 
 from __future__ import annotations

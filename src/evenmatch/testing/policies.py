@@ -54,7 +54,7 @@ def check_policy(
 
     Complexity:
         About fifteen runs with 20 tickets for each queue and seed, and for each queue three with
-        120 and the crowds of `crowds.py`, of up to 500; seconds in all for a quick policy.
+        120 and the crowds of `scripts.draw_crowds`, up to 500; seconds in all for a quick policy.
 
     Example:
         >>> from evenmatch import policy

@@ -109,7 +109,7 @@ def team_stability(
         ConfigError: A number is out of range.
 
     Complexity:
-        Some 0.1 s at k = 12; see `cones.facets`.
+        Some 0.1 s at k = 12; see `facets`.
 
     >>> team_stability(k=3, rates=(0.4, 0.45)).margins[0].text
     'duos exceed solos by 0.05/s'

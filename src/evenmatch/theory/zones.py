@@ -15,7 +15,7 @@ Differs from the paper:
     (40) must read pi_B for pi_2, and in figure 8 an arc "lambda_1" is lambda_A. The text says that
     a crowded junior zone leaves no reason to be flexible; its (25) says the opposite, and so does
     its next paragraph: then the flexible save most. And flexible players help all players
-    together, not those who stay experts: these wait longer, see `test_zones.py`.
+    together, not those who stay experts: these wait longer, see its tests.
 """
 
 from __future__ import annotations

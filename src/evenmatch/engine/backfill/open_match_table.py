@@ -125,7 +125,7 @@ class OpenMatchTable:
         """Return from when on each ticket might join each match; inf if it never may.
 
         Returns:
-            Shape (tickets, rows): never later than `newcomers.may_join_at`, but inf where a match
+            Shape (tickets, rows): never later than `candidates.may_join_at`, but inf where a match
             would be worth less than it may be, whoever else joined.
 
         Complexity:
@@ -145,7 +145,7 @@ class OpenMatchTable:
         return at
 
     def net_least(self, tickets: Sequence[Ticket], rows: Rows, now: float) -> Floats:
-        """Return what one newcomer costs a match at the least; see `newcomers.Join.net`.
+        """Return what one newcomer costs a match at the least; see `candidates.Join.net`.
 
         Returns:
             Shape (tickets, rows): of those who join, the least is a bound.
@@ -165,7 +165,7 @@ class OpenMatchTable:
         takes those behind them, so that nobody is overlooked for good.
 
         Complexity:
-            O(n k) in columns for at most `LOOK_AT_MOST` tickets, and `newcomers.ready_at` for
+            O(n k) in columns for at most `LOOK_AT_MOST` tickets, and `candidates.may_join_at` for
             those who might be ready now, and for one or a few of the others.
         """
         waiting = self.pool.columns.oldest(self.pool.tickets)
@@ -208,7 +208,7 @@ class OpenMatchTable:
         return self._costs.of(self._extents[:, None, rows], others[:, :, None])
 
     def exactly(self, opening: Opening, ticket: Ticket, early: float) -> float:
-        """Return `newcomers.may_join_at`, by a shorter way where columns tell all of it."""
+        """Return `candidates.may_join_at`, by a shorter way where columns tell all of it."""
         return may_join_at(self.pool, opening, ticket, early if self.pairs.is_exact else None)
 
     def search(

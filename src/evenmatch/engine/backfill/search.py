@@ -51,8 +51,8 @@ BUDGET = 32
 LOOK_AGAIN = 1.0
 """Seconds between two such looks for the same match.
 
-Repairs look twice as often (`replacements.LOOK_AGAIN`): they have `ReadyCheck.repair` seconds and
-nobody in them plays yet, while a running match is played on with free seats.
+Repairs look twice as often (`ready_check.replacements.LOOK_AGAIN`): they have `ReadyCheck.repair`
+seconds and nobody in them plays yet, while a running match is played on with free seats.
 """
 
 

@@ -35,7 +35,8 @@ GO_ON = 0.05
 LOOK_AGAIN = 0.5
 """Seconds between two looks at all who wait, and where it is too dear to say when one may help.
 
-A repair lasts seconds; running matches, which may be many, look half as often (`fills.LOOK_AGAIN`).
+A repair lasts seconds; running matches, which may be many, look half as often
+(`backfill.search.LOOK_AGAIN`).
 """
 CLOSELY_MOST = 50
 """Candidates of whom one look asks the rules when they may join."""

@@ -5,7 +5,7 @@
 - The key is random and is never stored, so nobody can try ids until one fits.
 - Attributes that no queue compares are dropped: they may be anything.
 - What stays is what matchmaking needs: instants, sizes, queues, sides, roles, names of regions,
-  latencies, and ratings and other numbers, rounded (`rounding.py`). A rare one may still point to a
+  latencies, and ratings and other numbers, rounded (`Rounding`). A rare one may still point to a
   person.
 """
 

@@ -111,7 +111,7 @@ def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
 
 
 def anonymised(trace: Trace) -> Trace:
-    """Return a trace without names or exact numbers; see `anonymise.py` and `rounding.py`."""
+    """Return a trace without names or exact numbers; see `export.anonymise`."""
     people = {p.id for arrived in trace.arrived.values() for p in arrived.ticket.players}
     disguise = Disguise(trace.queues, people)
     rounding = Rounding([each.ticket for each in trace.arrived.values()])

@@ -1,9 +1,9 @@
 """The optimum in hindsight: the least that a run could have cost, all arrivals known.
 
 In duels two tickets may play from the later arrival on, or from when the rules let them; the pair
-costs its criteria and the waits until then. What tickets left alone pay is told in
-`lab.left_alone`. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues
-takes the cheapest match of any and pays the cheapest way of staying alone.
+costs its criteria and the waits until then. `fields.costs_alone` says what tickets pay that are
+left alone. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues takes
+the cheapest match of any and pays the cheapest way of staying alone.
 
 For other formats, for parties and for queues that compare rematches a bound from below is known;
 `lab.optimum.fields` says of what.
@@ -92,7 +92,7 @@ def optimum(
             number.
 
     Complexity:
-        See `solvers.matching.pair_up`.
+        See `solvers.matching.matching.pair_up`.
     """
     _check(queues, arrivals)
     fields = [queue_field(queues, place, arrivals, end) for place in range(len(queues))]

@@ -98,7 +98,7 @@ class Planning:
             play who would gain by it; inf if there is none.
 
         Complexity:
-            See `solvers.dense.pair_few`, and `solvers.matching.pair_up` beyond `DENSE_MAX`.
+            See `solvers.matching.dense.pair_few`, and `matching.pair_up` beyond `DENSE_MAX`.
         """
         field = self._field(entrants, now)
         if len(entrants) <= DENSE_MAX:

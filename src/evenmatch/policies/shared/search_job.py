@@ -78,7 +78,7 @@ def effort_of(
         parts: Independent searches.
         each: Evaluations a player in each.
         solver: `anneal`, or `descent`; duels are matched exactly, whatever it says.
-        objective: What `anneal` sums over matches, see `solvers.batch.solve.power_of`.
+        objective: What `anneal` sums over matches, see `solvers.teams.solve.power_of`.
     """
     if queue.format.players == (1, 1):
         from evenmatch.solvers.duels.plan import plan_duels

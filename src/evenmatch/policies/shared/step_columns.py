@@ -130,7 +130,7 @@ class StepColumns:
 
 
 def term(criterion: Criterion, queue: Queue) -> tuple[float, float, float, float, float]:
-    """Return a criterion as a term of `solvers.pairs`: (weight, shape, top, knee, step)."""
+    """Return a criterion as a term of `matching.pairs`: (weight, shape, top, knee, step)."""
     weight = queue.format.k / len(queue.criteria) if criterion.weight is None else criterion.weight
     scale = criterion.scale
     shape = {"capped": CAPPED, "log": LOG, "none": RAW}.get(scale.kind, CAPPED)

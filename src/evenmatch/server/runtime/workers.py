@@ -2,7 +2,7 @@
 
 The parts of a job are spread over as many threads as there are cores; kernels release the
 interpreter, so they run beside the loop and beside each other. What is left to Python takes turns
-with the loop every few milliseconds (see `process.share_interpreter`).
+with the loop every few milliseconds (see `process_setup.share_interpreter`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A field of tickets is an array with a column for each ticket, by ascending time, and these rows:
 the time; the last instant at which it may play; its side (0 = flexible, equal sides never meet);
 its owner (equal owners never meet); its size in seats; then for each term the lowest value of its
-players; then for each term the highest. Terms are those of `solvers.pairs`, and a gate is a term
+players; then for each term the highest. Terms are those of `matching.pairs`, and a gate is a term
 whose cost is zero up to `top` and infinite beyond. A group that fills the seats costs
 
     sum over terms of weight * shape(highest - lowest) + price * seats * waits until the last came
@@ -23,7 +23,7 @@ from evenmatch.solvers.matching.pairs import OWNER, SIDE, TIME, UNTIL, Floats, I
 
 SIZE, FIRST_LOW = 4, 5
 GATE = 3.0
-"""The shape of a gate, beside those of `solvers.pairs`."""
+"""The shape of a gate, beside those of `matching.pairs`."""
 _MATRIX = "float64[:,::1]"
 
 

@@ -200,7 +200,7 @@ def _ping_costs(facts: Facts, pings: Floats) -> Floats:
 
 
 def shaped_gaps(term: Floats, gaps: Floats) -> Floats:
-    """Return what gaps cost before the weight of their term, as `solvers.pairs.shape_gap`."""
+    """Return what gaps cost before the weight of their term, as `matching.pairs.shape_gap`."""
     if term[STEP] > 0.0:
         gaps = np.floor(gaps / term[STEP] + STEP_SLACK) * term[STEP]
     if term[SHAPE] == RAW:

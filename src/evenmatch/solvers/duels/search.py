@@ -152,7 +152,7 @@ def overlooked(
         limits: The largest gap along it that each accepts.
         scale: Costs are even integers, `2 * round(cost * scale)`.
         worths: What each player is worth, an integer cost.
-        nest: The blossoms, by `pairs.nesting`.
+        nest: The blossoms, by `matching.pairs.nesting`.
         worst: Filled with the largest lack of each player.
         out: Shape (4, room): filled with players, integer cost and lack of pairs.
 

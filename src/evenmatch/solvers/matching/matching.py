@@ -32,7 +32,7 @@ PRECISION_BITS = 44
 
 @dataclass(frozen=True)
 class Field:
-    """Points that may be paired with each other; see `solvers.pairs` for the arrays.
+    """Points that may be paired with each other; see `matching.pairs` for the arrays.
 
     Args:
         points: Shape (4 + terms + gates, n), by ascending time.

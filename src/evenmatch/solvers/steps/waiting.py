@@ -4,7 +4,7 @@ A step function of a policy gets all of a pool as one record of arrays, `Waiting
 matcher of the engine calls the step functions one by one; a compiled run calls the same ones in a
 loop. So a policy is written once, and a simulation of a million players makes the engine's matches.
 
-Points are the columns of `solvers.pairs`: time, last instant, side, owner, the scaled value for
+Points are the columns of `matching.pairs`: time, last instant, side, owner, the scaled value for
 each term of the cost, then the value for each gate and each rule. A slot keeps its place from
 entry to leave. Slots are linked by (time, sequence), oldest first, and by value where a policy says
 so (`lanes`).
@@ -75,7 +75,7 @@ class WaitingRoster(NamedTuple):
             rows.
         counts: Shape (COUNTS + LANES,): see `SIZE` and the others; then the first slot of each
             lane.
-        terms: Shape (terms, 5): of the cost, see `solvers.pairs`.
+        terms: Shape (terms, 5): of the cost, see `matching.pairs`.
         gates: Shape (gates,): widest gap that may ever play, one for each row after the terms.
         rules: Shape (rules, 8): see `RELATIVE` and the others; their values stand after those of
             the gates.
@@ -107,7 +107,7 @@ def round_up(seconds: float) -> float:
 
 @kernel("float64(float64[:,::1], float64[:,::1], int64, float64)", inline=True)
 def when(rules: Floats, steps: Floats, rule: int, gap: float) -> float:
-    """Return the wait from which on a rule's limit reaches a gap; as `cost.expansion.inverse`."""
+    """Return the wait from which on a rule's limit reaches a gap; `criteria.expansion.inverse`."""
     limit, form = rules[rule, LIMIT], rules[rule, FORM]
     if gap <= limit:
         return 0.0

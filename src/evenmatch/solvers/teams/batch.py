@@ -48,7 +48,7 @@ element; the largest gap of a pair in a list of `Facts.listed`; the most players
 ENEMIES, MATES, ALL = 0, 1, 2
 """Which pairs of players count."""
 KIND, WEIGHT, COLUMN, SHAPE, TOP, KNEE, STEP = range(7)
-"""Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `solvers.pairs`."""
+"""Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `matching.pairs`."""
 
 APART, NOT_MATES, NOT_ENEMIES, REACHES, REACHED = 1, 2, 4, 8, 16
 """Bits of `Pairs.flags[i, j]`: may not be in one match, one team, two teams; i reaches j, j i."""

@@ -292,7 +292,7 @@ def _listed_gap(facts: Facts, teams: Teams, column: int) -> float:
 
 
 def _home_gap(facts: Facts, teams: Teams, column: int) -> float:
-    """Return the most players of one household, see `cost.household_limit`."""
+    """Return the most players of one household, see `criteria.kinds.household_limit`."""
     home, pairs = divmod(column, 3)
     counts = [Counter(k for p in team for k in facts.homes[home, p] if k >= 0) for team in teams]
     if pairs == MATES:

@@ -37,7 +37,7 @@ from evenmatch.solvers.teams.pairs import ping_between, reaches
 from evenmatch.solvers.teams.search_state import Board
 
 ONE_HOST = 0.4
-"""Cost of a match with one host, see `cost.hosts`."""
+"""Cost of a match with one host, see `criteria.host_reach`."""
 
 _ROW = "Scene, Board, int64"
 
@@ -283,7 +283,7 @@ def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: flo
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _housemates(scene: Scene, board: Board, row: int, column: int) -> int:
-    """Return the most players of one household, counted as `cost.household_limit` says."""
+    """Return the most players of one household, as `criteria.kinds.household_limit` says."""
     seat, order, homes = board.seat, board.order, scene.others.homes
     most, pairs, home = 0, column % 3, column // 3
     for a in range(seat.shape[1]):
