@@ -32,7 +32,9 @@ from evenmatch.server.http.responses import (
 )
 
 BODY_BYTES_MAX = 1_000_000
-CREATE, STREAM, GAMELIFT = ("POST", "/v1/tickets"), "/v1/stream", ("POST", "/")
+CREATE, STREAM, CONFIG = ("POST", "/v1/tickets"), "/v1/stream", "/v1/config"
+GAMELIFT = ("/service/GameLift/", "/v1/gamelift/")
+"""What its paths begin with, beside `POST /`."""
 CHANGES = frozenset({"PUT", "POST"})
 BY_ID = frozenset({"tickets", "matches", "allocations"})
 JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], WholeAnswer]] = {
@@ -45,6 +47,27 @@ JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], Whol
     ("GET", "/metrics"): joined_answers.metrics,
 }
 """Requests that each shard answers, and how one answer is made of theirs."""
+ANY_SHARD = frozenset(
+    {
+        ("GET", "/v1/stream"),
+        ("GET", "/v1/players/{player}/rating"),
+        ("GET", "/v1/dashboard/events"),
+        ("POST", "/v1/guests"),
+        ("GET", "/v1/audit"),
+        ("GET", "/"),
+        ("GET", "/dashboard/{file}"),
+        ("GET", "/docs"),
+        ("GET", "/docs/{file}"),
+        ("GET", "/openapi.json"),
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+    }
+)
+"""Requests that one shard answers: that of the queue in `?queue=`, else the first.
+
+Nothing is looked up here, but a test holds each operation to be in a table of this module: so
+whoever adds one says which shards know its answer.
+"""
 
 
 class _Rating(msgspec.Struct, frozen=True):
@@ -122,13 +145,13 @@ class GameRouter:
             body = await read_body(scope, receive, BODY_BYTES_MAX)
             found = await asked_of_each(self._serve, self._seats, scope, body)
             await _tell(send, join([(seat.claim.shard, each) for seat, each in found]))
-        elif path == "/v1/config" and method in ("GET", "PUT"):
+        elif path == CONFIG and method in ("GET", "PUT"):
             await _tell(send, await self._configurations.answer(scope, receive))
         elif method in CHANGES and len(each := self._parts_of(path)) > 1:
             body = await read_body(scope, receive, BODY_BYTES_MAX)
             found = await asked_of_each(self._serve, each, scope, body)
             await _tell(send, joined_answers.first([answer for _, answer in found]))
-        elif (method, path) == GAMELIFT:
+        elif is_gamelift(method, path):
             raise NotSupported(
                 "GameLift's calls are for games that have one group, or no other nodes"
             )
@@ -237,6 +260,11 @@ class GameRouter:
             [(places[seat], each) for seat, each in found], refused, len(items)
         )
         await _tell(send, joined)
+
+
+def is_gamelift(method: str, path: str) -> bool:
+    """Return whether a request is one of Amazon GameLift's clients."""
+    return (method, path) == ("POST", "/") or path.startswith(GAMELIFT)
 
 
 async def _tell(send: Send, answer: WholeAnswer) -> None:
