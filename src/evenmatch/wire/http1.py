@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 
 import h11
@@ -25,6 +25,23 @@ class HttpResponse(msgspec.Struct, frozen=True):
     status: int
     headers: Headers
     body: bytes
+
+
+def request_of(method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> h11.Request:
+    """Return a request whose bytes came from elsewhere, each header with a line of its own.
+
+    Args:
+        method: Of HTTP.
+        target: The path with its query.
+        headers: All of them, in their order.
+
+    Raises:
+        ValueError: It is not HTTP, as far as it goes on.
+    """
+    try:
+        return h11.Request(method=method, target=target, headers=headers)
+    except h11.LocalProtocolError as error:
+        raise ValueError(f"the request is not HTTP: {error}") from None
 
 
 class Connection:
@@ -66,7 +83,10 @@ class Connection:
             headers: All of them, `Host` and `Content-Length` too.
             body: As it goes out.
         """
-        request = h11.Request(method=method, target=target, headers=[*headers.items()])
+        self.pass_on(h11.Request(method=method, target=target, headers=[*headers.items()]), body)
+
+    def pass_on(self, request: h11.Request, body: bytes) -> None:
+        """Send a request that was made before, see `request_of`."""
         events = (request, h11.Data(data=body), h11.EndOfMessage())
         self._writer.write(b"".join(self._protocol.send(event) or b"" for event in events))
 

@@ -12,6 +12,7 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.cluster import forwarding
 from evenmatch.server.cluster.forwarding import FORWARDED, Peer
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
+from evenmatch.server.http.responses import InvalidRequest
 
 GIVE_UP = 20.0
 KEY = b"0123456789abcdef"
@@ -73,7 +74,9 @@ def test_process_that_starts_again_is_another_owner_at_the_same_address(tmp_path
 Owner = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def forwarded(owner: Owner, *bodies: bytes, method: str = "POST") -> list[Any]:
+def forwarded(
+    owner: Owner, *bodies: bytes, method: str = "POST", asked: dict[str, Any] | None = None
+) -> list[Any]:
     """Hand requests on, and return the messages of each answer, or its error."""
 
     async def main() -> list[Any]:
@@ -95,10 +98,10 @@ def forwarded(owner: Owner, *bodies: bytes, method: str = "POST") -> list[Any]:
                 messages: list[Any] = []
                 try:
                     other = await peer.answer(
-                        scope(method), receive(b""), take(messages), body, "/s0"
+                        asked or scope(method), receive(b""), take(messages), body, "/s0"
                     )
                     messages += [other] if other else []
-                except JournalUnavailable as error:
+                except (JournalUnavailable, InvalidRequest) as error:
                     messages = [str(error)]
                 found.append(messages)
             peer.close()
@@ -109,11 +112,14 @@ def forwarded(owner: Owner, *bodies: bytes, method: str = "POST") -> list[Any]:
     return asyncio.run(main())
 
 
-def scope(method: str) -> dict[str, Any]:
+OWN = [(b"host", b"here"), (b"connection", b"close"), (b"x-own", b"1")]
+
+
+def scope(method: str, headers: list[tuple[bytes, bytes]] = OWN) -> dict[str, Any]:
     return {
         "type": "http", "method": method, "path": "/v1/tickets", "raw_path": b"/v1/tickets",
         "query_string": b"a=1", "client": ("10.9.8.7", 5),
-        "headers": [(b"host", b"here"), (b"connection", b"close"), (b"x-own", b"1")],
+        "headers": headers,
     }  # fmt: skip
 
 
@@ -169,6 +175,39 @@ def test_request_goes_on_as_it_came_with_a_note_of_who_asks() -> None:
     assert lines[b"x-own"] == b"1"
     assert b"connection" not in lines
     assert identity().note_of(lines[FORWARDED]) == ("10.9.8.7", "/s0")
+
+
+def test_header_lines_go_on_byte_for_byte_and_one_by_one() -> None:
+    seen: list[bytes] = []
+    lines = [
+        (b"host", b"here"),
+        (b"x-forwarded-for", b"10.0.0.1"),
+        (b"x-name", "Zo\xeb".encode()),
+        (b"x-forwarded-for", b"10.0.0.2"),
+        (b"x-name", b"\xff"),
+    ]
+    # Twice: the second one goes over the connection that is kept.
+    found = forwarded(answering(seen), b"", b"", method="GET", asked=scope("GET", lines))
+    assert [each[0]["status"] for each in found] == [201, 201]
+    for head in seen:
+        sent = [tuple(line.split(b": ", 1)) for line in head.split(b"\r\n") if b": " in line]
+        assert [each for each in sent if each in lines] == lines
+
+
+def test_request_without_a_host_goes_on_with_that_of_the_owner() -> None:
+    seen: list[bytes] = []
+    (messages,) = forwarded(answering(seen), b"", asked=scope("GET", []))
+    assert messages[0]["status"] == 201
+    assert b"\r\nhost: 127.0.0.1:" in seen[0]
+
+
+def test_request_that_cannot_go_on_is_refused_and_costs_no_connection() -> None:
+    seen: list[bytes] = []
+    twice = scope("GET", [(b"host", b"here"), (b"host", b"there")])
+    assert ["not HTTP" in said for (said,) in forwarded(answering(seen), b"", asked=twice)] == [
+        True
+    ]
+    assert seen == []
 
 
 def test_connection_is_kept_and_a_closed_one_is_not_used_again() -> None:

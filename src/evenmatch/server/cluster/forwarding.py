@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+import h11
+
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.cluster.identity import NodeIdentity
-from evenmatch.server.http.responses import Headers, Receive, Scope, Send
-from evenmatch.wire.http1 import Connection
+from evenmatch.server.http.responses import Headers, InvalidRequest, Receive, Scope, Send
+from evenmatch.wire.http1 import Connection, request_of
 
 FORWARDED = b"evenmatch-forwarded"
 OWNER = b"evenmatch-owner"
@@ -47,6 +49,7 @@ class Peer:
 
     def __init__(self, host: str, port: int, identity: NodeIdentity) -> None:
         self.address = (host, port)
+        self._host = f"[{host}]:{port}".encode() if ":" in host else f"{host}:{port}".encode()
         self._identity = identity
         self._free: deque[Connection] = deque()
         self._busy: dict[Connection, None] = {}
@@ -68,6 +71,7 @@ class Peer:
             nothing was sent back.
 
         Raises:
+            InvalidRequest: It is no request that can go on.
             JournalUnavailable: Nobody answers there; whether it was done, nobody knows.
         """
         connection, status, headers = await self._asked(scope, body, about)
@@ -114,11 +118,13 @@ class Peer:
         self, scope: Scope, body: bytes, about: str
     ) -> tuple[Connection, int, dict[bytes, bytes]]:
         """Return a connection with the head of its answer."""
+        # Before a connection is taken: one that cannot go on is no fault of the owner.
+        request = self._request(scope, body, about)
         while True:
             connection = await self._connection()
             is_kept = connection.is_used
             try:
-                connection.send(*self._request(scope, body, about))
+                connection.pass_on(request, body)
                 async with asyncio.timeout(ANSWER_SECONDS):
                     status, headers = await connection.head()
             except (OSError, ValueError, TimeoutError) as error:
@@ -149,20 +155,26 @@ class Peer:
                 "the node that answers cannot be reached; another one takes over within seconds"
             ) from error
 
-    def _request(
-        self, scope: Scope, body: bytes, about: str
-    ) -> tuple[str, str, dict[str, str], bytes]:
-        target = scope["raw_path"].decode("latin-1")
+    def _request(self, scope: Scope, body: bytes, about: str) -> h11.Request:
+        """Return a request as it goes on: its bytes as they came, line by line.
+
+        Raises:
+            InvalidRequest: It cannot go on.
+        """
+        target: bytes = scope["raw_path"]
         if scope["query_string"]:
-            target += "?" + scope["query_string"].decode("latin-1")
-        headers: dict[str, str] = {}
-        for name, value in scope["headers"]:
-            if name not in HOP_BY_HOP:
-                headers[name.decode("latin-1")] = value.decode("latin-1")
+            target += b"?" + scope["query_string"]
+        headers: Headers = [each for each in scope["headers"] if each[0] not in HOP_BY_HOP]
+        if not any(name == b"host" for name, _ in headers):
+            # HTTP/1.0 does without, and what goes on is HTTP/1.1.
+            headers.append((b"host", self._host))
         client = scope.get("client") or ("", 0)
-        headers["content-length"] = str(len(body))
-        headers[FORWARDED.decode()] = self._identity.sign(client[0], about).decode("latin-1")
-        return scope["method"], target, headers, body
+        headers.append((b"content-length", b"%d" % len(body)))
+        headers.append((FORWARDED, self._identity.sign(client[0], about)))
+        try:
+            return request_of(scope["method"], target, headers)
+        except ValueError as error:
+            raise InvalidRequest(str(error)) from None
 
 
 async def _is_read(connection: Connection) -> bool:
