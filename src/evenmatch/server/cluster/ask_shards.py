@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
-from evenmatch.errors import MatchmakingError
+from evenmatch.errors import JournalUnavailable, MatchmakingError
+from evenmatch.server.cluster.forwarding import UNKNOWN
 from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import (
+    Asgi,
     Message,
     Receive,
     Scope,
@@ -50,24 +53,44 @@ async def asked_of_each(
 
 
 async def _answer(serve: Serve, seat: Seat, scope: Scope, body: bytes) -> WholeAnswer:
-    head: Message = {"status": 500, "headers": []}
+    try:
+        return await whole_answer(partial(serve, seat), scope, body)
+    except MatchmakingError as error:
+        status, problem = problem_of(error)
+        return WholeAnswer(status, tuple(headers_of(error)), encode(problem))
+
+
+async def whole_answer(app: Asgi, scope: Scope, body: bytes) -> WholeAnswer:
+    """Return what an app answers, as a whole.
+
+    Args:
+        app: Is asked.
+        scope: Of the request.
+        body: Of the request, all of it.
+
+    Raises:
+        MatchmakingError: The app refuses it.
+        JournalUnavailable: The answer was cut off: its owner died while it came.
+    """
+    head: Message = {"status": 503, "headers": []}
     parts: list[bytes] = []
+    is_whole = False
 
     async def send(message: Message) -> None:
-        nonlocal head
+        nonlocal head, is_whole
         if message["type"] == "http.response.start":
             head = message
         elif message["type"] == "http.response.body":
             parts.append(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
 
     async def never() -> Message:
         await asyncio.Event().wait()
         raise AssertionError
 
-    try:
-        await serve(seat, scope, replayed(body, never), send)
-    except MatchmakingError as error:
-        status, problem = problem_of(error)
-        return WholeAnswer(status, tuple(headers_of(error)), encode(problem))
+    await app(scope, replayed(body, never), send)
+    if not is_whole:
+        # With a length of its own, half an answer would look like all of it.
+        raise JournalUnavailable(UNKNOWN)
     kept = tuple(each for each in head["headers"] if each[0] != b"content-length")
     return WholeAnswer(head["status"], kept, b"".join(parts))

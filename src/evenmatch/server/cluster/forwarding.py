@@ -21,6 +21,10 @@ from evenmatch.wire.http1 import Connection, request_of
 FORWARDED = b"evenmatch-forwarded"
 OWNER = b"evenmatch-owner"
 """Says with a 503 who owns the shard instead: the request was not taken, and may go there."""
+UNKNOWN = (
+    "the node that answers has failed, and whether this was done is not known: repeat it in a "
+    "second, with the same Idempotency-Key if it had one"
+)
 CONNECTIONS_MAX = 256
 """Connections to the owner that are kept open while nobody uses them."""
 CONNECT_SECONDS = 1.0
@@ -132,10 +136,7 @@ class Peer:
                 if is_kept and scope["method"] in SAFE:
                     # The owner had closed a connection that nobody used: the next one will do.
                     continue
-                raise JournalUnavailable(
-                    "the node that answers has failed, and whether this was done is not known: "
-                    "repeat it in a second, with the same Idempotency-Key if it had one"
-                ) from error
+                raise JournalUnavailable(UNKNOWN) from error
             except asyncio.CancelledError:
                 connection.close()
                 raise

@@ -12,14 +12,15 @@ from typing import NamedTuple, Protocol
 
 from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.server.auth.principal import NOBODY
-from evenmatch.server.cluster.forwarding import OWNER
+from evenmatch.server.cluster.ask_shards import whole_answer
+from evenmatch.server.cluster.forwarding import OWNER, UNKNOWN
 from evenmatch.server.cluster.frames import Ask, FrameLink, FrameServer, Told
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.app import CREATE_PATH, App
 from evenmatch.server.http.create_tickets import ADVICE, CreateRequest
 from evenmatch.server.http.responses import (
+    Asgi,
     Headers,
-    Message,
     Receive,
     Scope,
     Send,
@@ -27,15 +28,11 @@ from evenmatch.server.http.responses import (
     encode,
     headers_of,
     problem_of,
-    replayed,
 )
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Games
+from evenmatch.server.runtime.logs import log
 
-UNKNOWN = (
-    "the node that answers has failed, and whether this was done is not known: repeat it in a "
-    "second, with the same Idempotency-Key if it had one"
-)
 LATER: Headers = [(b"content-type", b"application/json"), (b"retry-after", b"1")]
 
 
@@ -213,31 +210,21 @@ def begin(tasks: set[asyncio.Task[None]], work: Awaitable[None]) -> None:
 
 
 async def collected(
-    app: Callable[[Scope, Receive, Send], Awaitable[None]],
-    scope: Scope,
-    body: bytes,
-    reply: Callable[[int, bytes, Headers | None], None],
+    app: Asgi, scope: Scope, body: bytes, reply: Callable[[int, bytes, Headers | None], None]
 ) -> None:
-    """Answer a request by ASGI whose body is here already."""
-    head: Message = {"status": 503, "headers": LATER}
-    parts: list[bytes] = []
+    """Answer a request by ASGI whose body is here already, whatever happens on the way.
 
-    async def send(message: Message) -> None:
-        nonlocal head
-        if message["type"] == "http.response.start":
-            head = message
-        elif message["type"] == "http.response.body":
-            parts.append(message.get("body", b""))
-
-    async def never() -> Message:
-        await asyncio.Event().wait()
-        raise AssertionError
-
+    Nobody waits for this task: an error that it let through would leave its client without any
+    answer.
+    """
     try:
-        await app(scope, replayed(body, never), send)
+        status, headers, told = await whole_answer(app, scope, body)
     except MatchmakingError as error:
         status, problem = problem_of(error)
         reply(status, encode(problem), headers_of(error))
-        return
-    kept = [each for each in head["headers"] if each[0] != b"content-length"]
-    reply(head["status"], b"".join(parts), kept)
+    except Exception as error:  # noqa: BLE001
+        log.error("create_failed", error=repr(error), exc_info=error)
+        _, problem = problem_of(JournalUnavailable(UNKNOWN))
+        reply(503, encode(problem), LATER)
+    else:
+        reply(status, told, list(headers))
