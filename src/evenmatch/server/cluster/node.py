@@ -241,6 +241,11 @@ class Node:
             self._members.forget(told.owns_as)
             return
         self._members.hear(told.owns_as, sum(each.role != "standing_by" for each in told.shards))
+        for each in told.shards:
+            # Who asks for no lease now learns here who has it.
+            seat = self._seats.get(f"{each.tenant}/{each.shard}")
+            if seat is not None and seat.is_unfit and each.role == "answering":
+                seat.note(told.owns_as)
         for other in told.others:
             if all(other != each.owner for each in self._members.alive):
                 with suppress(RuntimeError):
@@ -280,6 +285,8 @@ class Node:
         prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
         if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
             self._members.forget(successor)
+            # Not at once again: each try costs a snapshot.
+            seat.since = asyncio.get_running_loop().time()
         elif await seat.hand_over(successor):
             self._members.given(successor)
 
@@ -454,6 +461,8 @@ class Node:
             raise JournalUnavailable("this node is about to stop, and takes no shard")
         elif (seat := self._seats.get(note.about)) is not None:
             self._members.hear(note.client)
+            if seat.is_unfit:
+                raise JournalUnavailable("this node could not recover the shard a moment ago")
             if path == TAKE_PATH:
                 seat.expect()
             else:

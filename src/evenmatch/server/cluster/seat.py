@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from evenmatch.errors import JournalError, MatchmakingError, StaleOwner
+from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError, StaleOwner
 from evenmatch.journals.base import Journal
 from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import Claim
+from evenmatch.server.runtime.lease_keeping import RELEASED, Claim
 from evenmatch.server.runtime.logs import log
 
 ASK_EVERY = 0.2
@@ -28,7 +28,9 @@ ASK_SOON = 0.01
 SOON_SECONDS = 1.0
 """For how long a node asks that often, and leaves a shard alone that it has just given away."""
 AGAIN_SECONDS = 1.0
-"""Seconds before a node that could not recover tries again."""
+"""Seconds before a node tries again that could not recover since the journal did not answer."""
+UNFIT_SECONDS_MAX = 60.0
+"""The longest that a node lets others try that could not recover, again and again."""
 FOLLOW_EVERY = 0.5
 """Seconds between two looks at what the owner has written."""
 Role = Literal["standing_by", "recovering", "answering"]
@@ -98,7 +100,8 @@ class Seat:
         self._games: Games | None = None
         self._is_recovering = False
         self._successor: str | None = None
-        self._hurry_until = self._quiet_until = -1.0
+        self._hurry_until = self._quiet_until = self._unfit_until = -1.0
+        self._failures = 0
         self._asked = asyncio.Event()
         self._given = asyncio.Event()
         self._known = asyncio.Event()
@@ -135,6 +138,11 @@ class Seat:
     def is_held(self) -> bool:
         """Return whether this node has the lease, as far as it knows, and means to keep it."""
         return self._is_recovering or (self._games is not None and self._successor is None)
+
+    @property
+    def is_unfit(self) -> bool:
+        """Return whether this node could not recover the shard, and leaves it to others."""
+        return asyncio.get_running_loop().time() < self._unfit_until
 
     @property
     def status(self) -> SeatStatus:
@@ -182,22 +190,34 @@ class Seat:
                     )
                 await games.start()
             except MatchmakingError as error:
-                # What keeps this node from it need not keep the others.
-                log.error(
-                    "node_not_recovered",
-                    shard=self.about,
-                    error=str(error),
-                    consequence="it stands by",
-                )
-                await asyncio.sleep(AGAIN_SECONDS)
+                await self._give_back(error)
                 continue
             finally:
                 self._is_recovering = False
-            self._games, self._standby = games, None
+            self._games, self._standby, self._failures = games, None, 0
             self.since = asyncio.get_running_loop().time()
             self._known.set()
             log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)
             await self._until_over(games)
+
+    async def _give_back(self, error: MatchmakingError) -> None:
+        """Let others have the shard, since what keeps this node from it need not keep them."""
+        claim, is_brief = self.claim, isinstance(error, JournalUnavailable | StaleOwner)
+        seconds = (AGAIN_SECONDS if is_brief else claim.seconds) * 2.0 ** min(self._failures, 10)
+        seconds = min(seconds, UNFIT_SECONDS_MAX)
+        self._failures += 1
+        log.error(
+            "node_not_recovered",
+            shard=self.about,
+            error=str(error),
+            consequence="it stands by",
+            seconds=seconds,
+        )
+        with suppress(JournalError):
+            await self._journal.lease(claim.shard, claim.owner, RELEASED)
+        self.holder = ""
+        self._hurry_until = -1.0
+        self._unfit_until = self._quiet_until = asyncio.get_running_loop().time() + seconds
 
     async def _follow(self, games: Games) -> None:
         """Read what the owner writes, for ever: taking over then needs the last records only."""
@@ -249,14 +269,15 @@ class Seat:
         try:
             await games.stop(with_snapshot=self._successor is None)
         finally:
+            # Whoever waits for the hand-over must not wait for ever, even if it fails.
             self._games = None
+            self._given.set()
         if self._successor is not None:
             self.holder = self._successor
             self._quiet_until = loop.time() + SOON_SECONDS
             self._known.set()
         self._asked.clear()
         self._successor = None
-        self._given.set()
 
     async def hand_over(self, successor: str) -> bool:
         """Give the shard to another node; return whether it was this node's to give.
@@ -264,7 +285,7 @@ class Seat:
         Args:
             successor: Who gets it, by the name under which that node owns leases.
         """
-        if self.present is None or self._asked.is_set():
+        if self.present is None or self._asked.is_set() or self.is_drained:
             return False
         self._successor = successor
         self._given.clear()
@@ -274,7 +295,7 @@ class Seat:
 
     def expect(self) -> None:
         """Ask for the lease at once, and again: its owner gives it to this node."""
-        if self._games is not None or self._is_recovering:
+        if self._games is not None or self._is_recovering or self.is_unfit:
             return
         # Whoever asks for the shard meanwhile waits here for it, and is not sent back.
         self.holder = self.claim.owner

@@ -1,0 +1,154 @@
+"""A shard as one node has it, in front of a game that does what a test says."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.server.cluster.seat import AGAIN_SECONDS, UNFIT_SECONDS_MAX, Seat, SeatPlan
+from evenmatch.server.runtime.games import Games
+from evenmatch.server.runtime.lease_keeping import Claim
+from tests.waiting import until
+
+OWNER, OTHER = "a/1@h:1", "b/1@h:2"
+LEASE = 30.0
+
+
+class PlayedGame:
+    """What a seat asks of a game.
+
+    Args:
+        error: Why it cannot start, if it cannot.
+        stuck: Why it cannot be stopped.
+    """
+
+    def __init__(
+        self, error: MatchmakingError | None = None, stuck: Exception | None = None
+    ) -> None:
+        self.services = ()
+        self.gate = SimpleNamespace(is_keyed=False)
+        self.may_answer = True
+        self.is_given_up = False
+        self.drained = asyncio.Event()
+        self._error, self._stuck = error, stuck
+
+    async def start(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    async def stop(self, *, with_snapshot: bool = True) -> None:
+        del with_snapshot
+        if self._stuck is not None:
+            raise self._stuck
+
+    async def follow(self, *, anew: bool = False) -> None:
+        del anew
+
+    async def over(self) -> None:
+        await self.drained.wait()
+
+    def close(self) -> None:
+        pass
+
+
+def with_seat(
+    start: Callable[[], PlayedGame],
+    scene: Callable[[Seat, MemoryJournal, "asyncio.Task[None]"], Awaitable[None]],
+) -> None:
+    """Let a seat live on a journal in memory, and play a scene beside it."""
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        plan = SeatPlan("", Claim("s0", OWNER, LEASE), journal, cast(Callable[[], Games], start))
+        seat = Seat(plan, lambda: 0.0, lambda: None)
+        life = asyncio.create_task(seat.live())
+        try:
+            await scene(seat, journal, life)
+        finally:
+            life.cancel()
+            await asyncio.gather(life, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_node_that_cannot_recover_leaves_the_shard_to_others() -> None:
+    async def scene(seat: Seat, journal: MemoryJournal, _: Any) -> None:
+        await until(lambda: seat.is_unfit, "the end of the try")
+        assert (seat.holder, seat.present, seat.is_held) == ("", None, False)
+
+        async def granted() -> bool:
+            try:
+                await journal.lease("s0", OTHER, LEASE)
+            except MatchmakingError:
+                return False
+            return True
+
+        # Within the moment for which a lease is given back, not after its whole length.
+        while not await granted():
+            await asyncio.sleep(0)
+        # It learns from the others who has it, and does not ask for it.
+        seat.expect()
+        assert seat.holder == ""
+        seat.note(OTHER)
+        assert seat.holder == OTHER
+
+    with_seat(lambda: PlayedGame(ConfigError("a queue is missing")), scene)
+
+
+@pytest.mark.parametrize(
+    ("error", "first"),
+    [
+        (ConfigError("a queue is missing"), LEASE),
+        (JournalUnavailable("it does not answer"), AGAIN_SECONDS),
+    ],
+)
+def test_node_that_fails_again_and_again_waits_longer_up_to_a_bound(
+    error: MatchmakingError, first: float
+) -> None:
+    async def scene(seat: Seat, journal: MemoryJournal, _: Any) -> None:
+        del journal
+        await until(lambda: seat.is_unfit, "the end of the try")
+        loop = asyncio.get_running_loop()
+        waits = [seat._unfit_until - loop.time()]
+        for _again in range(8):
+            await seat._give_back(error)
+            waits.append(seat._unfit_until - loop.time())
+        assert first - 5.0 < waits[0] <= first
+        assert waits[1] > 1.5 * waits[0]
+        assert UNFIT_SECONDS_MAX - 5.0 < waits[-1] <= UNFIT_SECONDS_MAX
+
+    with_seat(lambda: PlayedGame(error), scene)
+
+
+def test_hand_over_ends_even_if_the_game_cannot_be_stopped() -> None:
+    async def scene(seat: Seat, journal: MemoryJournal, life: "asyncio.Task[None]") -> None:
+        del journal
+        await until(lambda: seat.present is not None, "the lease")
+        await seat.hand_over(OTHER)
+        assert seat.games is None
+        with pytest.raises(OSError, match="disk"):
+            await life
+
+    with_seat(lambda: PlayedGame(stuck=OSError("the disk is gone")), scene)
+
+
+def test_shard_that_has_drained_is_not_handed_over() -> None:
+    game: list[PlayedGame] = []
+
+    def start() -> PlayedGame:
+        game.append(PlayedGame())
+        return game[-1]
+
+    async def scene(seat: Seat, journal: MemoryJournal, life: "asyncio.Task[None]") -> None:
+        del journal
+        await until(lambda: seat.present is not None, "the lease")
+        game[-1].drained.set()
+        await life
+        assert seat.is_drained
+        assert await seat.hand_over(OTHER) is False
+
+    with_seat(start, scene)
