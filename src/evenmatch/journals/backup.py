@@ -14,6 +14,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -30,7 +31,8 @@ from evenmatch.journals.sqlite_file import advised, make_directory
 
 MANIFEST = "backup.json"
 PART = FILE_NAME + ".part"
-BESIDE = "config/*.json"
+BESIDE = ("config/*.json", "config-*/*.json")
+"""The configurations that came over HTTP: those of the first shard, and those of each other."""
 KEYS_NAME = "keys.json"
 """The file of keys of a data directory; no backup holds it, since it opens doors."""
 PAGES = 1_024
@@ -106,8 +108,8 @@ def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
         part.rename(out / FILE_NAME)
         _write(out / MANIFEST, _written(copied))
     except BaseException:
-        for left in (*out.glob(f"{PART}*"), *out.glob(BESIDE)):
-            left.unlink()
+        for left in (*out.glob(f"{PART}*"), *_beside(out), out / FILE_NAME, out / MANIFEST):
+            left.unlink(missing_ok=True)
         for left in out.iterdir():
             left.rmdir()
         if not was_there:
@@ -181,10 +183,15 @@ def _copy(source: Path, part: Path, say: Say) -> None:
         os.fsync(file.fileno())
 
 
+def _beside(folder: Path) -> list[Path]:
+    """Return the files of the configurations beside a journal."""
+    return sorted(path for pattern in BESIDE for path in folder.glob(pattern))
+
+
 def _copy_beside(data: Path, out: Path, say: Say) -> dict[str, str]:
     """Copy the configurations beside the journal; return their digests."""
     digests = {}
-    for path in sorted(data.glob(BESIDE)):
+    for path in _beside(data):
         name = str(path.relative_to(data))
         make_directory((out / name).parent)
         _write(out / name, path.read_bytes())
@@ -203,8 +210,9 @@ def _fetch_beside(address: str, out: Path, say: Say) -> tuple[dict[str, str], bo
         store = open_store(address, is_read_only=True)
         try:
             found = {}
-            for name in await store.names("config/"):
-                if (document := await store.get(name)) is not None:
+            for name in await store.names("config"):
+                is_ours = any(fnmatchcase(name, pattern) for pattern in BESIDE)
+                if is_ours and (document := await store.get(name)) is not None:
                     found[name] = document.body
             return found, await store.get(KEYS_NAME) is not None
         finally:

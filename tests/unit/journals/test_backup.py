@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
-from evenmatch.journals.backup import MANIFEST, back_up, check_backup
+from evenmatch.journals import backup
+from evenmatch.journals.backup import KEYS_NAME, MANIFEST, back_up, check_backup
 from evenmatch.journals.sqlite import FILE_NAME, SqliteJournal
+from evenmatch.journals.store import MemoryStore
+from evenmatch.server.operations.versions import Versions
 from evenmatch.testing.journals import sample_records
 
 FLIPS = 200
+OTHERS = f"{Versions(Path(), shard='s0.x').path(2)}"
+"""Where another shard than the first keeps a configuration that came over HTTP."""
 
 
 def quiet(what: str, done: int, total: int) -> None:
@@ -48,16 +53,38 @@ def test_copy_holds_all_and_says_what_it_is(tmp_path: Path) -> None:
     assert asyncio.run(sequences(tmp_path / "out")) == list(range(1, 251))
 
 
-def test_configurations_that_came_over_http_are_copied_and_checked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["config/2.json", OTHERS])
+def test_configurations_that_came_over_http_are_copied_and_checked(
+    tmp_path: Path, name: str
+) -> None:
     asyncio.run(write(tmp_path / "data", 5))
-    (tmp_path / "data" / "config").mkdir()
-    (tmp_path / "data" / "config" / "2.json").write_text("{}")
-    back_up(tmp_path / "data", tmp_path / "out", quiet)
+    (tmp_path / "data" / name).parent.mkdir()
+    (tmp_path / "data" / name).write_text("{}")
+    copied = back_up(tmp_path / "data", tmp_path / "out", quiet)
+    assert list(copied.beside) == [name]
     check_backup(tmp_path / "out", quiet)
-    (tmp_path / "out" / "config" / "2.json").write_text("[]")
+    (tmp_path / "out" / name).write_text("[]")
 
     with pytest.raises(JournalCorrupt, match=r"2\.json is not what was written"):
         check_backup(tmp_path / "out", quiet)
+
+
+def test_configurations_of_all_shards_are_fetched_from_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def filled(out: Path) -> None:
+        asyncio.run(write(tmp_path / "data", 5))
+        (tmp_path / "data" / FILE_NAME).rename(out)
+
+    store = MemoryStore()
+    for name in ("config/2.json", OTHERS, "configured.json", KEYS_NAME):
+        asyncio.run(store.put(name, b"{}"))
+    monkeypatch.setattr(backup, "copy_to_file", lambda address, part, say: filled(part))
+    monkeypatch.setattr(backup, "open_store", lambda address, is_read_only: store)
+    copied = back_up("postgresql://there/games", tmp_path / "out", quiet)
+    assert set(copied.beside) == {"config/2.json", OTHERS}
+    assert (tmp_path / "out" / OTHERS).read_text() == "{}"
+    assert check_backup(tmp_path / "out", quiet) == copied
 
 
 def test_copy_of_a_journal_that_is_written_to_is_one_moment_of_it(tmp_path: Path) -> None:
@@ -119,14 +146,32 @@ def test_without_a_journal_there_is_nothing_to_copy(tmp_path: Path) -> None:
 )
 def test_damaged_journal_gives_no_backup(tmp_path: Path, harm: str) -> None:
     asyncio.run(write(tmp_path / "data", 20, snapshot=5))
-    (tmp_path / "data" / "config").mkdir()
-    (tmp_path / "data" / "config" / "2.json").write_text("{}")
+    for name in ("config/2.json", OTHERS):
+        (tmp_path / "data" / name).parent.mkdir()
+        (tmp_path / "data" / name).write_text("{}")
     connection = sqlite3.connect(tmp_path / "data" / FILE_NAME)
     with connection:
         connection.execute(harm)
     connection.close()
 
     with pytest.raises(JournalCorrupt):
+        back_up(tmp_path / "data", tmp_path / "out", quiet)
+    assert not (tmp_path / "out").exists()
+
+
+def test_backup_that_fails_at_its_end_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(write(tmp_path / "data", 20))
+    for name in ("config/2.json", OTHERS):
+        (tmp_path / "data" / name).parent.mkdir()
+        (tmp_path / "data" / name).write_text("{}")
+
+    def full(copied: object) -> bytes:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(backup, "_written", full)
+    with pytest.raises(OSError, match="no space left"):
         back_up(tmp_path / "data", tmp_path / "out", quiet)
     assert not (tmp_path / "out").exists()
 
