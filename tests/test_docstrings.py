@@ -67,7 +67,7 @@ def names_in(body: ast.AST, at: str) -> Iterator[str]:
 
 def endings(texts: dict[str, str]) -> frozenset[str]:
     """Return each name of evenmatch, and each of its ends that has a module in front."""
-    ends = set()
+    ends: set[str] = set()
     for module, text in texts.items():
         depth = module.count(".") + 1
         for name in (module, *names_in(ast.parse(text), module)):

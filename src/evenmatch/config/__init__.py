@@ -1,5 +1,6 @@
-"""From TOML to values: queues, scenarios, server settings, or one sentence that names the key.
+"""From TOML to values: queues, scenarios, server settings; or all mistakes, a sentence each.
 
-`files` is the door for everybody else. May import model, criteria, policies and the tables
-of `simulation.arrivals`; reads no clock and starts nothing.
+`files` is the door for everybody else. A sentence names the key that is wrong. May import `model`,
+`criteria`, `policies`, `rules`, since a queue may name a file of rules, and the tables of
+`simulation.arrivals`; reads no clock and starts nothing.
 """

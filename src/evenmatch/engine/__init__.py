@@ -9,6 +9,8 @@ what happens. `replay` decides a record again, `shadow` lets another policy play
 Every answer waits in the shard until its record is durable, so a crash never takes back what a
 caller was told. A crash after the commit and before the answer loses the answer alone: recovery
 folds the record, and a request that is repeated with its idempotency key gets the first answer.
+Keys are kept for 600 s of engine time (`state.rows.KEEP_ENDED`). A create that is repeated without
+one is refused with `AlreadyWaiting`, which names the ticket that exists, as long as that waits.
 
 A new event is a struct in `model.events` and in its union `Event`, a fold in
 `state.reducers.REDUCERS`, and, where tickets or matches change their state, a line in

@@ -1,8 +1,9 @@
-"""The public kit: prove a policy or a journal of your own, and build tickets for your tests.
+"""The public kit: prove a policy, a journal or a store of your own, and build tickets for tests.
 
-Each promise is a function that tries to break it. May import the engine, the policies and the
-journals; never the server. Names are loaded when they are first used: `check_policy` needs no
-journal, and only `evenmatch.testing.strategies` needs Hypothesis.
+`check_policy`, `check_journal` and `check_store` hold each to its promises; a promise is a function
+that tries to break it. May import the engine, the policies and the journals; never the server.
+Names are loaded when they are first used: `check_policy` needs no journal, and only
+`evenmatch.testing.strategies` needs Hypothesis.
 """
 
 from importlib import import_module

@@ -1,5 +1,6 @@
 """`evenmatch.solve`: a batch of parties divided into matches, and how good that is at most.
 
-Reads a batch from a file, searches within a budget, and proves a bound. May import the solvers and
-the batches of `policies.shared`; never the simulator.
+Reads a batch from a file, searches within a budget, and proves a bound. May import `config` and the
+engine's admission, through which a batch is read as a server would read it, `model`, `criteria`,
+the solvers and the batches of `policies.shared`; never the simulator.
 """

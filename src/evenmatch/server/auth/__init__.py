@@ -1,6 +1,9 @@
 """Who calls, what they may do, and what is written down about it.
 
 Every request passes `authenticate` (who is it?) and then `authorize` (may they?). Rights by route
-stand in `server.http.table`. May import `server.runtime` and `wire`, to ask whose a ticket is;
-never changes anything in the engine.
+stand in `server.http.table`.
+
+May import `config.server`, the store beside a journal, `model` and `wire`; the engine and its
+tables, to ask whose a ticket is; of the server `runtime`, and of `http` and `gamelift` what reads
+requests and refuses them. Never changes anything in the engine.
 """
