@@ -30,7 +30,7 @@ class PlayedGame:
         self, error: MatchmakingError | None = None, stuck: Exception | None = None
     ) -> None:
         self.services = ()
-        self.gate = SimpleNamespace(is_keyed=False)
+        self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True
         self.is_given_up = False
         self.drained = asyncio.Event()

@@ -106,6 +106,9 @@ class Accounts:
         self._is_unseen = False
         self._guest_secret = _guest_secret(folder, store) if settings.guests else None
         self._trouble = ""
+        self.generation = 0
+        """Rises whenever somebody counts less or more: several gates may share the accounts, and
+        each must learn of it."""
         self._stamp = self._look()
         self._read(self._stamp)
         self._live = self._live_keys()
@@ -120,6 +123,11 @@ class Accounts:
 
     def reload(self) -> bool:
         """Read files anew that have changed; return whether anyone counts less or more now."""
+        is_changed = self._reload()
+        self.generation += is_changed
+        return is_changed
+
+    def _reload(self) -> bool:
         if self._is_out_of_sight():
             return self._forget_keys()
         stamp = self._look()

@@ -123,6 +123,8 @@ class Authenticator:
         self._clock = clock
         self._salt = secrets.token_bytes(32)
         self._known: dict[bytes, VerifiedCredential] = {}
+        # Those of the accounts with which it was verified what is known.
+        self._generations = [one.accounts.generation for one in entrances]
         self._trusted: tuple[Network, ...] = networks_of(
             sorted({each for one in entrances for each in one.accounts.settings.trusted_proxies})
         )
@@ -319,30 +321,20 @@ class Authenticator:
 
     # Changes of keys
 
-    def look(self) -> bool:
+    def look(self) -> None:
         """Read changed files of keys, and forget what was verified with the old ones.
 
-        Returns:
-            Whether any has changed.
+        Another gate of the same accounts may have read them already.
         """
-        is_any = False
-        for each in self._entrances:
+        for number, each in enumerate(self._entrances):
             try:
-                is_changed = each.accounts.reload()
+                each.accounts.reload()
             except Exception as error:  # noqa: BLE001
                 log.error("keys_unreadable", error=repr(error), consequence="the old ones count")
-                continue
-            if is_changed:
-                is_any = True
+            if self._generations[number] != each.accounts.generation:
+                self._generations[number] = each.accounts.generation
                 self._known.clear()
                 each.keys_changed()
-        return is_any
-
-    def forget(self) -> None:
-        """Forget what was verified: who shares the accounts has read other keys."""
-        self._known.clear()
-        for each in self._entrances:
-            each.keys_changed()
 
     async def watch(self) -> None:
         """Look at the files of keys from time to time, for ever."""

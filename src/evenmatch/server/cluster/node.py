@@ -154,7 +154,14 @@ class Node:
             # Whatever ends it ends the process, too: whoever watches that starts it again.
             task.add_done_callback(self._seat_ended)
             self._tasks.append(task)
-        self._tasks.append(asyncio.create_task(self._greet()))
+        greeting = asyncio.create_task(self._greet())
+        greeting.add_done_callback(self._greeting_ended)
+        self._tasks.append(greeting)
+
+    def _greeting_ended(self, task: asyncio.Task[None]) -> None:
+        """End the process if nobody would be greeted any more, and so no shard given away."""
+        if not task.cancelled() and task.exception() is not None:
+            self._ended.set()
 
     def _seat_ended(self, task: asyncio.Task[None]) -> None:
         is_failed = not task.cancelled() and task.exception() is not None
@@ -169,16 +176,10 @@ class Node:
             self._look()
 
     def _look(self) -> None:
-        """Read changed files of keys, for all shards of a game at once."""
-        by_tenant: dict[str, list[Authenticator]] = {}
+        """Read changed files of keys, for all shards."""
         for seat in self._seats.values():
             if (games := seat.games or seat.standby) is not None:
-                by_tenant.setdefault(seat.tenant, []).append(games.gate)
-        for gates in by_tenant.values():
-            # They share the keys: the first one sees the change, and the others would not.
-            if gates[0].look():
-                for gate in gates[1:]:
-                    gate.forget()
+                games.gate.look()
 
     async def leave(self) -> None:
         """Hand each shard over to a node that lives, and hand on what is asked for it from then on.
@@ -384,6 +385,7 @@ class Node:
 
     async def reload(self) -> None:
         """Read the files of configuration and of keys anew."""
+        self._look()
         for games in self._running:
             await games.reload()
 

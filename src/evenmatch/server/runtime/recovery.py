@@ -306,14 +306,15 @@ class Snapshots:
     def committed(self, sequence: int) -> None:
         """Note what is durable, and begin a snapshot if one is due."""
         self._durable = sequence
-        if sequence >= self._due and self._task is None:
+        if sequence >= self._due and self._task is None and self._shard is not None:
             self._begin()
 
     async def finish(self, *, with_last: bool) -> None:
         """Wait for the snapshot that is on its way, and take a last one of what is new."""
         if self._task is not None:
             await asyncio.wait([self._task])
-        if with_last and self._durable > self._at:
+        # Meanwhile the shard may have failed.
+        if with_last and self._durable > self._at and self._shard is not None:
             await asyncio.wait([self._begin()])
 
     async def forget(self) -> None:

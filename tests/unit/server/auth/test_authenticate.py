@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -300,6 +301,32 @@ def test_revoked_key_ends_without_a_restart_and_cuts_its_streams(tmp_path: Path)
         assert (await site.call("GET", "/v1/queues", key=second)).status == 200
         page = (await site.call("GET", "/v1/audit", key=second)).body
         assert f"revoked one ({one.id})" in page["entries"][-2]["detail"]
+
+    with_site(tmp_path, scene)
+
+
+def test_each_gate_of_the_same_accounts_takes_a_revoked_key_in(tmp_path: Path) -> None:
+    service, other = add_key(tmp_path, "one"), add_key(tmp_path, "two")
+
+    async def scene(site: Site) -> None:
+        cut: list[str] = []
+        gates = [
+            Authenticator(
+                [msgspec.structs.replace(site.entrance, keys_changed=lambda n=name: cut.append(n))]
+            )
+            for name in ("first", "second")
+        ]
+        for gate in gates:
+            assert (await call(gate, "GET", "/v1/queues", key=service)).status == 200
+        one, two = read_keys(tmp_path / "keys.json")
+        write_keys(tmp_path / "keys.json", (type(one)(**{**_fields(one), "revoked": 1.0}), two))
+        # One of them alone sees that the file has changed.
+        for gate in gates * 2:
+            gate.look()
+        assert cut == ["first", "second"]
+        for gate in gates:
+            assert (await call(gate, "GET", "/v1/queues", key=service)).status == 401
+            assert (await call(gate, "GET", "/v1/queues", key=other)).status == 200
 
     with_site(tmp_path, scene)
 
