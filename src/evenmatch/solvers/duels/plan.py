@@ -242,7 +242,7 @@ class FactCosts:
 
 
 def _role_costs(batch: Batch) -> Floats:
-    """Return the cost of each player in the best role that his team of one has; inf = none."""
+    """Return the cost of each player in the best role that a team of one has; inf = none."""
     if not batch.role_seats.size:
         return np.zeros(batch.players)
     seats = batch.role_seats > 0

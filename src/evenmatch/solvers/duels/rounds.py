@@ -8,7 +8,7 @@ does for points in time. Nobody chooses first, so nobody at the head of a list t
 need.
 
 That the number of pairs comes first is a matter of prices: leaving a player over costs more than
-any detour of others that would seat him.
+any detour of others that would seat them.
 """
 
 from __future__ import annotations

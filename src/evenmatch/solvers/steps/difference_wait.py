@@ -64,7 +64,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG0
 
 @kernel("void(WaitingRoster, int64)")
 def leave(waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go; the rest of his group look for another one."""
+    """Let a player go; the rest of their group look for another one."""
     waiting.marks[SEEK, slot] = GOES
     dissolve(waiting, slot)
     free_slot(waiting, slot)

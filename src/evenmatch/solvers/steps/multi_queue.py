@@ -126,7 +126,7 @@ def _adapt(waiting: WaitingRoster, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Put a newcomer into his cell; where the rate sets the brackets, perhaps all the others."""
+    """Put a newcomer into their cell; where the rate sets the brackets, perhaps all the others."""
     if waiting.numbers[IS_ADAPTIVE] != 0.0:
         _adapt(waiting, now)
         note_arrival(waiting, slot, now)
@@ -135,7 +135,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
-    """Put a player who has been here before into his cell."""
+    """Put a player who has been here before into their cell."""
     _stand(waiting, slot)
 
 

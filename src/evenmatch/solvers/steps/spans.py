@@ -25,10 +25,10 @@ from evenmatch.solvers.steps.waiting import NONE, Floats, Ints, WaitingRoster
 
 DUE, COST, SEEK, ROLE = range(4)
 """Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
-whether the player is to look for one; what he is while somebody looks."""
+whether the player is to look for one; what they are while somebody looks."""
 DROPPED, NEW, GOES = 0.0, 1.0, 2.0
-"""Who was dropped looks first; a newcomer is not seen by others before he has looked; who goes to
-another group or to a match does not look."""
+"""Who was dropped looks first; a newcomer is not seen by others before they have looked; who goes
+to another group or to a match does not look."""
 ANYONE, THE_WILLING, THE_FREE = range(3)
 """Who may be asked: also from better groups; from worse groups; who has none."""
 NOT_SEEN = -1.0

@@ -2,7 +2,7 @@
 
 A player looks for a group among the nearest others. It takes a player out of another group if it
 costs less, and so a round of changes always ends. Between two players this is: the nearest who is
-free or strictly closer than to his mate.
+free or strictly closer than to their mate.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rows_to_work_in(seats: int, terms: int) -> Floats:
 
 @kernel("void(WaitingRoster, int64)", inline=True)
 def dissolve(waiting: WaitingRoster, slot: int) -> None:
-    """Free a player and all others of his group; the oldest who does not go looks for another."""
+    """Free a player and all others of their group; the oldest who does not go looks anew."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, member = NONE, slot
     while member != NONE:

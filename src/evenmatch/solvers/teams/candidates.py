@@ -19,7 +19,7 @@ def candidates_of(scene: Scene) -> Places:
     """Return the players with whom a pair costs least, cheapest first; -1 where there are fewer.
 
     With a table of pairs all are compared; without, those next to a player in the order of skill,
-    and in the order of skill within his best region and his second best.
+    and in the order of skill within their best region and their second best.
 
     Complexity:
         O(n^2) reads of a table, or O(n * 300) pairs.

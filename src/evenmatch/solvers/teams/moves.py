@@ -23,7 +23,7 @@ MATCHES, ON_BENCH, EVALUATIONS, MOVES, TAKEN, EFFORT = range(6)
 """Numbers of `Walk.counts`."""
 START_HEAT, END_HEAT, GUIDED, PICKY = range(4)
 """Numbers of `Walk.habits`: temperatures; share of moves that bring a player together with one of
-his best partners; share of moves that begin with the worse placed of two players."""
+their best partners; share of moves that begin with the worse placed of two players."""
 
 
 @record(
@@ -35,7 +35,7 @@ class Walk(NamedTuple):
 
     Args:
         energies: Shape (matches + 2,): of each row of the board; the last two of proposals.
-        place: Shape (2, n): row of each player, -1 = on the bench; and his place in it.
+        place: Shape (2, n): row of each player, -1 = on the bench; and their place in it.
         bench: Shape (parties,): parties on the bench.
         counts: Shape (6,): see `MATCHES` and the others.
         chance: Shape (1,): state of the generator.

@@ -350,7 +350,7 @@ def _pairs_are_legal(facts: Facts, teams: Teams) -> bool:
 
 
 def _words_are_minded(facts: Facts, everyone: Sequence[int]) -> bool:
-    """Return whether nobody meets another word that he minds now, by pairs."""
+    """Return whether nobody meets another word that they mind now, by pairs."""
     for i, j in combinations(everyone, 2):
         for codes, minds in zip(facts.words, facts.words_mind, strict=False):
             if codes[i] != codes[j] and (minds[i] or minds[j]):
