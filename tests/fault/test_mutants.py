@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.extent import IS_LONG
 from tests.gates.planting import ROOT, Fault, mutants, sample
 from tests.gates.test_faults import run
 
-EACH_DAY = 2
-"""How many `make test` plants: a few seconds each."""
+EACH_DAY = 1
+"""How many `make test` plants: up to a minute each on a busy machine."""
 LEAST = 60
 INVARIANTS = [f"I{number}" for number in range(1, 20)]
 UNSEEN = {"I12", "I18"}
@@ -49,7 +50,8 @@ def test_mutants_of_today_are_found() -> None:
 
 
 @pytest.mark.long
-def test_nearly_all_mutants_are_found() -> None:
-    done = run("-m", "tests.gates.planting", "--table", "mutants")
+@pytest.mark.skipif(not IS_LONG, reason="make test-full and make mutants plant all of them")
+def test_mutants_are_found_but_for_those_that_are_named() -> None:
+    done = run("-m", "tests.gates.planting", "--table", "mutants", "--seeds", "70")
     found = int(done.stdout.splitlines()[-1].partition(" ")[0])
-    assert found >= len(mutants()) - 2, done.stdout + done.stderr
+    assert found >= sum(not fault.survives for fault in mutants()), done.stdout + done.stderr

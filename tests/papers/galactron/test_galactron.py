@@ -164,7 +164,7 @@ def test_rounds_begin_at_the_moments_that_were_told() -> None:
 def test_retries_become_fewer_with_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descents, "TIMED", 0.02)
     sizes = (24, 54, 102)[: extent(2, 3)]
-    found = [descents.measure_speed(descents.Timed(players, 1)) for players in sizes]
+    found = [descents.measure_speed(descents.TimedPool(players, 1)) for players in sizes]
     # Counted, not timed: what a retry costs grows faster than the pool.
     costs = [each["evaluations of a descent"] or 0.0 for each in found]
     assert all(more > 2.0 * fewer for fewer, more in itertools.pairwise(costs))
