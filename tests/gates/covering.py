@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("coverage.toml")
 SHARED = ("model", "criteria", "engine", "explain", "journals")
 CORE = (*SHARED, "policies")
+ON_SERVERS = ("postgres*", "nats*", "copying", "restoring")
+"""Modules of `journals` that need a server: tests of conformance and integration run them."""
 SLACK = 0.5
 """Points by which a figure may fall."""
 
@@ -69,7 +71,8 @@ def measured(given: Asked, *, is_long: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "rc")
         source = ",".join(f"evenmatch.{package}" for package in packages)
-        settings.write_text(f"[run]\nbranch = true\nsource = {source}\n")
+        apart = ",".join(f"*/evenmatch/journals/{module}.py" for module in ON_SERVERS)
+        settings.write_text(f"[run]\nbranch = true\nsource = {source}\nomit = {apart}\n")
         environment = {
             **os.environ,
             "COVERAGE_FILE": str(Path(folder, "data")),

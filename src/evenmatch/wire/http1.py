@@ -15,6 +15,8 @@ import h11
 import msgspec
 
 Headers = dict[bytes, bytes]
+Request = h11.Request
+"""A request before it is sent."""
 HEAD_BYTES_MAX = 65_536
 READ_BYTES = 65_536
 
@@ -27,7 +29,7 @@ class HttpResponse(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def request_of(method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> h11.Request:
+def request_of(method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> Request:
     """Return a request whose bytes came from elsewhere, each header with a line of its own.
 
     Args:
@@ -39,7 +41,7 @@ def request_of(method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]
         ValueError: It is not HTTP, as far as it goes on.
     """
     try:
-        return h11.Request(method=method, target=target, headers=headers)
+        return Request(method=method, target=target, headers=[*headers])
     except h11.LocalProtocolError as error:
         raise ValueError(f"the request is not HTTP: {error}") from None
 
@@ -83,9 +85,9 @@ class Connection:
             headers: All of them, `Host` and `Content-Length` too.
             body: As it goes out.
         """
-        self.pass_on(h11.Request(method=method, target=target, headers=[*headers.items()]), body)
+        self.pass_on(Request(method=method, target=target, headers=[*headers.items()]), body)
 
-    def pass_on(self, request: h11.Request, body: bytes) -> None:
+    def pass_on(self, request: Request, body: bytes) -> None:
         """Send a request that was made before, see `request_of`."""
         events = (request, h11.Data(data=body), h11.EndOfMessage())
         self._writer.write(b"".join(self._protocol.send(event) or b"" for event in events))

@@ -155,6 +155,8 @@ class Judge:
             told = self._recount.assigned.get(seen.about, [])
             if not any(seq <= last and place == seen.given for seq, place in told):
                 self._wrong("I4", seen, f"the assignment is not in the store, only {told}")
+        elif seen.status == 404 and seen.about not in self._recount.matches:
+            return  # its record was lost, which other accounts tell
         elif seen.status == 404 and self._recount.matches[seen.about][0] <= self._window(seen)[0]:
             self._wrong("I4", seen, "the match was made, and is unknown")
 

@@ -36,6 +36,9 @@ class PlayedGame:
         self.drained = asyncio.Event()
         self._error, self._stuck = error, stuck
 
+    async def refresh(self) -> None:
+        pass
+
     async def start(self) -> None:
         if self._error is not None:
             raise self._error

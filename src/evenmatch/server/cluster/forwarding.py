@@ -11,12 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-import h11
-
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.http.responses import Headers, InvalidRequest, Receive, Scope, Send
-from evenmatch.wire.http1 import Connection, request_of
+from evenmatch.wire.http1 import Connection, Request, request_of
 
 FORWARDED = b"evenmatch-forwarded"
 OWNER = b"evenmatch-owner"
@@ -156,7 +154,7 @@ class Peer:
                 "the node that answers cannot be reached; another one takes over within seconds"
             ) from error
 
-    def _request(self, scope: Scope, body: bytes, about: str) -> h11.Request:
+    def _request(self, scope: Scope, body: bytes, about: str) -> Request:
         """Return a request as it goes on: its bytes as they came, line by line.
 
         Raises:

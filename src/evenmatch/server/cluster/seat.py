@@ -183,11 +183,7 @@ class Seat:
             self._known.clear()
             try:
                 self._look()
-                # As they are now: it may have stood by for long.
-                for each in games.services:
-                    each.runtime.plan = msgspec.structs.replace(
-                        each.runtime.plan, keyed=games.gate.is_keyed
-                    )
+                await games.refresh()
                 await games.start()
             except MatchmakingError as error:
                 await self._give_back(error)

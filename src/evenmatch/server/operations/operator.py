@@ -358,7 +358,7 @@ class OperatorControls:
         except ConfigError as error:
             raise ConfigError(f"{error}, and restart the server") from None
         later = edited(plan.settings, settings) if "server" in document else ()
-        return _Parsed(plan.own(queues), seed, later)
+        return _Parsed(plan.changed(queues), seed, later)
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:
         """Refuse what may come from a file alone: other settings, code, other files.

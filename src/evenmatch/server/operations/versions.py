@@ -22,11 +22,11 @@ from zlib import crc32
 
 import msgspec
 
-from evenmatch.config.files import server_of
+from evenmatch.config.files import check_hooks, load_document, server_of
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.store_thread import StoreThread
-from evenmatch.model.shards import FIRST
+from evenmatch.model.shards import FIRST, shards_of
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 
@@ -219,6 +219,32 @@ def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
         choose="--config-from file undoes the change",
     )
     return msgspec.structs.replace(plan, queues=plan.own(queues), seed=seed, set_by=stored.by)
+
+
+def read_anew(plan: ShardPlan) -> ShardPlan:
+    """Return the plan with the queues of the CONFIG file as it is now.
+
+    Another node may have brought it into force since this one was started, at SIGHUP. A file that
+    cannot be used changes nothing.
+    """
+    if plan.file is None or plan.document is None:
+        return plan
+    try:
+        document = load_document(plan.file)
+        queues, _, seed = server_of({"server": {}, **document}, plan.folder)
+        check_hooks(queues, plan.settings)
+        own = plan.changed(queues)
+        if not plan.layout and len(shards_of(queues)) > 1:
+            raise ConfigError("it has several shards by its groups now: start each node again")
+    except ConfigError as error:
+        log.error(
+            "config_not_read_anew",
+            file=str(plan.file),
+            error=str(error),
+            consequence="its queues as this process has read them first",
+        )
+        return plan
+    return msgspec.structs.replace(plan, queues=own, seed=seed, document=changeable(document))
 
 
 def _from_journal(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:

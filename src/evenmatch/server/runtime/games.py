@@ -25,7 +25,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authenticate import Authenticator, GameEntrance
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Asgi
-from evenmatch.server.operations.versions import Versions
+from evenmatch.server.operations.versions import Versions, read_anew
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lease_keeping import owner_of
 from evenmatch.server.runtime.logs import log
@@ -173,6 +173,12 @@ class Games:
     def late(self) -> float:
         """Return for how many seconds the loop has not come round; any thread may ask."""
         return max(each.runtime.lag.present for each in self.services)
+
+    async def refresh(self) -> None:
+        """Take keys and CONFIG as they are now: the games may have stood by for long."""
+        for each in self.services:
+            plan = await asyncio.to_thread(read_anew, each.runtime.plan)
+            each.runtime.plan = msgspec.structs.replace(plan, keyed=self.gate.is_keyed)
 
     async def start(self) -> None:
         """Start all games; if one cannot, none runs.

@@ -118,6 +118,24 @@ class ShardPlan(msgspec.Struct, frozen=True):
         groups, _ = known[self.shard]
         return tuple(queue for queue in queues if queue.group in groups)
 
+    def changed(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Return those queues of a changed configuration that this shard has.
+
+        Raises:
+            ConfigError: It has other shards than the nodes were started with, or a queue for which
+                they know no shard.
+        """
+        own = self.own(queues)
+        known = {name for part in self.layout for name in part.queues if part.name == self.shard}
+        for queue in own if self.layout else ():
+            if queue.name not in known:
+                raise ConfigError(
+                    f"queue {queue.name} is new in its group, and the nodes find the shard only of "
+                    f"queues that they were started with: add it to CONFIG on all nodes, and start "
+                    f"each again"
+                )
+        return own
+
 
 class Rebuilt(msgspec.Struct, frozen=True):
     """An engine with what a journal holds, not yet resumed, which may read on.
