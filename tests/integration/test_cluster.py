@@ -81,12 +81,17 @@ def cluster(directory: Path, address: str, *names: str, config: str = CONFIG) ->
 
 
 def answered(
-    server: Server, method: str, path: str, body: Any = None, raw: bytes | None = None
+    server: Server,
+    method: str,
+    path: str,
+    body: Any = None,
+    raw: bytes | None = None,
+    headers: dict[str, str] | None = None,
 ) -> tuple[Reply, float]:
     """Repeat a request for as long as it may be retried; return the answer and how long it took."""
     began = time.monotonic()
     while time.monotonic() < began + GIVE_UP:
-        reply = server.call(method, path, body, raw=raw)
+        reply = server.call(method, path, body, raw=raw, headers=headers)
         if reply.status != 503:
             return reply, time.monotonic() - began
         assert reply.headers["retry-after"] == "1"
