@@ -65,6 +65,18 @@ def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() 
 
 
 def test_caller_who_may_not_create_is_told_so_for_the_whole_array() -> None:
-    joined = joined_answers.creates([((0,), bad(401, "unauthenticated")), ((1,), well([]))], {}, 2)
+    found = [((0,), bad(401, "unauthenticated")), ((1,), bad(403, "forbidden"))]
+    joined = joined_answers.creates(found, {}, 2)
     assert joined.status == 401
     assert msgspec.json.decode(joined.body)["error"] == "unauthenticated"
+
+
+def test_array_says_what_was_made_though_one_shard_turns_its_caller_away() -> None:
+    made = well([{"status": 201, "id": "s0-1"}])
+    found = [((1,), bad(401, "unauthenticated")), ((0,), made)]
+    joined = joined_answers.creates(found, {}, 2)
+    assert joined.status == 200
+    assert joined.value() == [
+        {"status": 201, "id": "s0-1"},
+        {"status": 401, "error": "unauthenticated", "message": "why"},
+    ]

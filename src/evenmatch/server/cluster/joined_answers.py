@@ -14,6 +14,7 @@ from evenmatch.server.http.responses import JSON, encode, problem_of
 WHERE = re.compile(r"\A/\d+")
 SAMPLE = re.compile(r"\A([A-Za-z_:][A-Za-z0-9_:]*)(\{)?")
 UNKNOWN = 404
+TURNED_AWAY = frozenset({401, 403})
 
 
 class WholeAnswer(NamedTuple):
@@ -135,12 +136,15 @@ def creates(
 
     A shard that could not answer refuses each of its tickets as it would have refused one that
     came alone; the same request with the same key finds what the other shards have made of it.
+    A caller whom all of them turn away is told so for the whole array: nothing was made.
 
     Args:
         found: What each says, with the places of its tickets in the array.
         refused: Those that belong to no shard, by place.
         count: Tickets in the array.
     """
+    if found and all(each.status in TURNED_AWAY for _, each in found):
+        return found[0][1]
     items: list[Any] = [None] * count
     for at, refusal in refused.items():
         status, problem = problem_of(refusal)
@@ -151,8 +155,6 @@ def creates(
             "where": f"/{at}{problem.where}",
         }
     for places, answer in found:
-        if not answer.is_well and answer.status in (401, 403):
-            return answer
         told = answer.value()
         for number, at in enumerate(places):
             items[at] = told[number] if answer.is_well else _refused(told, answer.status)
