@@ -130,7 +130,8 @@ def shard_states(told: list[NodeAnswer]) -> list[ShardState]:
 def _signed(key: Path) -> str:
     from evenmatch.server.cluster.identity import node_identity
 
-    return node_identity(NAME, "127.0.0.1:1", key).sign("127.0.0.1").decode("latin-1")
+    signed = node_identity(NAME, "127.0.0.1:1", key).sign("127.0.0.1", purpose="nodes")
+    return signed.decode("latin-1")
 
 
 def _asked(node: str, signed: str | None) -> NodeAnswer:

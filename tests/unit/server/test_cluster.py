@@ -1,6 +1,7 @@
 """Nodes of a cluster without processes: names, signatures, and who is asked."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,30 @@ def test_signature_names_the_client_and_only_our_nodes_can_make_it() -> None:
     assert identity("b").note_of(signed.replace(b"chess", b"draft")) is None
     assert identity("b").note_of(b"") is None
     assert identity("b").note_of("ä ß".encode()) is None
+
+
+def test_note_counts_for_what_it_was_made_for_and_nothing_else() -> None:
+    signed = identity("a").sign("10.1.2.3", "chess/s0")
+    asked = identity("a").sign("3", "a/1@h:1", purpose="nodes")
+    for purpose in ("nodes", "frames"):
+        assert identity("b").note_of(signed, purpose=purpose) is None
+    assert identity("b").note_of(asked) is None
+    assert identity("b").note_of(asked, purpose="nodes") == ("3", "a/1@h:1")
+
+
+@pytest.mark.parametrize("difference", [-61.0, 61.0])
+def test_note_of_another_minute_counts_no_more(
+    monkeypatch: pytest.MonkeyPatch, difference: float
+) -> None:
+    now = 1_700_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    signed = identity("a").sign("10.1.2.3", "chess/s0")
+    assert identity("b").note_of(signed) is not None
+    # Clocks of two machines may differ a little.
+    now += difference / 2
+    assert identity("b").note_of(signed) is not None
+    now += difference / 2
+    assert identity("b").note_of(signed) is None
 
 
 @pytest.mark.parametrize(

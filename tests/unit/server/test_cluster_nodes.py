@@ -2,21 +2,30 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from evenmatch.config.server import ServerSettings
+from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.shards import ShardPart
+from evenmatch.model.queue import Queue
+from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.cluster.ask_shards import whole_answer
+from evenmatch.server.cluster.forwarding import FORWARDED
+from evenmatch.server.cluster.front import _Asked, take_here
 from evenmatch.server.cluster.identity import NodeIdentity
-from evenmatch.server.cluster.node import GamePlan, Node
-from evenmatch.server.cluster.seat import SeatPlan
+from evenmatch.server.cluster.node import NODE_PATHS, GamePlan, Node
+from evenmatch.server.cluster.router import GameRouter
+from evenmatch.server.cluster.seat import Seat, SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
+from evenmatch.server.http.app import App
+from evenmatch.server.http.responses import BodyTooLarge
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
 from tests.unit.server.test_cluster_seats import PlayedGame
+from tests.waiting import until
 
 KEY = b"0123456789abcdef"
 IDENTITY = NodeIdentity("a", "127.0.0.1:1", KEY, "00")
@@ -61,3 +70,118 @@ def test_node_that_can_greet_no_others_ends(monkeypatch: pytest.MonkeyPatch) -> 
             running.check_given_up()
 
     with_node(scene)
+
+
+async def asked(running: Any, path: str, *, signed: bytes | None = None, **more: Any) -> Any:
+    """Ask a node, and return its whole answer."""
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [] if signed is None else [(FORWARDED, signed)],
+        "client": ("10.9.8.7", 5),
+        **more,
+    }
+    return await whole_answer(running, scope, b"")
+
+
+@pytest.mark.parametrize("path", sorted(NODE_PATHS))
+def test_what_nodes_ask_each_other_is_not_there_for_clients(path: str) -> None:
+    async def scene(running: Node) -> None:
+        seat = next(iter(running._seats.values()))
+        await until(lambda: seat.present is not None, "the lease")
+        assert (await asked(running, path)).status == 404
+        assert (await asked(running, path, signed=IDENTITY.sign("10.9.8.7", "/s0"))).status == 503
+        note = IDENTITY.sign("1", "b/1@h:2", purpose="nodes")
+        assert (await asked(running, path, signed=note)).status == 200
+        assert (await asked(running, path, client=("127.0.0.1", 5))).status == 200
+        assert (await asked(running, path, client=None)).status == 404
+
+    with_node(scene)
+
+
+def test_note_of_a_request_opens_no_connection_for_frames() -> None:
+    async def scene(running: Node) -> None:
+        assert running.frames(IDENTITY.sign("a", "a")) is None
+        assert running.frames(IDENTITY.sign("a", "a", purpose="nodes")) is None
+        assert running.frames(IDENTITY.sign("a", "a", purpose="frames")) is not None
+
+    with_node(scene)
+
+
+def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None:
+    small, large = (
+        ServerSettings(limits=ServerLimits(body_bytes_max=most)) for most in (500, 3_000_000)
+    )
+
+    async def scene(running: Node) -> None:
+        assert running._front.body_bytes_max == 3_000_000
+        most = [each._body_bytes_max for each in running._routers.values()]
+        assert most == [500, 3_000_000]
+
+    with_node(scene, small, large)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "media"),
+    [
+        ("POST", "/", "application/x-amz-json-1.1"),
+        ("POST", "/service/GameLift/operation/StartMatchmaking", "application/cbor"),
+        ("GET", "/v1/gamelift/events", "application/x-amz-json-1.1"),
+    ],
+)
+def test_calls_of_gamelift_are_refused_in_its_own_form_by_a_game_of_several_shards(
+    method: str, path: str, media: str
+) -> None:
+    async def serve(*_: Any) -> None:
+        raise AssertionError("one shard would answer for all")
+
+    async def main() -> None:
+        seats = [
+            Seat(
+                SeatPlan("", Claim(name, "a/1@h:1", 5.0), MemoryJournal(), no_game),
+                lambda: 0.0,
+                lambda: None,
+            )
+            for name in ("s0", "s0.casual")
+        ]
+        parts = shards_of((Queue("duel"), Queue("arena", group="casual")))
+        answer = await asked(GameRouter(seats, parts, serve, 1_000), path, method=method)
+        headers = dict(answer.headers)
+        assert answer.status == 400
+        assert headers[b"content-type"] == media.encode()
+        assert b"InvalidRequestException" in answer.body
+        assert b"one group" in answer.body
+
+    asyncio.run(main())
+
+
+def no_game() -> Games:
+    raise AssertionError
+
+
+def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
+    class Creates:
+        body_bytes_max = 10
+
+        def check(self, scope: Any) -> None:
+            del scope
+
+        def take(self, request: Any) -> None:
+            taken.append(request.body)
+
+    taken: list[bytes] = []
+    app = App.__new__(App)
+    app.creates = lambda scope: Creates()  # type: ignore[method-assign, assignment, return-value]
+    games: Any = SimpleNamespace(gate=SimpleNamespace(let_in=lambda scope: app))
+    scope = {"type": "http", "path": "/v1/tickets", "headers": []}
+    for body in (b"x" * 10, b"x" * 11):
+        came = _Asked(body, lambda *_: None, lambda: False, 0.0)
+        if len(body) > 10:
+            with pytest.raises(BodyTooLarge):
+                take_here(games, scope, came)
+        else:
+            take_here(games, scope, came)
+    assert taken == [b"x" * 10]

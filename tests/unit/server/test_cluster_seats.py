@@ -29,7 +29,8 @@ class PlayedGame:
     def __init__(
         self, error: MatchmakingError | None = None, stuck: Exception | None = None
     ) -> None:
-        self.services = ()
+        runtime = SimpleNamespace(lease=(1, LEASE), unready=None)
+        self.services = (SimpleNamespace(runtime=runtime),)
         self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True
         self.is_given_up = False

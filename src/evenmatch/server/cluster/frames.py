@@ -1,6 +1,6 @@
 """Creates that nodes hand on: frames over one kept connection, many in a write.
 
-    node:  EVENMATCH/1 NAME CLIENT OWNER DIGEST        owner: OK
+    node:  EVENMATCH/1 NAME CLIENT OWNER TIME DIGEST   owner: OK
     node:  Ask, Ask, ...                               owner: Told, Told, ... as commits allow
 
 A frame is its length in four bytes and a value in MessagePack. The connection begins at the port

@@ -14,7 +14,7 @@ from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.forwarding import OWNER, UNKNOWN
-from evenmatch.server.cluster.frames import Ask, FrameLink, FrameServer, Told
+from evenmatch.server.cluster.frames import FRAME_BYTES_MAX, Ask, FrameLink, FrameServer, Told
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.app import CREATE_PATH, App
 from evenmatch.server.http.create_tickets import ADVICE, CreateRequest
@@ -28,11 +28,14 @@ from evenmatch.server.http.responses import (
     encode,
     headers_of,
     problem_of,
+    too_large,
 )
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 
+FRAMED_BYTES_MAX = FRAME_BYTES_MAX // 2
+"""Bytes of a body that goes in a frame, with its headers; larger ones go the longer way."""
 LATER: Headers = [(b"content-type", b"application/json"), (b"retry-after", b"1")]
 
 
@@ -57,7 +60,7 @@ class Front:
 
     Args:
         ways: Those of the node.
-        body_bytes_max: Bytes of a body.
+        body_bytes_max: Bytes of a body, the most that any game takes; its gate checks its own.
     """
 
     stopwatch = staticmethod(Clocks().stopwatch)
@@ -104,7 +107,7 @@ class Front:
         link = None if seat is None or games is not None else self._ways.link_to(seat)
         if games is not None:
             take_here(games, scope, _Asked(body, request.reply, request.is_gone, request.began))
-        elif link is None or seat is None or not link.is_free:
+        elif link is None or seat is None or not link.is_free or len(body) > FRAMED_BYTES_MAX:
             self._begin(request)
         else:
 
@@ -147,6 +150,8 @@ def take_here(games: Games, scope: Scope, asked: _Asked) -> None:
     assert isinstance(app, App)
     creates = app.creates(scope)
     creates.check(scope)
+    if len(asked.body) > creates.body_bytes_max:
+        raise too_large(creates.body_bytes_max, ADVICE)
     creates.take(CreateRequest(scope, *asked))
 
 

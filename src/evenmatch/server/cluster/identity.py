@@ -5,9 +5,10 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+import time
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -19,7 +20,12 @@ KEY_BYTES = (16, 4096)
 """Bytes of the shared secret, at least and at most."""
 LEASE_SECONDS = 5.0
 """Length of the lease of a node: so long, and a second, nobody is answered when it dies."""
-SIGNED = b"evenmatch-forwarded"
+SIGNED = "evenmatch"
+"""What each signature is about, beside its purpose."""
+NOTE_SECONDS = 60.0
+"""For how long a note counts, by wall clocks of two machines, which may differ."""
+Purpose = Literal["request", "nodes", "frames"]
+"""What a note is for: a client's request, what nodes ask each other, a connection for frames."""
 
 
 class PeerNote(NamedTuple):
@@ -55,23 +61,32 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         """Return the name under which it holds leases."""
         return f"{self.name}/{self.token}@{self.address}"
 
-    def sign(self, client: str, about: str = "") -> bytes:
-        """Return what says to another node that this one hands a client's request on.
+    def sign(self, client: str, about: str = "", *, purpose: Purpose = "request") -> bytes:
+        """Return what says to another node who asks.
 
         Args:
             client: Address of the client.
             about: The shard that is asked; for what nodes ask each other, who asks.
+            purpose: What the note is for; it counts for nothing else.
         """
-        said = f"{self.name} {client} {about}"
-        return f"{said} {_digest(self.key, said)}".encode()
+        said = f"{self.name} {client} {about} {int(time.time())}"
+        return f"{said} {_digest(self.key, purpose, said)}".encode()
 
-    def note_of(self, signed: bytes) -> PeerNote | None:
-        """Return for whom another node asks, and about what; None if none of ours did."""
+    def note_of(self, signed: bytes, *, purpose: Purpose = "request") -> PeerNote | None:
+        """Return for whom another node asks, and about what; None if none of ours did just now.
+
+        Args:
+            signed: What came with what is asked.
+            purpose: What it must have been made for.
+        """
         said, _, digest = signed.decode("latin-1").rpartition(" ")
-        if not hmac.compare_digest(digest.encode("latin-1"), _digest(self.key, said).encode()):
+        wanted = _digest(self.key, purpose, said)
+        if not hmac.compare_digest(digest.encode("latin-1"), wanted.encode()):
             return None
         parts = said.split(" ")
-        return PeerNote(parts[1], parts[2]) if len(parts) == 3 else None
+        if len(parts) != 4 or abs(time.time() - float(parts[3])) > NOTE_SECONDS:
+            return None
+        return PeerNote(parts[1], parts[2])
 
 
 def node_identity(name: str, address: str, key: Path) -> NodeIdentity:
@@ -136,5 +151,6 @@ def name_of(owner: str) -> str:
     return owner.partition("/")[0]
 
 
-def _digest(key: bytes, said: str) -> str:
-    return hmac.new(key, SIGNED + said.encode("latin-1", "replace"), sha256).hexdigest()
+def _digest(key: bytes, purpose: Purpose, said: str) -> str:
+    text = f"{SIGNED}-{purpose} {said}".encode("latin-1", "replace")
+    return hmac.new(key, text, sha256).hexdigest()

@@ -22,7 +22,7 @@ from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.front import FrameOwner, Front
-from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, address_of, name_of
+from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members
 from evenmatch.server.cluster.peer_calls import ask_node
 from evenmatch.server.cluster.router import GameRouter
@@ -46,9 +46,13 @@ from evenmatch.server.http.responses import (
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
+from evenmatch.wire.tickets import Problem
 
 STATUS_PATH = "/v1/cluster"
 PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
+NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH})
+"""What nodes ask each other; of clients, only those on the node's own machine may."""
+NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
@@ -130,7 +134,8 @@ class Node:
             self._seats |= {seat.about: seat for seat in seats}
             self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
             self._journals += [each.journal for each in game.shards]
-            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve)
+            most = game.settings.limits.body_bytes_max
+            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
         self._lease_seconds = games[0].shards[0].claim.seconds
@@ -138,7 +143,7 @@ class Node:
         self._links: dict[tuple[str, int], FrameLink] = {}
         self._link_again: dict[tuple[str, int], float] = {}
         self._servers: dict[FrameServer, None] = {}
-        self._front = Front(self, min(self._most.values()))
+        self._front = Front(self, max(self._most.values()))
         self._frame_owner = FrameOwner(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
         self._is_leaving = False
@@ -230,7 +235,8 @@ class Node:
         place = address_of(owner)
         if place is None or owner == self._identity.owner:
             return
-        signed = self._identity.sign(str(self._held), self._identity.owner)
+        own = self._identity.owner
+        signed = self._identity.sign(str(self._held), own, purpose="nodes")
         body = await ask_node(place, "GET", STATUS_PATH, signed)
         if body is None:
             return
@@ -278,7 +284,7 @@ class Node:
         place = None if successor is None else address_of(successor)
         if successor is None or place is None:
             return
-        signed = self._identity.sign(self._identity.owner, seat.about)
+        signed = self._identity.sign(self._identity.owner, seat.about, purpose="nodes")
         if (games := seat.present) is not None:
             await games.save()
         # It reads what there is while this node still answers, and then asks for the lease in the
@@ -311,7 +317,7 @@ class Node:
         Args:
             said: How it begins.
         """
-        if self._identity.note_of(said.strip()) is None:
+        if self._identity.note_of(said.strip(), purpose="frames") is None:
             return None
         server = FrameServer(self._frame_owner.answer)
         self._servers = {each: None for each in self._servers if not each.is_lost}
@@ -339,7 +345,8 @@ class Node:
         return None
 
     async def _open_link(self, place: tuple[str, int]) -> None:
-        signed = self._identity.sign(self._identity.owner, self._identity.owner)
+        own = self._identity.owner
+        signed = self._identity.sign(own, own, purpose="frames")
         link = await FrameLink.open(place, signed)
         if link is not None:
             self._links = {at: one for at, one in self._links.items() if not one.is_lost}
@@ -431,15 +438,21 @@ class Node:
             await refuse(scope, send, error)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        signed = header(scope, FORWARDED)
-        note = None if signed is None else self._identity.note_of(signed)
+        signed, path = header(scope, FORWARDED), scope["path"]
+        is_for_nodes = path in NODE_PATHS
+        purpose: Purpose = "nodes" if is_for_nodes else "request"
+        note = None if signed is None else self._identity.note_of(signed, purpose=purpose)
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
             raise JournalUnavailable(
-                "a node handed this on with another cluster key: give all nodes the same one"
+                "a node handed this on with another cluster key, or its clock differs by more "
+                "than a minute: give all nodes the same key, and set their clocks"
             )
-        path = scope.get("path")
-        if path in (STATUS_PATH, PREPARE_PATH, TAKE_PATH) and (note is not None or _is_near(scope)):
+        if is_for_nodes and (scope["type"] != "http" or (note is None and not _is_near(scope))):
+            # Never handed on: the owner would take it for this node's own question.
+            told = denying(send) if scope["type"] == "websocket" else send
+            await send_body(told, 404, encode(Problem("not_found", NOTHING_HERE)))
+        elif is_for_nodes:
             await self._hear(path, note)
             await send_body(send, 200, encode(self.status))
         elif note is not None:

@@ -21,6 +21,8 @@ from evenmatch.server.cluster.configurations import Configurations
 from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.cluster.sharded_sockets import ManySockets
+from evenmatch.server.gamelift.codec import codec_of
+from evenmatch.server.gamelift.service_errors import service_error_of
 from evenmatch.server.http.responses import (
     InvalidRequest,
     Receive,
@@ -31,7 +33,6 @@ from evenmatch.server.http.responses import (
     send_body,
 )
 
-BODY_BYTES_MAX = 1_000_000
 CREATE, STREAM, CONFIG = ("POST", "/v1/tickets"), "/v1/stream", "/v1/config"
 GAMELIFT = ("/service/GameLift/", "/v1/gamelift/")
 """What its paths begin with, beside `POST /`."""
@@ -105,14 +106,13 @@ class GameRouter:
         seats: Of its shards; that of the first queue first.
         parts: What each of them has, in the same order.
         serve: Answers a request for one of them.
+        body_bytes_max: Bytes of a body.
     """
 
     def __init__(
-        self,
-        seats: Sequence[Seat],
-        parts: Sequence[ShardPart],
-        serve: Serve,
+        self, seats: Sequence[Seat], parts: Sequence[ShardPart], serve: Serve, body_bytes_max: int
     ) -> None:
+        self._body_bytes_max = body_bytes_max
         self._seats = tuple(seats)
         self._first = self._seats[0]
         self._by_shard = {seat.claim.shard: seat for seat in seats}
@@ -142,19 +142,21 @@ class GameRouter:
         elif (method, path) == CREATE:
             await self._create(scope, receive, send)
         elif (join := JOINED.get((method, path))) is not None:
-            body = await read_body(scope, receive, BODY_BYTES_MAX)
+            body = await read_body(scope, receive, self._body_bytes_max)
             found = await asked_of_each(self._serve, self._seats, scope, body)
             await _tell(send, join([(seat.claim.shard, each) for seat, each in found]))
         elif path == CONFIG and method in ("GET", "PUT"):
             await _tell(send, await self._configurations.answer(scope, receive))
         elif method in CHANGES and len(each := self._parts_of(path)) > 1:
-            body = await read_body(scope, receive, BODY_BYTES_MAX)
+            body = await read_body(scope, receive, self._body_bytes_max)
             found = await asked_of_each(self._serve, each, scope, body)
             await _tell(send, joined_answers.first([answer for _, answer in found]))
         elif is_gamelift(method, path):
-            raise NotSupported(
+            error = NotSupported(
                 "GameLift's calls are for games that have one group, or no other nodes"
             )
+            refused = codec_of(path).refusal(service_error_of(error))
+            await refused(scope, receive, send)
         else:
             await self._serve(self._seat_of(path, scope), scope, receive, send)
 
@@ -197,7 +199,7 @@ class GameRouter:
     # Creates
 
     async def _create(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await read_body(scope, receive, BODY_BYTES_MAX)
+        body = await read_body(scope, receive, self._body_bytes_max)
         if body[:64].lstrip()[:1] == b"[":
             await self._create_many(scope, (body, receive), send)
             return
