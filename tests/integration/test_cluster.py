@@ -91,7 +91,7 @@ def answered(
     """Repeat a request for as long as it may be retried; return the answer and how long it took."""
     began = time.monotonic()
     while time.monotonic() < began + GIVE_UP:
-        reply = server.call(method, path, body, raw=raw, headers=headers)
+        reply = server.call(method, path, body, raw=raw, headers=headers or {})
         if reply.status != 503:
             return reply, time.monotonic() - began
         assert reply.headers["retry-after"] == "1"

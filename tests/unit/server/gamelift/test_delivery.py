@@ -33,6 +33,14 @@ class Hook:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.tasks.append(cast(Any, asyncio.current_task()))
+        try:
+            await self._say(reader, writer)
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _say(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
         body = await reader.readexactly(int(headers["content-length"]))
@@ -43,9 +51,6 @@ class Hook:
             await writer.drain()
         else:
             await reader.read()  # until the other side has left
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
 
 
 def heard(
