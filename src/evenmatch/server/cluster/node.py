@@ -445,8 +445,8 @@ class Node:
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
             raise JournalUnavailable(
-                "a node handed this on with another cluster key, or its clock differs by more "
-                "than a minute: give all nodes the same key, and set their clocks"
+                "a node handed this on with another cluster key: give all nodes the same one, and "
+                "set their clocks, which may differ by a minute"
             )
         if is_for_nodes and (scope["type"] != "http" or (note is None and not _is_near(scope))):
             # Never handed on: the owner would take it for this node's own question.
