@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 import pytest
@@ -15,26 +15,25 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance
 from tests.journal_servers import Killable
 
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+"""How a side is read from and written to."""
 
-class CuttingProxy:
-    """Passes bytes on to a server, until it is told to cut the connection once.
 
-    Once `cut_answers` is set, the next bytes of a client that `is_request` knows go to the server,
-    and nothing comes back: when the server has answered, both ends are cut. With `cut_requests`,
-    they are cut before the server hears of it.
+class Proxy:
+    """Passes bytes on to a server; what else becomes of them, its kinds say.
+
+    Args:
+        port: Of the server, on this machine.
     """
 
-    def __init__(self, port: int, is_request: Callable[[bytes], bool]) -> None:
+    def __init__(self, port: int) -> None:
         self.port = 0
-        self.cuts = 0
-        self.cut_answers = False
-        self.cut_requests = False
         self._target = port
-        self._is_request = is_request
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ends: dict[asyncio.StreamWriter, None] = {}
 
-    async def __aenter__(self) -> "CuttingProxy":
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -45,26 +44,55 @@ class CuttingProxy:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # An end that still has something to say would wait for who does not listen any more.
+        for end in self._ends:
+            end.transport.abort()
+
+    def ways(self, client: Ends, server: Ends) -> list[Coroutine[Any, Any, None]]:
+        """Return what goes on between both sides; the connection ends with the first of them."""
+        raise NotImplementedError
+
+    def part(self, ends: Sequence[asyncio.StreamWriter]) -> None:
+        """End a connection."""
+        for end in ends:
+            end.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        self._ends[writer] = None
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
-        cut = asyncio.Event()
-        ways = [
-            asyncio.create_task(self._forward(reader, back, cut)),
-            asyncio.create_task(self._answer(there, writer, cut)),
-        ]
+        self._ends[back] = None
+        ways = [asyncio.create_task(each) for each in self.ways((reader, writer), (there, back))]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            for end in (writer, back):
-                end.transport.abort()
+            self.part((writer, back))
+
+
+class CuttingProxy(Proxy):
+    """Passes bytes on to a server, until it is told to cut the connection once.
+
+    Once `cut_answers` is set, the next bytes of a client that `is_request` knows go to the server,
+    and nothing comes back: when the server has answered, both ends are cut. With `cut_requests`,
+    they are cut before the server hears of it.
+    """
+
+    def __init__(self, port: int, is_request: Callable[[bytes], bool]) -> None:
+        super().__init__(port)
+        self.cuts = 0
+        self.cut_answers = False
+        self.cut_requests = False
+        self._is_request = is_request
+
+    def ways(self, client: Ends, server: Ends) -> list[Coroutine[Any, Any, None]]:
+        cut = asyncio.Event()
+        return [self._forward(client[0], server[1], cut), self._answer(server[0], client[1], cut)]
 
     async def _forward(
         self, reader: asyncio.StreamReader, back: asyncio.StreamWriter, cut: asyncio.Event

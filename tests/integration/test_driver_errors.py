@@ -7,7 +7,7 @@ any byte of any call.
 import asyncio
 import os
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from evenmatch.journals.postgres_store import PostgresStore
 from evenmatch.journals.store import Note, Store
 from evenmatch.model.inputs import Advance
 from tests.extent import extent
+from tests.journal_faults import Ends, Proxy
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -35,55 +36,34 @@ BYTES_MAX = 4_000
 HARMS = ("cut", "reset", "silence", "bytes")
 
 
-class HarmingProxy:
+class HarmingProxy(Proxy):
     """Passes bytes on to a server, and harms connections after a random number of bytes."""
 
     def __init__(self, port: int, seed: int) -> None:
-        self.port = 0
+        super().__init__(port)
         self.harmed: dict[str, int] = dict.fromkeys(HARMS, 0)
         self.connections = 0
-        self._target = port
         self._rng = random.Random(seed)
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._resets: dict[asyncio.StreamWriter, None] = {}
 
-    async def __aenter__(self) -> "HarmingProxy":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def ways(self, client: Ends, server: Ends) -> list[Coroutine[Any, Any, None]]:
         self.connections += 1
-        there, back = await asyncio.open_connection("127.0.0.1", self._target)
         left = [float("inf"), float("inf")]
         most = BYTES_MAX if self._rng.random() > CALM else 4 * BYTES_MAX
         left[self._rng.randrange(2)] = self._rng.randrange(most)
         harm = HARMS[self.connections % len(HARMS)]
-        ways = [
-            asyncio.create_task(self._pass(reader, back, left[0], harm)),
-            asyncio.create_task(self._pass(there, writer, left[1], harm)),
+        if harm == "reset":
+            self._resets |= dict.fromkeys((client[1], server[1]))
+        return [
+            self._pass(client[0], server[1], left[0], harm),
+            self._pass(server[0], client[1], left[1], harm),
         ]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            for end in (writer, back):
-                if harm == "reset":
-                    end.transport.abort()
-                end.close()
+
+    def part(self, ends: Sequence[asyncio.StreamWriter]) -> None:
+        for end in ends:
+            if end in self._resets:
+                end.transport.abort()
+            end.close()
 
     async def _pass(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: float, harm: str
