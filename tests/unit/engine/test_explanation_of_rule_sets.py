@@ -1,7 +1,8 @@
 """Why a ticket waits in a queue that plays by a rule set."""
 
 from evenmatch.engine.engine import Engine
-from evenmatch.explain.explanations import explain
+from evenmatch.explain.explanations import Explainer, explain
+from evenmatch.explain.snapshot import snapshot_of
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
@@ -92,3 +93,26 @@ def test_alone_is_alone() -> None:
     part = explain(hunters(1), "p0", 1.0).queues[0]
     assert part.reason.code == "alone"
     assert part.changes == ("3 more players",)
+
+
+def test_at_a_glance_it_says_when_the_rule_set_changes_its_mind() -> None:
+    engine = world(*[HUNTER] * 4, MONSTER, now=2.0)
+    lines = list(Explainer().longest(snapshot_of(engine, "main", 2.0), 9))
+    assert [line.ticket for line in lines] == ["p0", "p1", "p2", "p3", "p4"]
+    assert lines[0].code == "rules"
+    assert lines[0].summary.endswith("what it allows changes for this ticket in 28 s.")
+
+
+def test_it_says_that_the_deadline_is_before_the_first_legal_match() -> None:
+    compiled = compile_rule_set(load_rule_set(published("02")))
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    engine.step(Configure(0.0, (compiled.queue(Queue(policy="by_rules", wait_max=20.0)),)))
+    names = ("wantsToBeMonster", "skill", "desiredSkillOfMonster")
+    players = [
+        Player(f"p{number}", None, dict(zip(names, values[1:], strict=True)))
+        for number, values in enumerate([*[HUNTER] * 4, MONSTER])
+    ]
+    engine.step(Enqueue(0.0, tuple(NewTicket((each,), id=each.id) for each in players)))
+    part = explain(engine, "p0", 0.0).queues[0]
+    assert part.reason.code == "not_yet"
+    assert "Its longest wait is over before that." in part.summary
