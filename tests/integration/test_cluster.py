@@ -76,8 +76,7 @@ def cluster(directory: Path, address: str, *names: str, config: str = CONFIG) ->
         for node in made.nodes.values():
             with suppress(ProcessLookupError):
                 os.kill(node.process.pid, signal.SIGCONT)
-            if node.process.poll() is None:
-                node.kill()
+            node.kill()
 
 
 def answered(

@@ -165,13 +165,12 @@ class Node:
 
     def _greeting_ended(self, task: asyncio.Task[None]) -> None:
         """End the process if nobody would be greeted any more, and so no shard given away."""
-        if not task.cancelled() and task.exception() is not None:
+        if _has_failed(task, "greetings of other nodes"):
             self._ended.set()
 
     def _seat_ended(self, task: asyncio.Task[None]) -> None:
-        is_failed = not task.cancelled() and task.exception() is not None
         left = (seat for seat in self._seats.values() if seat.is_held and not seat.is_drained)
-        if is_failed or next(left, None) is None:
+        if _has_failed(task, "life of a shard") or next(left, None) is None:
             self._ended.set()
 
     async def watch(self) -> None:
@@ -567,6 +566,14 @@ class Node:
             if games is not None and any(each.runtime.unready for each in games.services):
                 return False
         return True
+
+
+def _has_failed(task: asyncio.Task[None], what: str) -> bool:
+    """Return whether a task that should never end was ended by an error, and say by which."""
+    if task.cancelled() or (error := task.exception()) is None:
+        return False
+    log.error("node_ends", of=what, consequence="it stops and must be started anew", exc_info=error)
+    return True
 
 
 def _is_other(holder: str, identity: NodeIdentity) -> bool:
