@@ -23,6 +23,46 @@ del snapshot
 print(resident() - before)
 """
 
+DECODE_IN_THREADS = """
+import sys, threading, time
+import msgspec
+from evenmatch.engine.records import FORMAT
+from evenmatch.engine.state.snapshot import Snapshot, Tables, decode_snapshot, encode_snapshot
+from evenmatch.server.runtime.process_setup import prepare_structs
+
+snapshot = encode_snapshot(Snapshot(FORMAT, "s0", Tables(), {}))
+
+class Copied(Tables):
+    pass
+
+class Another(msgspec.Struct):
+    tables: Copied
+
+other = msgspec.json.encode(Another(Copied()))
+prepare_structs()
+sys.setswitchinterval(1e-6)
+failures = []
+barrier = threading.Barrier(6)
+
+def decode(number):
+    barrier.wait()
+    time.sleep(number * 0.0005)
+    try:
+        decode_snapshot(snapshot)
+        msgspec.json.decode(other, type=Another)
+    except BaseException as error:
+        failures.append(error)
+
+threads = [threading.Thread(target=decode, args=(number,)) for number in range(6)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+assert not failures, failures
+"""
+TRIES = 6
+"""Of processes that learn types in several threads, about half end by a signal."""
+
 
 def grown(*, is_set: bool) -> float:
     """Return the megabytes by which a process has grown after 40 MB of buffers are gone."""
@@ -41,3 +81,17 @@ def test_memory_of_large_buffers_goes_back_to_the_system() -> None:
         pytest.skip("NOT TESTED: this C library gives memory back by itself")
 
     assert grown(is_set=True) < 5.0
+
+
+def test_types_are_learnt_before_several_threads_decode_them() -> None:
+    for _ in range(TRIES):
+        done = subprocess.run([sys.executable, "-c", DECODE_IN_THREADS], capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+
+
+def test_snapshots_can_be_decoded_in_threads_without_preparation() -> None:
+    code = DECODE_IN_THREADS.replace("prepare_structs()", "")
+    code = code.replace("msgspec.json.decode(other, type=Another)", "pass")
+    for _ in range(TRIES):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()

@@ -35,6 +35,14 @@ class _Head(msgspec.Struct):
     format: int
 
 
+# Made here, where one thread is alone with the types. Shards are recovered in several threads, and
+# msgspec notes what it learns of a type while it still learns it: a second thread that meets such a
+# note ends the process.
+_head = msgspec.json.Decoder(_Head)
+_snapshot = msgspec.json.Decoder(Snapshot)
+_tables = msgspec.json.Decoder(Tables)
+
+
 def _numbered(number: int) -> Callable[[bytes], bytes]:
     """Return what numbers a snapshot anew, for a format that only adds to the one before."""
 
@@ -123,7 +131,7 @@ def decode_snapshot(state: bytes) -> Snapshot:
         JournalCorrupt: The bytes are not a snapshot, or a newer version wrote them.
     """
     try:
-        head = msgspec.json.decode(state, type=_Head)
+        head = _head.decode(state)
         if head.format > FORMAT:
             raise JournalCorrupt(
                 f"the snapshot has format {head.format}, this version reads up to {FORMAT}; "
@@ -133,7 +141,7 @@ def decode_snapshot(state: bytes) -> Snapshot:
             if number not in MIGRATIONS:
                 raise JournalCorrupt(f"no version of evenmatch wrote snapshots of format {number}")
             state = MIGRATIONS[number](state)
-        return msgspec.json.decode(state, type=Snapshot)
+        return _snapshot.decode(state)
     except msgspec.MsgspecError as error:
         raise JournalCorrupt(f"the snapshot cannot be read: {error}") from None
 
@@ -156,5 +164,5 @@ def state_hash(engine: Engine) -> str:
     That is, anywhere with the same version of evenmatch; see `folds`.
     """
     # Decoding once makes whole numbers that Python callers gave the floats that journals hold.
-    tables = msgspec.json.decode(msgspec.json.encode(engine.tables), type=Tables)
+    tables = _tables.decode(msgspec.json.encode(engine.tables))
     return hashlib.sha256(msgspec.json.encode(tables, order="sorted")).hexdigest()

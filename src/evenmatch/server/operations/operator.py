@@ -32,6 +32,7 @@ from evenmatch.server.operations.versions import (
 )
 from evenmatch.server.runtime.kernel_compilation import try_out
 from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.process_setup import prepare_structs
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.switchback import as_played, next_turn
@@ -358,6 +359,8 @@ class OperatorControls:
         except ConfigError as error:
             raise ConfigError(f"{error}, and restart the server") from None
         later = edited(plan.settings, settings) if "server" in document else ()
+        # A policy that no queue had before brings types of its own, for several threads.
+        prepare_structs()
         return _Parsed(plan.changed(queues), seed, later)
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:

@@ -6,6 +6,10 @@ import ctypes
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
 
 COLLECT_AFTER = (2_000, 5, 5_000)
 """Objects, then passes, after which the collector looks at what is young, older, and old.
@@ -53,6 +57,29 @@ def load_late_modules() -> None:
     what it was given is none; the import keeps the interpreter from everybody else.
     """
     import numpy.ma  # noqa: F401
+
+
+def prepare_structs() -> None:
+    """Let msgspec learn now, in one thread, of all types that modules have made so far.
+
+    It learns of a type when that is decoded for the first time, and notes what it knows while it
+    still learns: a second thread that meets such a note ends the process. So whoever loads modules
+    whose types several threads will decode calls this before.
+
+    Complexity:
+        About 0.3 ms for each type that is new.
+    """
+    for kind in dict.fromkeys(_subclasses(msgspec.Struct)):
+        # Of other people's types, some cannot be decoded: nobody will.
+        with suppress(Exception):
+            msgspec.json.Decoder(kind)
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    each: type
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
 
 
 def share_interpreter() -> None:

@@ -46,6 +46,7 @@ from evenmatch.server.runtime.process_setup import (
     calm_collector,
     keep_files_private,
     load_late_modules,
+    prepare_structs,
     raise_file_limit,
     return_large_buffers,
     share_interpreter,
@@ -298,6 +299,7 @@ async def _run(
     *,
     is_keyed: bool,
 ) -> None:
+    prepare_structs()
     await running.start()
     load_late_modules()
     calm_collector()
