@@ -33,6 +33,8 @@ from evenmatch.server.dashboard.queue_figures import COARSE_MOST, COLUMNS, FINE_
 from evenmatch.server.dashboard.waiting_summary import (
     OTHERS,
     REGIONS_MOST,
+    WALK_SHARE,
+    ShownTicket,
     WaitingCounts,
     edges_for,
 )
@@ -248,6 +250,26 @@ def test_crowd_agrees_with_a_naive_count_after_any_moves() -> None:
     oldest = crowd.oldest()
     assert oldest is not None
     assert oldest.enqueued_at == min(present.values())
+
+
+def test_skills_that_only_grow_cost_each_ticket_a_few_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = 0
+    place = WaitingCounts._count_place
+
+    def counted(crowd: WaitingCounts, present: ShownTicket, by: int) -> None:
+        nonlocal steps
+        steps += 1
+        place(crowd, present, by)
+
+    monkeypatch.setattr(WaitingCounts, "_count_place", counted)
+    crowd = WaitingCounts(SLOW)
+    for number in range(20_000):
+        crowd.enter(builders.ticket(f"t{number}", 1000.0 * number, sequence=number))
+    assert steps <= (2 + 1 / WALK_SHARE) * 20_000
+    assert sum(map(sum, crowd.heat().counts)) == 20_000
+    assert len(crowd.heat().edges) >= 3
 
 
 def test_regions_have_a_limit() -> None:

@@ -7,15 +7,19 @@ import msgspec
 import pytest
 
 from evenmatch.config.server import ServerSettings
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
 from evenmatch.engine.state.snapshot import state_hash
-from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
+from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable, StaleOwner
 from evenmatch.journals.base import Entry
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import shards_of
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime import recovery as recovery_module
+from evenmatch.server.runtime.recovery import APPLIED_AT_ONCE, Rebuilt, ShardPlan
+from evenmatch.server.runtime.recovery import rebuild as rebuild_shard
 from evenmatch.server.runtime.runtime import Runtime
 
 PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
@@ -97,6 +101,66 @@ def test_what_was_read_and_is_not_in_the_journal_any_more_is_forgotten() -> None
             "zoe"
         ]
         assert watched.begun == [1, 1]
+        await second.stop()
+
+    play(scene)
+
+
+def test_lease_that_is_lost_while_the_shard_is_rebuilt_is_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene() -> None:
+        plan = msgspec.structs.replace(PLAN, journal="sqlite:elsewhere", lease_seconds=0.3)
+        journal = MemoryJournal()
+        runtime = Runtime(plan, journal)
+
+        async def rebuild(*given: object) -> Rebuilt:
+            found = await rebuild_shard(*given)
+            await journal.lease(plan.shard, plan.owner, 0.001)
+            await asyncio.sleep(0.01)
+            await journal.lease(plan.shard, "another", 60.0)
+            # Until this server has asked for its lease once more.
+            await asyncio.sleep(0.2)
+            return found
+
+        monkeypatch.setattr(recovery_module, "rebuild", rebuild)
+        with pytest.raises(StaleOwner, match="another"):
+            await runtime.start()
+        assert runtime.refusal is not None
+
+    play(scene)
+
+
+def test_others_may_run_between_the_tickets_of_large_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns, applied = 0, list[int]()
+    apply = Engine.apply
+
+    def noted(engine: Engine, record: Record) -> None:
+        applied.append(turns)
+        apply(engine, record)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first, second = Runtime(PLAN, journal), Runtime(PLAN, journal.reopen())
+        await first.start()
+        for number in range(4):
+            await enqueue(first, *(f"p{number}-{at}" for at in range(APPLIED_AT_ONCE)))
+        monkeypatch.setattr(Engine, "apply", noted)
+        running = asyncio.create_task(others())
+        await second.follow()
+        running.cancel()
+        # The configuration is small, and the first array comes with it.
+        assert len(applied) == 5
+        assert len(set(applied[1:])) == 4
+        await first.stop()
         await second.stop()
 
     play(scene)

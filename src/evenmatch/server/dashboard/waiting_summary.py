@@ -27,6 +27,8 @@ TAIL = 0.02
 OVERDUE_AFTER = 60.0
 """Seconds of wait that count as long where a queue has no deadline; else half of `wait_max`."""
 AGE_SLOTS = 100
+WALK_SHARE = 0.25
+"""New columns are not looked for before as many tickets came as this share of those who wait."""
 SPAN_LEAST, SPAN_MOST = 1e-9, 1e15
 """Spans of skill for which there are columns; outside, everybody is in one."""
 
@@ -62,7 +64,8 @@ class WaitingCounts:
 
     Complexity:
         Entering and leaving cost O(log columns). New columns cost a walk over those who wait; they
-        are looked at once for `SKILLS_KEPT` tickets and changed only where they fit badly.
+        are looked at once for `SKILLS_KEPT` tickets, and more rarely where many wait, so that even
+        skills that only grow cost each ticket no more than `1 / WALK_SHARE` steps of a walk.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -182,6 +185,7 @@ class WaitingCounts:
         if edges == self._edges or _fits(self._edges, self._skills):
             return
         self._edges = edges
+        self._look_after = max(self._look_after, math.ceil(len(self._present) * WALK_SHARE))
         self._rows.clear()
         for present in self._present.values():
             self._count_place(present, 1)

@@ -426,6 +426,7 @@ class Runtime(CallbackPort):
 
     async def _recover(self) -> Recovered:
         """Take the lease, keep it from then on, and return what the journal holds."""
+        self._crashed = None
         asked_at = self.clocks.monotonic()
 
         def granted(epoch: int) -> None:
@@ -470,7 +471,13 @@ class Runtime(CallbackPort):
         self._take_over(found)
 
     def _take_over(self, found: Recovered) -> None:
-        """Begin to serve what was recovered."""
+        """Begin to serve what was recovered.
+
+        Raises:
+            JournalError: The lease was lost meanwhile.
+        """
+        if self._crashed is not None:
+            raise self._crashed
         # New matchers know of no job.
         self._workers.forget()
         self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
@@ -481,7 +488,7 @@ class Runtime(CallbackPort):
         self.timings.begin(found.engine)
         for listener in self.listeners:
             listener.reset(found.engine)
-        self.failure = self._crashed = None
+        self.failure = None
         self._idle.set()
         # Nobody who was asked for acceptance pays for the time that the server was away, nor for
         # that which their clients take to come back.

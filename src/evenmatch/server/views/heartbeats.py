@@ -110,7 +110,7 @@ class Presence(LifecycleView):
         self._limits = _limits_of(engine)
         self._watched.clear()
         self._entries.clear()
-        for ticket_id in engine.tables.waiting:
+        for ticket_id in engine.tables.waiting if self._limits else ():
             self._expect(ticket_id, at_least)
         self._arm()
 
