@@ -30,6 +30,7 @@ from typing import Any
 
 import msgspec
 
+from evenmatch.cli.cluster import signed_by
 from evenmatch.wire.http1 import Connection
 from tests.bench.report import Row, Setting
 from tests.integration.serving import Server
@@ -96,7 +97,8 @@ class Nodes:
             )
 
     def shards(self, name: str) -> Sequence[Any]:
-        return list(self.running[name].call("GET", "/v1/cluster").body["shards"])
+        signed = signed_by(self._folder / "key")
+        return list(self.running[name].call("GET", "/v1/cluster", headers=signed).body["shards"])
 
     def owners(self) -> dict[str, str]:
         """Return who answers for each shard, once all nodes agree and no node has two more."""

@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
+from evenmatch.cli.cluster import signed_by
 from tests.integration.serving import CONFIG, Reply, Server
 from tests.integration.test_serve_journal import address as address
 from tests.waiting import GIVE_UP
@@ -45,7 +46,7 @@ class Cluster:
         return self.nodes[name]
 
     def status(self, name: str) -> Any:
-        return self.nodes[name].call("GET", "/v1/cluster").body
+        return self.nodes[name].call("GET", "/v1/cluster", headers=signed_by(self.key)).body
 
     def owner(self) -> str:
         """Return the node that answers, once there is one and all know it."""

@@ -244,7 +244,7 @@ def test_status_names_each_shard_with_owner_epoch_and_lease(tmp_path: Path, shar
     with cluster(tmp_path, shared, "a", "b", config=CONFIG) as nodes:
         found = spread(nodes)
         command = [sys.executable, "-m", "evenmatch.cli.main", "cluster", "status", "--json"]
-        command += [node.url for node in nodes.nodes.values()]
+        command += [*(node.url for node in nodes.nodes.values()), "--cluster-key", str(nodes.key)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         told = json.loads(done.stdout)
         assert (done.returncode, told["ok"]) == (0, True)

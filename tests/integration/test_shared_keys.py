@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from evenmatch.cli.cluster import signed_by
 from evenmatch.cli.main import main
 from evenmatch.journals.opening import open_store
 from tests.integration.serving import CONFIG, Reply, Server, ticket
@@ -210,7 +211,9 @@ def test_nodes_without_directories_take_over_with_keys_and_the_text_as_sent(
         sent = two.call("PUT", "/v1/config", raw=WIDER.encode(), headers=headers)
         assert sent.status == 200
         shown = ask(one, "GET", "/v1/config", key).body
-        roles = {each.call("GET", "/v1/cluster").body["role"]: each for each in (one, two)}
+        signed = {"headers": signed_by(secret)}
+        told = {each: each.call("GET", "/v1/cluster", **signed).body for each in (one, two)}
+        roles = {each["role"]: server for server, each in told.items()}
         assert roles.keys() == {"answering", "standing_by"}
         later = add(capsys, address, "later", "read")
         roles["answering"].kill()

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from evenmatch.cli.cluster import signed_by
 from evenmatch.journals.opening import open_journal
 from tests.bench.journal import records_of
 from tests.bench.processes import ROOT, cpu_seconds
@@ -218,7 +219,8 @@ class Nodes:
 
     def _cluster_of(self, node: Node) -> dict[str, Any]:
         place = f"http://127.0.0.1:{node.port}/v1/cluster"
-        asked = urllib.request.Request(place, headers={"authorization": f"Bearer {self.key}"})
+        signed = signed_by(self._folder / "cluster.key")
+        asked = urllib.request.Request(place, headers=signed)
         with suppress(OSError), urllib.request.urlopen(asked, timeout=5.0) as answer:
             found: dict[str, Any] = msgspec.json.decode(answer.read())
             return found

@@ -88,15 +88,17 @@ def cluster(
     Args:
         action: status.
         nodes: Addresses of nodes.
-        cluster_key: The file with the nodes' secret; on a node's own machine it needs none.
+        cluster_key: The file with the nodes' secret.
         json: Print one JSON object and nothing else.
     """
     if action != "status":
         raise ConfigError(f"the action of cluster is status, got {action[:64]!r}")
     if not nodes:
         raise ConfigError("name the nodes: evenmatch cluster status http://10.0.0.5:8080 ...")
-    signed = None if cluster_key is None else _signed(cluster_key)
-    told = [_asked(node, signed) for node in nodes]
+    if cluster_key is None:
+        raise ConfigError("name the file with the nodes' secret: --cluster-key cluster.key")
+    headers = signed_by(cluster_key)
+    told = [_asked(node, headers) for node in nodes]
     shards = shard_states(told)
     is_well = bool(shards) and all(each.ok for each in shards)
     if json:
@@ -127,24 +129,28 @@ def shard_states(told: list[NodeAnswer]) -> list[ShardState]:
     return found
 
 
-def _signed(key: Path) -> str:
+def signed_by(key: Path) -> dict[str, str]:
+    """Return the headers with which nodes answer, signed with their secret.
+
+    Raises:
+        ConfigError: The file with it cannot be used.
+    """
     from evenmatch.server.cluster.identity import node_identity
 
     signed = node_identity(NAME, "127.0.0.1:1", key).sign("127.0.0.1", purpose="nodes")
-    return signed.decode("latin-1")
+    return {"evenmatch-forwarded": signed.decode("latin-1")}
 
 
-def _asked(node: str, signed: str | None) -> NodeAnswer:
+def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
     if urlsplit(node).scheme not in ("http", "https"):
         raise ConfigError(f"a node is named by its address, http://HOST:PORT, got {node[:80]!r}")
-    headers = {} if signed is None else {"evenmatch-forwarded": signed}
     request = urllib.request.Request(node.rstrip("/") + "/v1/cluster", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             found = msgspec.json.decode(answer.read(ANSWER_BYTES_MAX), type=NodeAnswer)
     except urllib.error.HTTPError as error:
         with error:
-            reasons = {401: "it needs --cluster-key", 404: "it is no node, or needs --cluster-key"}
+            reasons = {404: "it is no node", 503: "it has another cluster key, or another clock"}
             return NodeAnswer(node, why=reasons.get(error.code, f"it answers {error.code}"))
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         return NodeAnswer(node, why=str(getattr(error, "reason", error)))

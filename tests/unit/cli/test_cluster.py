@@ -63,13 +63,17 @@ def test_games_of_several_tenants_need_keys_in_a_cluster_too(
     assert "tenant one has no keys" in capsys.readouterr().err
 
 
-def test_nodes_that_are_not_there_are_told_and_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cluster", "status", "http://127.0.0.1:1", "--json"]) == 1
+def test_nodes_that_are_not_there_are_told_and_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "key").write_text("0123456789abcdef")
+    asked = ["cluster", "status", "http://127.0.0.1:1", "--cluster-key", str(tmp_path / "key")]
+    assert main([*asked, "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["ok"] is False
     assert told["nodes"][0]["role"] == "unreached"
     assert told["nodes"][0]["why"]
-    assert main(["cluster", "status", "http://127.0.0.1:1"]) == 1
+    assert main(asked) == 1
     assert "not reached" in capsys.readouterr().out
 
 
@@ -92,7 +96,15 @@ def test_shard_is_well_if_one_node_answers_and_all_know_it() -> None:
     assert next(iter(shard_states([one, both]))).ok is False
 
 
-@pytest.mark.parametrize("given", [["start"], ["status"], ["status", "nowhere"]])
-def test_cluster_says_what_it_takes(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cluster", *given]) == 2
-    assert capsys.readouterr().err.startswith("evenmatch: ")
+def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef")
+    for given, why in (
+        (["start"], "the action of cluster is status"),
+        (["status"], "name the nodes"),
+        (["status", "http://127.0.0.1:1"], "name the file with the nodes' secret"),
+        (["status", "nowhere", "--cluster-key", str(key)], "a node is named by its address"),
+        (["status", "http://127.0.0.1:1", "--cluster-key", "nowhere"], "cannot be read"),
+    ):
+        assert main(["cluster", *given]) == 2
+        assert why in capsys.readouterr().err

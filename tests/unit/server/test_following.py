@@ -17,9 +17,8 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import shards_of
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.runtime import recovery as recovery_module
+from evenmatch.server.runtime import recovery
 from evenmatch.server.runtime.recovery import APPLIED_AT_ONCE, Rebuilt, ShardPlan
-from evenmatch.server.runtime.recovery import rebuild as rebuild_shard
 from evenmatch.server.runtime.runtime import Runtime
 
 PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
@@ -75,7 +74,7 @@ def test_taking_over_reads_only_what_was_not_read_before() -> None:
         assert state_hash(second.engine) == state
         assert second.durable == last
         assert watched.begun[0] == 1
-        assert watched.begun[-1] == seen + 1
+        assert watched.begun[-1] == seen, "the last record is looked at again, and then those after"
         await enqueue(second, "gus")
         await second.stop()
 
@@ -100,7 +99,72 @@ def test_what_was_read_and_is_not_in_the_journal_any_more_is_forgotten() -> None
         assert [row.ticket.players[0].id for row in second.engine.tables.waiting.values()] == [
             "zoe"
         ]
-        assert watched.begun == [1, 1]
+        assert watched.begun[0] == 1 < watched.begun[1]
+        assert watched.begun[2:] == [1]
+        await second.stop()
+
+    play(scene)
+
+
+async def written(*players: str) -> MemoryJournal:
+    """Return a journal in which these came, one after the other."""
+    journal = MemoryJournal()
+    runtime = Runtime(PLAN, journal)
+    await runtime.start()
+    for player in players:
+        await enqueue(runtime, player)
+    await runtime.stop(with_snapshot=False)
+    return journal
+
+
+@pytest.mark.parametrize("when", ["before it looks again", "at the takeover"])
+def test_tail_that_was_replaced_under_the_same_numbers_is_read_anew(when: str) -> None:
+    async def scene() -> None:
+        journal = await written("ada", "bob", "eve")
+        # A copy from before the last two was restored, and another server went on with it: at
+        # first with as many records, and then with more.
+        other = await written("ada", "zoe", "yan", "xia")
+        watched = WatchedJournal(journal)
+        second = Runtime(PLAN, watched)
+        await second.follow()
+        watched.shelves = other.shelves
+        if when == "before it looks again":
+            await second.follow()
+        await second.start()
+        fresh = Runtime(PLAN, WatchedJournal(other))
+        state = state_hash(second.engine)
+        await second.stop(with_snapshot=False)
+        await fresh.start()
+        assert state_hash(fresh.engine) == state
+        await fresh.stop()
+
+    play(scene)
+
+
+def test_reading_on_goes_on_where_it_was_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "APPLIED_AT_ONCE", 1)
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal)
+        await first.start()
+        watched = WatchedJournal(journal)
+        second = Runtime(PLAN, watched)
+        await second.follow()
+        for player in ("ada", "bob", "eve"):
+            await enqueue(first, player)
+        reading = asyncio.create_task(second.follow())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert reading.cancelled()
+        await second.follow()
+        assert 1 < watched.begun[-1] < first.durable
+        state = state_hash(first.engine)
+        await first.stop(with_snapshot=False)
+        await second.start()
+        assert state_hash(second.engine) == state
         await second.stop()
 
     play(scene)
@@ -112,7 +176,7 @@ def test_lease_that_is_lost_while_the_shard_is_rebuilt_is_not_forgotten(
     async def scene() -> None:
         plan = msgspec.structs.replace(PLAN, journal="sqlite:elsewhere", lease_seconds=0.3)
         journal = MemoryJournal()
-        runtime = Runtime(plan, journal)
+        runtime, rebuild_shard = Runtime(plan, journal), recovery.rebuild
 
         async def rebuild(*given: object) -> Rebuilt:
             found = await rebuild_shard(*given)
@@ -123,7 +187,7 @@ def test_lease_that_is_lost_while_the_shard_is_rebuilt_is_not_forgotten(
             await asyncio.sleep(0.2)
             return found
 
-        monkeypatch.setattr(recovery_module, "rebuild", rebuild)
+        monkeypatch.setattr(recovery, "rebuild", rebuild)
         with pytest.raises(StaleOwner, match="another"):
             await runtime.start()
         assert runtime.refusal is not None
@@ -180,7 +244,7 @@ def test_reading_that_failed_begins_anew() -> None:
             await second.follow()
         watched.is_away = False
         await second.follow()
-        assert watched.begun == [1, first.durable + 1, 1]
+        assert watched.begun == [1, first.durable, 1]
         await first.stop()
         await second.stop()
 
@@ -224,7 +288,7 @@ def test_newest_snapshot_is_read_for_what_matchers_remember_when_that_is_asked_f
         await enqueue(first, "ada")
         await first.save()
         await second.follow(anew=True)
-        assert journal_of(second).begun == [1, first.durable + 1]
+        assert journal_of(second).begun == [1, first.durable, first.durable]
         await first.stop()
         await second.stop()
 

@@ -285,3 +285,24 @@ def test_lease_is_renewed_while_a_long_journal_is_read(monkeypatch: pytest.Monke
         await runtime.stop()
 
     asyncio.run(main())
+
+
+def test_owner_that_was_passed_over_is_told_so_before_it_writes_beside_the_journal() -> None:
+    async def main() -> None:
+        wall = Wall()
+        journal = MemoryJournal(wall=wall)
+        keeper = LeaseKeeper(journal, Claim("s0", "one", 10.0), lambda _: None)
+        await keeper.confirm()  # nothing is kept yet, so a lock keeps others out
+        keeper.keep(await journal.lease("s0", "one", 10.0))
+        await keeper.confirm()
+        wall.now += 11.0
+        await journal.lease("s0", "two", 10.0)
+        with pytest.raises(StaleOwner):
+            await keeper.confirm()
+        wall.now += 11.0
+        # It gets the shard again, but another one had it meanwhile.
+        with pytest.raises(StaleOwner, match="epoch 3"):
+            await keeper.confirm()
+        keeper.stop()
+
+    asyncio.run(main())

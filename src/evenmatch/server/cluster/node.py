@@ -7,7 +7,6 @@ wait a moment, and then get a 503 with the time after which to come again.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -51,7 +50,10 @@ from evenmatch.wire.tickets import Problem
 STATUS_PATH = "/v1/cluster"
 PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
 NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH})
-"""What nodes ask each other; of clients, only those on the node's own machine may."""
+"""What nodes ask each other; others may only with the key of the cluster.
+
+An address proves nothing: behind a proxy on the same machine all clients come from there.
+"""
 NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
@@ -447,7 +449,7 @@ class Node:
                 "a node handed this on with another cluster key: give all nodes the same one, and "
                 "set their clocks, which may differ by a minute"
             )
-        if is_for_nodes and (scope["type"] != "http" or (note is None and not _is_near(scope))):
+        if is_for_nodes and (scope["type"] != "http" or note is None):
             # Never handed on: the owner would take it for this node's own question.
             told = denying(send) if scope["type"] == "websocket" else send
             await send_body(told, 404, encode(Problem("not_found", NOTHING_HERE)))
@@ -586,12 +588,3 @@ async def refuse(scope: Scope, send: Send, error: MatchmakingError) -> None:
     status, problem = problem_of(error)
     told = denying(send) if scope["type"] == "websocket" else send
     await send_body(told, status, encode(problem), headers_of(error))
-
-
-def _is_near(scope: Scope) -> bool:
-    """Return whether a request comes from the node's own machine."""
-    client = scope.get("client")
-    try:
-        return client is not None and ipaddress.ip_address(client[0]).is_loopback
-    except ValueError:
-        return False

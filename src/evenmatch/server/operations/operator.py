@@ -25,6 +25,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.server.http.responses import unknown_queue
 from evenmatch.server.operations.versions import (
     GAMELIFT,
+    RELOAD,
     StoredConfiguration,
     changeable,
     digest,
@@ -61,9 +62,9 @@ class OperatorControls:
     async def present(self) -> ConfigState:
         """Return the configuration in force."""
         tables = await self._tables()
-        stored = self._runtime.versions.read(tables.version)
+        stored = self._runtime.versions.in_force(tables)
         source = "file" if stored is None else stored.by
-        return ConfigState(tables.version, source, tables.paused, self._document(tables.version))
+        return ConfigState(tables.version, source, tables.paused, self._document(tables))
 
     async def change(
         self,
@@ -94,7 +95,7 @@ class OperatorControls:
                     version=tables.version,
                 )
             await asyncio.to_thread(self._check_sent, document)
-            document = self._with_configurations(document, tables.version)
+            document = self._with_configurations(document, tables)
             found = await asyncio.to_thread(self._parse, document)
             given = self._configure(tables, found.queues, found.seed)
             done = await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
@@ -102,7 +103,7 @@ class OperatorControls:
 
     def document(self) -> dict[str, Any] | None:
         """Return the keys in force now, None where they are not known; not to be changed."""
-        return self._document(self._runtime.engine.tables.version)
+        return self._document(self._runtime.engine.tables)
 
     async def edit(
         self, change: Callable[[dict[str, Any]], dict[str, Any]], *, by: str
@@ -119,7 +120,7 @@ class OperatorControls:
         """
         async with self._lock:
             tables = await self._tables()
-            document = self._document(tables.version)
+            document = self._document(tables)
             if document is None:
                 raise ConfigError("the server was started without a CONFIG file, so it keeps none")
             document = {**document, GAMELIFT: change(document.get(GAMELIFT, {}))}
@@ -170,7 +171,7 @@ class OperatorControls:
                 )
             _queue_of(tables, queue)
             check_foreign((value,), self._trusted())
-            document = self._document(tables.version)
+            document = self._document(tables)
             if document is None:
                 queues, seed = _changed(tables, queue, key, value), tables.seed
             else:
@@ -221,7 +222,7 @@ class OperatorControls:
             raise ConfigError("the server was started without a CONFIG file")
         document = await asyncio.to_thread(load_document, plan.file)
         tables = await self._tables()
-        whole = self._with_configurations(document, tables.version)
+        whole = self._with_configurations(document, tables)
         found = await asyncio.to_thread(self._parse, {"server": {}, **whole})
         plan = msgspec.structs.replace(
             plan, queues=found.queues, seed=found.seed, document=changeable(document)
@@ -232,11 +233,11 @@ class OperatorControls:
         if _changes(given, tables) or tables.configured_by:
             overdue = (await self._try_out(given, tables)).overdue
             if whole is document:
-                await asyncio.to_thread(runtime.versions.set_aside, given.version)
+                await runtime.versions.set_aside(given.version)
             else:
                 kept, base = changeable(whole), digest(plan.document)
-                stored = StoredConfiguration(given.version, runtime.wall(), "reload", base, kept)
-                await asyncio.to_thread(runtime.versions.write, stored)
+                stored = StoredConfiguration(given.version, runtime.wall(), RELOAD, base, kept)
+                await runtime.versions.write(stored)
             expired, _ = _counts(await self._hand_in(given))
         runtime.plan = plan
         later = list(found.at_restart)
@@ -267,22 +268,22 @@ class OperatorControls:
         versions, plan = self._runtime.versions, await self._with_file(document)
         base = digest(plan.document)
         if not _changes(given, tables) and not is_news:
-            stored = versions.read(tables.version)
+            stored = versions.in_force(tables)
             if stored is not None and document is not None and document == plan.document:
                 stored = msgspec.structs.replace(stored, base=base, config=document)
-                await asyncio.to_thread(versions.write, stored)
+                await versions.write(stored)
             self._runtime.plan = plan
             return same
         if document is not None:
             stored = StoredConfiguration(given.version, self._runtime.wall(), by, base, document)
-            await asyncio.to_thread(versions.write, stored)
+            await versions.write(stored)
         try:
             expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
         except JournalError:
             # The journal may have it all the same: the version must stay readable.
             raise
         except MatchmakingError:
-            await asyncio.to_thread(versions.set_aside, given.version)
+            await versions.set_aside(given.version)
             raise
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         ended = {"expired": expired, "overdue": foreseen.overdue}
@@ -321,8 +322,8 @@ class OperatorControls:
         tables: Tables = await self._runtime.look(_extract)
         return tables
 
-    def _document(self, version: int) -> dict[str, Any] | None:
-        stored = self._runtime.versions.read(version)
+    def _document(self, tables: Tables) -> dict[str, Any] | None:
+        stored = self._runtime.versions.in_force(tables)
         return self._runtime.plan.document if stored is None else stored.config
 
     def _in_file(self) -> dict[str, Any] | None:
@@ -333,12 +334,14 @@ class OperatorControls:
         except ConfigError:
             return None
 
-    def _with_configurations(self, document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
+    def _with_configurations(
+        self, document: Mapping[str, Any], tables: Tables
+    ) -> Mapping[str, Any]:
         """Return keys with the present rule sets and configurations, unless they bring their own.
 
         Who brings a CONFIG file into force does not mean to drop what came by other calls.
         """
-        present = (self._document(version) or {}).get(GAMELIFT)
+        present = (self._document(tables) or {}).get(GAMELIFT)
         if GAMELIFT in document or not present:
             return document
         return {**document, GAMELIFT: present}

@@ -6,15 +6,21 @@ journal hears of it; a number without a file is a configuration of the CONFIG fi
 any point leaves the two in agreement, and a restart goes on with what was in force. Where the game
 has no data directory and its journal is on a server, the files are documents beside that journal.
 
+The journal refuses the records of a server that has lost its shard, and nobody refuses documents
+for it. So who writes one looks at what is there, asks the journal whether the shard is still
+theirs, and replaces nothing but what they saw. What a paused server still writes where there was
+nothing counts neither: the journal knows by what each configuration was set.
+
 Where somebody edited the CONFIG file after a change over HTTP, nobody can know which of the two is
 meant: such a start is refused until `--config-from` says it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +31,7 @@ import msgspec
 from evenmatch.config.files import check_hooks, load_document, server_of
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
+from evenmatch.journals.store import MISSING
 from evenmatch.journals.store_thread import StoreThread
 from evenmatch.model.shards import FIRST, shards_of
 from evenmatch.server.runtime.logs import log
@@ -33,6 +40,12 @@ from evenmatch.server.runtime.recovery import ShardPlan
 FOLDER = "config"
 KEPT = 100
 """Versions kept; older ones are deleted."""
+TRIES = 3
+"""How often somebody looks anew whose document another one changed meanwhile."""
+RELOAD = "reload"
+"""What brought a configuration that is the CONFIG file with keys that came over HTTP."""
+UNDONE = "undone"
+"""What stands there for a document that counts no more."""
 GAMELIFT = "gamelift"
 """The key of rule sets and configurations, which clients of GameLift write."""
 KEYS = ("seed", "queue", GAMELIFT)
@@ -74,8 +87,8 @@ class StoredConfiguration(msgspec.Struct, frozen=True):
 class Versions:
     """The configurations beside a journal; without a folder and a store they are kept in memory.
 
-    With a store, what was not read or written before waits for it: `chosen` reads what is in force,
-    and all else is asked in threads.
+    With a store, what was not read or written before waits for it: `chosen` reads what is in force
+    in a thread.
 
     Args:
         folder: The data directory.
@@ -92,6 +105,8 @@ class Versions:
         self._known: dict[int, StoredConfiguration] = {}
         # Numbers without a document: only who answers writes them, so they stay without one.
         self._missing: set[int] = set()
+        self.confirm: Callable[[], Awaitable[None]] = _nobody_else
+        """Raises `StaleOwner` if the shard is another server's by now."""
 
     def path(self, version: int) -> Path | None:
         """Return the file of a version, None where versions are kept in memory."""
@@ -129,48 +144,109 @@ class Versions:
         path = self.path(version)
         return path.read_bytes() if path is not None and path.is_file() else None
 
-    def write(self, stored: StoredConfiguration) -> None:
+    def in_force(self, tables: Tables) -> StoredConfiguration | None:
+        """Return the version in force, None if it came from the CONFIG file.
+
+        A document that was set by something else than the journal says was never in force.
+
+        Raises:
+            ConfigError: Its file is damaged.
+            JournalUnavailable: The store does not answer.
+        """
+        stored, by = self.read(tables.version), tables.configured_by
+        # The journal names nothing where CONFIG was read again.
+        is_meant = stored is not None and (stored.by == by or (stored.by == RELOAD and not by))
+        return stored if is_meant else None
+
+    async def write(self, stored: StoredConfiguration) -> None:
         """Keep a version durably, and delete those that are too old.
 
         Raises:
-            JournalUnavailable: The disk does not take it.
+            StaleOwner: The shard is another server's by now; nothing was changed.
+            JournalUnavailable: The disk or the store does not take it.
         """
-        path = self.path(stored.version)
         body = msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
+        path = self.path(stored.version)
         if self._store is not None:
-            self._store.put(self._name_of(stored.version), body)
-            for number in _numbers(self._store.names(f"{self._under}/"))[:-KEPT]:
-                self._store.delete(self._name_of(number))
-        elif path is not None:
-            try:
-                _write_durably(path, body)
-                self._delete_old(path.parent)
-            except OSError as error:
-                raise JournalUnavailable(f"{path} cannot be written: {error.strerror}") from None
+            await self._replace(self._store, stored.version, lambda _: body)
+            await asyncio.to_thread(self._delete_old_documents, self._store)
+        else:
+            await self.confirm()
+            if path is not None:
+                await asyncio.to_thread(self._write_file, path, body)
         self._known[stored.version] = stored
         self._missing.discard(stored.version)
         self._known.pop(stored.version - KEPT, None)
 
-    def set_aside(self, version: int) -> None:
-        """Let a version count no more; its file is kept under another name."""
+    async def set_aside(self, version: int) -> None:
+        """Let a version count no more; what it was is kept.
+
+        Raises:
+            StaleOwner: The shard is another server's by now; nothing was changed.
+            JournalUnavailable: The store does not answer.
+        """
         path = self.path(version)
         self._known.pop(version, None)
         if self._store is not None and version not in self._missing:
-            name = self._name_of(version)
-            if (document := self._store.get(name)) is not None:
-                self._store.put(name.replace(".json", ".undone.json"), document.body)
-                self._store.delete(name)
+            await self._replace(self._store, version, _undone)
             self._missing.add(version)
         if path is not None:
+            await self.confirm()
             with suppress(FileNotFoundError):
                 path.replace(path.with_suffix(".undone.json"))
+
+    async def _replace(
+        self, store: StoreThread, version: int, change: Callable[[bytes | None], bytes | None]
+    ) -> None:
+        """Change a document, unless somebody else owns the shard when it has been read."""
+        name = self._name_of(version)
+        for _ in range(TRIES):
+            found = await asyncio.to_thread(store.get, name)
+            await self.confirm()
+            body = change(None if found is None else found.body)
+            expected = MISSING if found is None else found.revision
+            if body is None:
+                return
+            if await asyncio.to_thread(store.put, name, body, expected) is not None:
+                return
+        raise JournalUnavailable(f"{name} was changed by others again and again: try again")
+
+    def _write_file(self, path: Path, body: bytes) -> None:
+        try:
+            _write_durably(path, body)
+            self._delete_old(path.parent)
+        except OSError as error:
+            raise JournalUnavailable(f"{path} cannot be written: {error.strerror}") from None
 
     def _name_of(self, version: int) -> str:
         return f"{self._under}/{version}.json"
 
+    def _delete_old_documents(self, store: StoreThread) -> None:
+        for number in _numbers(store.names(f"{self._under}/"))[:-KEPT]:
+            store.delete(self._name_of(number))
+
     def _delete_old(self, folder: Path) -> None:
         for number in _numbers(each.name for each in folder.glob("*.json"))[:-KEPT]:
             (folder / f"{number}.json").unlink(missing_ok=True)
+
+
+async def _nobody_else() -> None:
+    """Do nothing: a lock keeps everybody else out."""
+
+
+def _undone(body: bytes | None) -> bytes | None:
+    """Return a document as it is kept when it counts no more; None if there is nothing to change.
+
+    What cannot be read cannot count, and stays for people to look at.
+    """
+    if body is None:
+        return None
+    try:
+        stored = msgspec.json.decode(body, type=StoredConfiguration)
+    except msgspec.MsgspecError:
+        return None
+    gone = msgspec.structs.replace(stored, by=UNDONE).summed()
+    return msgspec.json.format(msgspec.json.encode(gone), indent=2)
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
@@ -179,7 +255,7 @@ def _numbers(names: Iterable[str]) -> list[int]:
     return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
-def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
+async def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """Return the plan with the configuration that is to be in force after a restart.
 
     Args:
@@ -193,8 +269,8 @@ def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """
     version = tables.version
     if plan.config_from == "file":
-        return _from_file(plan, versions, version)
-    stored = versions.read(version)
+        return await _from_file(plan, versions, tables)
+    stored = await asyncio.to_thread(versions.in_force, tables)
     if stored is None:
         return _from_journal(plan, versions, tables) if tables.configured_by else plan
     where = versions.path(version) or f"version {version}"
@@ -208,8 +284,8 @@ def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
                 f"edited since: say which one counts with --config-from data or --config-from file"
             )
         # The choice is made once: the next start knows the file as it is now.
-        versions.write(msgspec.structs.replace(stored, base=base))
-    queues, _, seed = server_of(stored.config, plan.folder)
+        await versions.write(msgspec.structs.replace(stored, base=base))
+    queues, _, seed = await asyncio.to_thread(server_of, stored.config, plan.folder)
     log.warning(
         "configuration_of_the_data_is_used",
         version=version,
@@ -268,15 +344,15 @@ def _from_journal(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardP
     )
 
 
-def _from_file(plan: ShardPlan, versions: Versions, version: int) -> ShardPlan:
+async def _from_file(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """Return the plan as it is, and say so if that undoes a change over HTTP."""
     try:
-        stored = versions.read(version)
+        stored = await asyncio.to_thread(versions.in_force, tables)
     except ConfigError:
         stored = None
     if stored is not None and stored.config != plan.document:
-        log.warning("configuration_is_undone", version=version, set_by=stored.by)
-    versions.set_aside(version)
+        log.warning("configuration_is_undone", version=tables.version, set_by=stored.by)
+    await versions.set_aside(tables.version)
     return plan
 
 

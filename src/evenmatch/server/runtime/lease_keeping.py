@@ -141,6 +141,7 @@ class LeaseKeeper:
         self._lost = lost
         self._task: asyncio.Task[None] | None = None
         self._is_held = False
+        self._epoch = 0
         self._clock = clock
         self._until = math.inf
 
@@ -162,7 +163,7 @@ class LeaseKeeper:
             asked_at: When it was asked for, by the clock; None means now.
         """
         self.stop()
-        self._is_held = True
+        self._is_held, self._epoch = True, epoch
         asked_at = self._clock() if asked_at is None else asked_at
         self._until = asked_at + self._claim.counted
         self._task = asyncio.create_task(self._renew(epoch, asked_at))
@@ -181,6 +182,22 @@ class LeaseKeeper:
         if self._is_held:
             with suppress(JournalError):
                 await self._journal.lease(self._claim.shard, self._claim.owner, RELEASED)
+
+    async def confirm(self) -> None:
+        """Ask the journal whether the lease is still the one that is kept, if any was.
+
+        Raises:
+            StaleOwner: Another owner has it, or had it meanwhile.
+            JournalUnavailable: The journal does not say.
+        """
+        if not self._epoch:
+            return
+        present = await self._journal.lease(*self._claim)
+        if present != self._epoch:
+            raise StaleOwner(
+                f"shard {self._claim.shard!r} is in epoch {present}, and what was meant for epoch "
+                f"{self._epoch} is refused: look at what is in force and decide again"
+            )
 
     async def _renew(self, epoch: int, asked_at: float) -> None:
         each = self._claim.seconds / RENEWALS

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, re
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
-from evenmatch.journals.base import Journal, Segment, StoredSnapshot
+from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot
 from evenmatch.journals.opening import shown
 from evenmatch.model.inputs import Configure, Prolong
 from evenmatch.model.queue import DAY, Queue
@@ -45,7 +46,7 @@ LOOK_EVERY = 0.01
 FORGET_PAUSE = 0.02
 """Seconds between two slices of old records that are deleted, for others to write in."""
 APPLIED_AT_ONCE = 200
-"""Events folded before others may run: a millisecond or two."""
+"""Events folded before others may run; a record may hold hundreds, those of a whole array."""
 
 
 class ShardPlan(msgspec.Struct, frozen=True):
@@ -137,18 +138,32 @@ class ShardPlan(msgspec.Struct, frozen=True):
         return own
 
 
-class Rebuilt(msgspec.Struct, frozen=True):
+class Rebuilt(msgspec.Struct):
     """An engine with what a journal holds, not yet resumed, which may read on.
+
+    Whoever reads on may be cancelled between two records, so the last one changes with the engine.
 
     Args:
         engine: Nobody else's.
         memories: What the matchers knew at the snapshot.
         snapshot_at: The record after which the snapshot was taken; 0 if there was none.
+        last: The last record in it, as the journal had it; None where the journal keeps only the
+            snapshot.
     """
 
     engine: Engine
     memories: Mapping[str, Memory]
     snapshot_at: int
+    last: Entry | None = None
+
+    @property
+    def can_be_checked(self) -> bool:
+        """Return whether another past can be told from this one, in a journal that goes on."""
+        return self.last is not None or self.engine.tables.sequence == 0
+
+
+class OtherPast(JournalCorrupt):
+    """What was read of a journal is not what it holds now: a copy was restored meanwhile."""
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -194,8 +209,8 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, plan.lease_seconds)
     granted(epoch)
-    if known is not None and known.engine.tables.sequence > (await journal.last(plan.shard))[0]:
-        # The journal has lost what was read of it.
+    if known is not None and not known.can_be_checked:
+        # It ends with a snapshot whose record is gone, so nothing tells whether it still counts.
         known = None
     try:
         found = await rebuild(journal, plan, watch, known)
@@ -234,16 +249,41 @@ async def rebuild(
     Raises:
         JournalError: The journal cannot be read, or is damaged.
     """
-    found = known or await _from_snapshot(journal, plan, watch)
-    engine, count = found.engine, 0
-    async for entry in journal.read(plan.shard, engine.tables.sequence + 1):
+    if known is not None:
+        try:
+            return await _read_on(journal, plan.shard, known)
+        except OtherPast:
+            log.warning("journal_has_another_past", shard=plan.shard, consequence="read anew")
+    return await _read_on(journal, plan.shard, await _from_snapshot(journal, plan, watch))
+
+
+async def _read_on(journal: Journal, shard: str, found: Rebuilt) -> Rebuilt:
+    """Fold what the journal has beyond what was read of it.
+
+    Raises:
+        OtherPast: The last record that was read is another one now; nothing was folded.
+    """
+    engine, last = found.engine, found.last
+    is_known, count = last is None, 0
+    async for entry in journal.read(shard, engine.tables.sequence + is_known):
+        if not is_known:
+            _check_past(entry, last)
+            is_known = True
+            continue
         engine.apply(entry.record)
-        # Not records: one of them may hold the tickets of a whole array.
-        count += len(entry.record.events)
+        found.last, count = entry, count + len(entry.record.events)
         if count >= APPLIED_AT_ONCE:
             count = 0
             await asyncio.sleep(0)
+    if not is_known:
+        _check_past(None, last)
     return found
+
+
+def _check_past(present: Entry | None, known: Entry | None) -> None:
+    """Refuse a record that is not the one that was read under its number."""
+    if present != known:
+        raise OtherPast("the journal has other records now than were read of it")
 
 
 async def _from_snapshot(journal: Journal, plan: ShardPlan, watch: Watch | None) -> Rebuilt:
@@ -253,7 +293,15 @@ async def _from_snapshot(journal: Journal, plan: ShardPlan, watch: Watch | None)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)
-    return Rebuilt(engine, memories, engine.tables.sequence)
+    sequence = engine.tables.sequence
+    return Rebuilt(engine, memories, sequence, await _entry_at(journal, plan.shard, sequence))
+
+
+async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None:
+    """Return a record, None if the journal does not show it."""
+    with suppress(JournalCorrupt):
+        return await anext(aiter(journal.read(shard, sequence)), None) if sequence else None
+    return None
 
 
 def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:

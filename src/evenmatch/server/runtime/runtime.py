@@ -126,6 +126,7 @@ class Runtime(CallbackPort):
         self._workers = Workers(self._settle, self._job_failed, solved, stopwatch=clocks.stopwatch)
         self._claim = Claim(plan.shard, plan.owner, plan.lease_seconds)
         self._lease = LeaseKeeper(journal, self._claim, self._lease_lost, clock=clocks.monotonic)
+        self.versions.confirm = self._lease.confirm
 
     @property
     def engine(self) -> Engine:
@@ -178,7 +179,7 @@ class Runtime(CallbackPort):
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
             found = await self._recover()
             tables = found.engine.tables
-            self.plan = await asyncio.to_thread(chosen, self.plan, self.versions, tables)
+            self.plan = await chosen(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
             self.clock = self._clock_at(at)
@@ -200,7 +201,7 @@ class Runtime(CallbackPort):
         if configure is None:
             return
         if not configure.by:
-            await asyncio.to_thread(self.versions.set_aside, configure.version)
+            await self.versions.set_aside(configure.version)
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):

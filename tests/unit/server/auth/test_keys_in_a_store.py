@@ -6,17 +6,19 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import pytest
 
 from evenmatch.config.server import ServerSettings
-from evenmatch.errors import JournalUnavailable
+from evenmatch.engine.state.state import Tables
+from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals.store import Document, MemoryStore, Note, StoredMemory, StoredNote
 from evenmatch.journals.store_thread import NOTES_WAITING, StoreThread
 from evenmatch.server.auth.accounts import UNSEEN_MAX, Accounts
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import ServiceKey, encode_keys, new_key
 from evenmatch.server.auth.principal import LOCAL
-from evenmatch.server.operations.versions import KEPT, StoredConfiguration, Versions
+from evenmatch.server.operations.versions import KEPT, RELOAD, UNDONE, StoredConfiguration, Versions
 from tests.waiting import wait_until
 
 
@@ -210,23 +212,107 @@ def stored(version: int) -> StoredConfiguration:
     return StoredConfiguration(version, 1.0, "PUT /v1/config", "base", {"seed": version})
 
 
+def write(versions: Versions, version: StoredConfiguration) -> None:
+    asyncio.run(versions.write(version))
+
+
+def set_aside(versions: Versions, version: int) -> None:
+    asyncio.run(versions.set_aside(version))
+
+
+def at(version: int, by: str) -> Tables:
+    return Tables(version=version, configured_by=by)
+
+
 def test_configurations_are_found_by_the_next_server(place: Place) -> None:
     one = Versions(None, place.thread)
     assert one.read(1) is None
     for version in range(2, KEPT + 4):
-        one.write(stored(version))
+        write(one, stored(version))
     two = Versions(None, place.thread)
     assert two.read(KEPT + 3) == stored(KEPT + 3).summed()
+    assert two.in_force(at(KEPT + 3, "PUT /v1/config")) == stored(KEPT + 3).summed()
     assert two.read(3) is None, "the oldest give way"
-    two.set_aside(KEPT + 3)
+    set_aside(two, KEPT + 3)
     assert two.read(KEPT + 3) is None
     three = Versions(None, place.thread)
-    assert three.read(KEPT + 3) is None
-    assert f"config/{KEPT + 3}.undone.json" in place.thread.names("config/")
+    assert three.in_force(at(KEPT + 3, "PUT /v1/config")) is None
+    kept = three.read(KEPT + 3)
+    assert kept is not None
+    assert (kept.by, kept.config) == (UNDONE, {"seed": KEPT + 3})
     place.store.is_away = True
     with pytest.raises(JournalUnavailable):
-        three.write(stored(KEPT + 4))
+        write(three, stored(KEPT + 4))
     with pytest.raises(JournalUnavailable):
         three.read(KEPT + 4)
     # What was read or written before needs nobody.
     assert one.read(KEPT + 3) == stored(KEPT + 3)
+
+
+def test_what_was_not_set_by_what_the_journal_names_is_not_in_force(place: Place) -> None:
+    versions = Versions(None, place.thread)
+    write(versions, stored(2))
+    write(versions, msgspec.structs.replace(stored(3), by=RELOAD))
+    assert versions.in_force(at(2, "PUT /v1/queues/duel/policy")) is None
+    assert versions.in_force(at(2, "")) is None, "the CONFIG file was brought into force"
+    assert versions.in_force(at(3, "")) is not None, "that file was read again"
+
+
+class Owner:
+    """Confirms that a shard is still its own, until somebody takes it over at that moment."""
+
+    def __init__(self, versions: Versions) -> None:
+        self.versions = versions
+        self.is_stale = False
+        self.meanwhile = list[tuple[Versions, StoredConfiguration]]()
+        versions.confirm = self.confirm
+
+    async def confirm(self) -> None:
+        if self.is_stale:
+            raise StaleOwner("another owner has the shard")
+        while self.meanwhile:
+            versions, version = self.meanwhile.pop()
+            await versions.write(version)
+            self.is_stale = True
+
+
+def test_server_that_lost_its_shard_writes_and_takes_back_no_configuration(place: Place) -> None:
+    old, new = Owner(Versions(None, place.thread)), Versions(None, place.thread)
+    write(old.versions, stored(2))
+    old.is_stale = True
+    for work in (old.versions.write(stored(3)), old.versions.set_aside(2)):
+        with pytest.raises(StaleOwner):
+            asyncio.run(work)
+    assert new.read(3) is None
+    assert new.read(2) == stored(2).summed()
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "left over"])
+def test_server_paused_after_it_asked_replaces_nothing_of_its_successor(
+    place: Place, is_there: bool
+) -> None:
+    old, new = Owner(Versions(None, place.thread)), Versions(None, place.thread)
+    if is_there:
+        write(old.versions, stored(3))
+    theirs = msgspec.structs.replace(stored(3), config={"seed": 99})
+    # The journal has just said yes when the old owner is paused; the next one writes meanwhile.
+    old.meanwhile.append((new, theirs))
+    with pytest.raises(StaleOwner):
+        write(old.versions, stored(3))
+    assert Versions(None, place.thread).read(3) == theirs.summed()
+
+
+def test_owner_looks_anew_where_a_paused_server_still_wrote(place: Place) -> None:
+    versions, late = Versions(None, place.thread), Versions(None, place.thread)
+    ours = msgspec.structs.replace(stored(3), config={"seed": 99})
+    asked = list[int]()
+
+    async def confirm() -> None:
+        if not asked:
+            await late.write(stored(3))
+        asked.append(1)
+
+    versions.confirm = confirm
+    write(versions, ours)
+    assert len(asked) == 2
+    assert Versions(None, place.thread).read(3) == ours.summed()
