@@ -23,7 +23,7 @@ from evenmatch.server.runtime import runtime as faults_module
 from evenmatch.server.runtime import runtime as runtime_module
 from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.recovery import EVENTS_EACH, ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
 from tests.waiting import turns, until
@@ -440,6 +440,40 @@ def test_long_tail_gets_a_snapshot_soon_after_the_start() -> None:
         while (stored := await journal.latest_snapshot("s0")) is None:
             await asyncio.sleep(0.005)
         assert stored.sequence == 9
+        await other.stop()
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_few_large_records_get_a_snapshot_too() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        runtime = Runtime(PLAN, journal, snapshot_every=5)
+        await runtime.start()
+        for number in range(2):
+            assert await journal.latest_snapshot("s0") is None
+            await enqueue(runtime, *(f"p{number}-{at}" for at in range(3 * EVENTS_EACH)))
+        while (stored := await journal.latest_snapshot("s0")) is None:
+            await asyncio.sleep(0.005)
+        assert stored.sequence == 3
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_large_records_after_the_snapshot_count_towards_the_next() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        await enqueue(runtime, *(f"p{at}" for at in range(5 * EVENTS_EACH)))
+        # As after a kill: without `stop`, so without a last snapshot.
+        other = Runtime(PLAN, journal.reopen(), snapshot_every=5)
+        await other.start()
+        while (stored := await journal.latest_snapshot("s0")) is None:
+            await asyncio.sleep(0.005)
+        assert stored.sequence == 2
         await other.stop()
         await runtime.stop()
 

@@ -41,6 +41,8 @@ ConfigFrom = Literal["auto", "file", "data"]
 
 SNAPSHOT_EVERY = 50_000
 """Records between two snapshots."""
+EVENTS_EACH = 4
+"""Events for each of these records that make a snapshot due as well; only arrays bring as many."""
 LOOK_EVERY = 0.01
 """Seconds between two looks whether the journal has caught up."""
 FORGET_PAUSE = 0.02
@@ -149,12 +151,14 @@ class Rebuilt(msgspec.Struct):
         snapshot_at: The record after which the snapshot was taken; 0 if there was none.
         last: The last record in it, as the journal had it; None where the journal keeps only the
             snapshot.
+        events: How many were folded since.
     """
 
     engine: Engine
     memories: Mapping[str, Memory]
     snapshot_at: int
     last: Entry | None = None
+    events: int = 0
 
     @property
     def can_be_checked(self) -> bool:
@@ -175,12 +179,14 @@ class Recovered(msgspec.Struct, frozen=True):
         last_wall: Wall time of the last record, Unix seconds.
         snapshot_at: The record after which the snapshot was taken that recovery began with, 0 if
             there was none.
+        events: How many came after it.
     """
 
     engine: Engine
     epoch: int
     last_wall: float
     snapshot_at: int = 0
+    events: int = 0
 
 
 async def recover(
@@ -229,7 +235,7 @@ async def recover(
         waiting = len(engine.tables.waiting)
         read = last_seq - snapshot_at
         log.info("recovered", shard=plan.shard, record=last_seq, read=read, waiting=waiting)
-    return Recovered(engine, epoch, last_wall, snapshot_at)
+    return Recovered(engine, epoch, last_wall, snapshot_at, found.events)
 
 
 async def rebuild(
@@ -271,7 +277,8 @@ async def _read_on(journal: Journal, shard: str, found: Rebuilt) -> Rebuilt:
             is_known = True
             continue
         engine.apply(entry.record)
-        found.last, count = entry, count + len(entry.record.events)
+        found.last, found.events = entry, found.events + len(entry.record.events)
+        count += len(entry.record.events)
         if count >= APPLIED_AT_ONCE:
             count = 0
             await asyncio.sleep(0)
@@ -343,7 +350,7 @@ class Snapshots:
     Args:
         journal: Where they are stored.
         plan: Of the shard; its `keep_days` says how old records get that recovery does not need.
-        every: Records between two of them.
+        every: Records between two of them; fewer where they are large, see `EVENTS_EACH`.
         wall: The wall clock, Unix seconds.
     """
 
@@ -359,11 +366,13 @@ class Snapshots:
         self._durable = 0
         # The record of the newest one, and the record from which the next one is due.
         self._at = self._due = 0
+        # Durable events that the newest one does not cover.
+        self._events = 0
         self._task: asyncio.Task[None] | None = None
 
-    def follow(self, shard: Shard, *, durable: int, stored: int) -> None:
-        """Go on with a shard that was recovered from a snapshot after record `stored`."""
-        self._shard, self._durable = shard, durable
+    def follow(self, shard: Shard, *, durable: int, stored: int, events: int) -> None:
+        """Go on with a shard recovered from a snapshot after record `stored`, and events since."""
+        self._shard, self._durable, self._events = shard, durable, events
         self._at, self._due = stored, stored + self._every
 
     @property
@@ -371,10 +380,12 @@ class Snapshots:
         """Return how many durable records the newest snapshot does not cover."""
         return self._durable - self._at
 
-    def committed(self, sequence: int) -> None:
-        """Note what is durable, and begin a snapshot if one is due."""
+    def committed(self, sequence: int, events: int = 0) -> None:
+        """Note what is durable, with how many more events, and begin a snapshot if one is due."""
         self._durable = sequence
-        if sequence >= self._due and self._task is None and self._shard is not None:
+        self._events += events
+        is_due = sequence >= self._due or self._events >= EVENTS_EACH * self._every
+        if is_due and self._task is None and self._shard is not None:
             self._begin()
 
     async def finish(self, *, with_last: bool) -> None:
@@ -394,6 +405,7 @@ class Snapshots:
 
     def _begin(self) -> asyncio.Task[None]:
         assert self._shard is not None
+        self._events = 0
         self._task = asyncio.create_task(self._take(self._shard))
         self._task.add_done_callback(self._done)
         return self._task

@@ -409,7 +409,7 @@ class Runtime(CallbackPort):
             self.commits.committed(self.clocks.stopwatch() - began, len(records))
         self._execute(self.shard.acknowledge(sequence))
         if self.failure is None:
-            self._snapshots.committed(sequence)
+            self._snapshots.committed(sequence, sum(len(each.events) for each in records))
 
     # Failure
 
@@ -484,7 +484,9 @@ class Runtime(CallbackPort):
         self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
         self._epoch = found.epoch
         self.durable = found.engine.tables.sequence
-        self._snapshots.follow(self.shard, durable=self.durable, stored=found.snapshot_at)
+        self._snapshots.follow(
+            self.shard, durable=self.durable, stored=found.snapshot_at, events=found.events
+        )
         self._faults.forget()
         self.timings.begin(found.engine)
         for listener in self.listeners:
