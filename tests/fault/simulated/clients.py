@@ -5,16 +5,17 @@ Nobody gives up what has to be done once: a create is repeated with its idempote
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from evenmatch.model.shards import shard_of
 from tests.fault.simulated.history import Seen
 from tests.fault.simulated.loop import NodeLoop, World
 from tests.fault.simulated.network import CLIENTS, Network
-from tests.fault.simulated.node import Node, Request
+from tests.fault.simulated.node import SOCKETS, Node, Request
 
 PATIENCE = 6.0
 """Seconds until a client gives an answer up that should come at once."""
@@ -24,6 +25,9 @@ SILENCE = 18.0
 LONG_POLL = 15.0
 NEWEST = 6
 """Tickets that onlookers like best."""
+UNANSWERED = "nobody-"
+FOLLOWED, AT_A_NODE = 8, (2.0, 16.0)
+"""Tickets that one WebSocket follows, and for how many seconds it does at one node."""
 OFTEN, CALM = (0.1, 0.9), (2.0, 5.0)
 """Seconds between two looks of an onlooker."""
 ODD = ((1e300, 80.0), (-1e300, 80.0), (1500.0, -1.0), (1500.0, 1e300))
@@ -71,6 +75,8 @@ class Caller:
         self.chance = network.world.chance(f"caller {name}")
         self.node = self.chance.choice(nodes)
         self.count = 0
+        self.queue = ""
+        """Which one it is about, where it is about one."""
 
     async def once(
         self, kind: str, about: str, request: Request, given: Any = None, patience: float = PATIENCE
@@ -142,7 +148,6 @@ class Player(Caller):
     """
 
     party: tuple[str, ...]
-    queue: str
     habits = Habits()
     known: list[str]
     times = 0
@@ -262,7 +267,6 @@ class Player(Caller):
 class Backend(Caller):
     """The game's backend: it reads the feed of a queue and gives every match a server."""
 
-    queue: str
     matches: dict[str, int]
 
     async def work(self) -> None:
@@ -349,6 +353,85 @@ class Follower(Caller):
             )
             self.seen.append(seen)
         return events
+
+
+class Lobby(Caller):
+    """A client that follows several tickets over one WebSocket, at one node after the other.
+
+    Args:
+        known: Tickets that there are.
+        shards: Their shards, by name.
+    """
+
+    known: list[str]
+    shards: Sequence[str]
+    last: dict[str, int]
+    over: set[str]
+
+    async def work(self) -> None:
+        """Follow for ever, and come back for what was missed."""
+        while True:
+            known = dict.fromkeys([*self.known[-NEWEST:], *self.last])
+            tickets = [each for each in known if each not in self.over][:FOLLOWED]
+            if tickets:
+                self._turn_elsewhere()
+                await self._once(tickets)
+            await asyncio.sleep(self.chance.uniform(*AGAIN))
+
+    async def _once(self, tickets: list[str]) -> None:
+        """Follow at one node for a while, or until it ends; note what it told of each ticket."""
+        node, network, sent = self.node, self.network, self.world.now
+        up, down = network.pipe(CLIENTS, node.name), network.pipe(node.name, CLIENTS)
+        told: dict[str, list[tuple[float, int, Any]]] = {ticket: [] for ticket in tickets}
+        joined, is_open = set[str](), True
+        ended: asyncio.Future[None] = self.loop.create_future()
+
+        def heard(text: str) -> None:
+            message = msgspec.json.decode(text)
+            if not is_open:
+                return
+            if message["event"] == "problem":
+                # Without a ticket it says that some could not be followed: nobody answered.
+                joined.add(shard_of(message["ticket"] or UNANSWERED))
+                return
+            ticket, seq = message["ticket"]["id"], message["sequence"]
+            # Whoever comes back hears the present state again, and drops it.
+            if told[ticket] or seq != self.last.get(ticket):
+                told[ticket].append((self.world.now, seq, message["ticket"]))
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def said(message: Mapping[str, Any]) -> None:
+            kind, text = message["type"], message.get("text")
+            if kind == "websocket.send" and text is not None:
+                down(text.encode(), partial(heard, text))
+            elif kind != "websocket.accept":
+                down(kind.encode(), end)
+
+        request = Request(self._number(), "GET", SOCKETS)
+        up(request.text(), partial(node.take_socket, request, said))
+        asked = [{"follow": [each], "after": self.last.get(each, 0)} for each in tickets]
+        # Nobody has these: that they are refused says that all before them are followed.
+        asked += [{"follow": [f"{shard}-0"]} for shard in self.shards]
+        for each in asked:
+            text = msgspec.json.encode(each).decode()
+            up(text.encode(), partial(node.hear, request.number, text))
+        await asyncio.wait([ended], timeout=self.chance.uniform(*AT_A_NODE))
+        is_open = False
+        up(b"left", partial(node.hear, request.number, None))
+        for ticket, events in told.items():
+            last = self.last.get(ticket, 0)
+            if events or shard_of(ticket) in joined:
+                given = Seen(
+                    "stream", sent, self.world.now, node.name, 200, ticket, last, events, {}
+                )
+                self.seen.append(given)
+            if events:
+                self.last[ticket] = events[-1][1]
+                if events[-1][2]["state"] in OVER | {"assigned"}:
+                    self.over.add(ticket)
 
 
 class Onlooker(Caller):

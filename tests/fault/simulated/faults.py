@@ -153,7 +153,7 @@ class Injector:
 
     def _node(self, number: int) -> Node:
         """Return the node of a number; for -1 one that serves, the first if none does."""
-        serving = [each for each in self._nodes if each.is_serving]
+        serving = [each for each in self._nodes if each.present]
         if number < 0:
             return serving[0] if serving else self._nodes[0]
         return self._nodes[number % len(self._nodes)]

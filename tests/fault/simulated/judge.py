@@ -168,8 +168,11 @@ class Judge:
 
     def _stream(self, seen: Seen) -> None:
         """Each event is what its record says, in order, and none in between is left out."""
-        life, last = self._recount.lives[seen.about], seen.given
+        life, last = self._recount.lives.get(seen.about), seen.given
         first, _ = self._window(seen)
+        if life is None:
+            # Its record was lost, which other accounts tell.
+            return
         if not seen.body and any(last < each <= first for each in life.since):
             self._wrong("I4", seen, f"the stream is silent about {life.since} after {last}")
         for place, (got, seq, body) in enumerate(seen.body):
@@ -187,7 +190,9 @@ class Judge:
 
     def _followed(self, seen: Seen) -> None:
         """What the package's stream yields: states in their order, none of them foretold."""
-        life, place = self._recount.lives[seen.about], 0
+        life, place = self._recount.lives.get(seen.about), 0
+        if life is None:
+            return
         for got, *told in seen.body:
             known = self._recount.position(got)
             later = [

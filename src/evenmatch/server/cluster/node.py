@@ -148,7 +148,7 @@ class Node:
         self._ended = asyncio.Event()
         self._is_leaving = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing: set[asyncio.Task[Any]] = set()
+        self._closing: dict[asyncio.Task[Any], None] = {}
 
     # The life of a node
 
@@ -259,8 +259,8 @@ class Node:
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing[task] = None
+        task.add_done_callback(self._closing.pop)
 
     async def _level(self) -> None:
         """Give a shard away where another node has two less."""
