@@ -28,6 +28,8 @@ NEWEST = 6
 UNANSWERED = "nobody-"
 FOLLOWED, AT_A_NODE = 8, (2.0, 16.0)
 """Tickets that one WebSocket follows, and for how many seconds it does at one node."""
+WATCHES = 20
+"""How often a friend asks all nodes about a ticket."""
 OFTEN, CALM = (0.1, 0.9), (2.0, 5.0)
 """Seconds between two looks of an onlooker."""
 ODD = ((1e300, 80.0), (-1e300, 80.0), (1500.0, -1.0), (1500.0, 1e300))
@@ -54,6 +56,7 @@ class Habits(msgspec.Struct, frozen=True):
     come_again: float = 0.4
     look_back: float = 0.5
     follow: float = 0.3
+    meddle: float = 0.1
 
 
 class Caller:
@@ -151,6 +154,7 @@ class Player(Caller):
     habits = Habits()
     known: list[str]
     times = 0
+    is_watched = False
 
     async def play(self) -> None:
         """Queue, and stay until it is over; whoever found no match may come again."""
@@ -173,6 +177,10 @@ class Player(Caller):
             follower = Follower(self.network, self.nodes, self.loop, f"follower of {ticket}")
             follower.ticket, follower.seen = ticket, self.seen
             tasks.append(self.loop.begin(follower.follow()))
+        if self.is_watched:
+            friend = Onlooker(self.network, self.nodes, self.loop, f"friend of {ticket}")
+            friend.seen = self.seen
+            tasks.append(self.loop.begin(friend.watch(ticket)))
         if self._does(self.habits.cancel):
             tasks.append(self.loop.begin(self._cancel(ticket)))
         state = await self._follow(ticket)
@@ -254,6 +262,9 @@ class Player(Caller):
         draw, body = self.chance.random(), msgspec.json.encode({"ticket": ticket})
         if draw < self.habits.ignore:
             return
+        if self._does(self.habits.meddle):
+            nobody = msgspec.json.encode({"ticket": f"{ticket}0000"})
+            await self.surely("meddle", match, "POST", f"/v1/matches/{match}/accept", body=nobody)
         kind = "decline" if draw < self.habits.ignore + self.habits.decline else "accept"
         path = f"/v1/matches/{match}/{kind}"
         if kind == "accept" and len(self.party) > 1 and self._does(self.habits.by_halves):
@@ -262,6 +273,38 @@ class Player(Caller):
             if self._does(0.5):
                 return
         await self.surely(kind, match, "POST", path, body=body, given=ticket)
+
+
+class Trio(Caller):
+    """Three players whom nobody else's rating reaches, one after the other.
+
+    Args:
+        ratings: In the order in which they come.
+        leaves: Who goes again as soon as all are there; None: nobody.
+        known: Tickets that there are.
+    """
+
+    ratings: tuple[float, ...]
+    leaves: int | None
+    known: list[str]
+
+    async def play(self) -> None:
+        """Queue, each by themselves."""
+        tickets = [await self._create(place) for place in range(len(self.ratings))]
+        if self.leaves is not None and (ticket := tickets[self.leaves]) is not None:
+            await self.surely("cancel", ticket, "DELETE", f"/v1/tickets/{ticket}")
+
+    async def _create(self, place: int) -> str | None:
+        mean = self.ratings[place]
+        name = f"t{mean:.0f}"
+        players = [{"id": name, "rating": {"mean": mean, "deviation": 80.0}}]
+        body = msgspec.json.encode({"players": players, "queues": [self.queue]})
+        asked = {"method": "POST", "path": "/v1/tickets", "given": ([name], self.queue)}
+        seen = await self.surely("create", f"k-{name}", **asked, body=body, key=f"k-{name}")
+        if seen is None or seen.status != 201:
+            return None
+        self.known.append(seen.body["id"])
+        return str(seen.body["id"])
 
 
 class Backend(Caller):
@@ -439,6 +482,15 @@ class Onlooker(Caller):
 
     known: list[str]
     until: float
+
+    async def watch(self, ticket: str) -> None:
+        """Ask all nodes about one ticket, again and again."""
+        for _ in range(WATCHES):
+            for node in self.nodes:
+                self.node = node
+                request = Request(self._number(), "GET", f"/v1/tickets/{ticket}")
+                await self.once("get", ticket, request, patience=0.5)
+            await asyncio.sleep(0.3)
 
     async def look(self) -> None:
         """Ask for ever, and less often when there is less to see."""

@@ -48,6 +48,9 @@ class Judge:
         elif seen.kind == "odd":
             if seen.status != 400:
                 self._wrong("I13", seen, "a number out of range was not refused")
+        elif seen.kind == "meddle":
+            if seen.status < 400:
+                self._wrong("I2", seen, "a ticket that there is not was taken to have a seat")
         elif seen.kind == "create":
             self._create(seen)
         elif seen.kind == "create again":

@@ -137,6 +137,11 @@ class Node:
         """Return Unix time as this machine has it."""
         return BORN + self.world.now + self.wall_off
 
+    @property
+    def lease_seconds(self) -> float:
+        """Return the length of a lease."""
+        return self._plan.lease_seconds
+
     # The process
 
     def start(self) -> None:

@@ -28,9 +28,9 @@ from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime import logs
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.runtime import Runtime
-from tests.fault.simulated.clients import Backend, Caller, Lobby, Onlooker, Player
+from tests.fault.simulated.clients import Backend, Caller, Lobby, Onlooker, Player, Trio
 from tests.fault.simulated.cluster_node import ClusterNode, fronts_by
-from tests.fault.simulated.faults import Fault, Injector, draw
+from tests.fault.simulated.faults import Fault, Injector, draw, lost_at
 from tests.fault.simulated.history import Seen
 from tests.fault.simulated.judge import OVER, judged
 from tests.fault.simulated.loop import NodeLoop, TimeStandsStill, World
@@ -56,8 +56,11 @@ PACKAGE_SHARE = 6
 QUIET = 0.25
 """Share of runs in which all is quiet for a while."""
 BEFORE, QUIET_FROM, AFTER = (1.0, 20.0), 66.0, (107.0, LOAD)
-FIRST = 101.0
-"""When one comes alone, after others may have taken over."""
+FIRST = 1.3
+"""When one comes alone then, as others may have taken over: in leases after the owner is lost."""
+TRIOS = ((2860.0, 3140.0, 3000.0), None), ((5000.0, 5390.0, 5210.0), 1)
+"""Ratings of three, and who of them leaves. The third one may play both others at once; or first
+the second one and later, when that has left, the first."""
 ONLOOKERS = 3
 LOBBIES = 2
 NODES = ("a", "b", "c")
@@ -299,7 +302,15 @@ class Scene:
             player.party = tuple(f"p{number}-{each}" for each in range(size))
             player.known = self._known
             at = chance.uniform(*chance.choice(self.crowds))
-            self._begin_at(FIRST if self.is_quiet and not number else at, player.play)
+            if self.is_quiet and not number:
+                player.is_watched = True
+                at = lost_at(self.faults, QUIET_FROM) + FIRST * self.nodes[0].lease_seconds
+            self._begin_at(at, player.play)
+        for number, (ratings, leaves) in enumerate(TRIOS):
+            trio = self._caller(Trio, f"trio {number}")
+            trio.queue, trio.ratings, trio.leaves = QUEUES[0].name, ratings, leaves
+            trio.known = self._known
+            self._begin_at(chance.uniform(*chance.choice(self.crowds)), trio.play)
         for number in range(self._parties // PACKAGE_SHARE):
             by_package = self._caller(PackagePlayer, f"package {number}")
             by_package.player, by_package.known = f"c{number}", self._known

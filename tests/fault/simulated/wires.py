@@ -181,4 +181,10 @@ async def dialled(
             near.close()
 
     network.carry(name, there.name, b"connect", asked)
-    return await future
+    try:
+        return await future
+    except asyncio.CancelledError:
+        # It may have come in the very instant in which its caller gave it up.
+        if future.done() and not future.cancelled() and future.exception() is None:
+            future.result()[0].close()
+        raise
