@@ -371,7 +371,8 @@ class Node:
 
     @property
     def _running(self) -> list[Games]:
-        return [seat.games for seat in self._seats.values() if seat.games is not None]
+        # Each is looked at once: another thread asks too, and what was there may be gone next.
+        return [games for seat in self._seats.values() if (games := seat.games) is not None]
 
     @property
     def late(self) -> float:
