@@ -195,6 +195,10 @@ INTRODUCTION = (
 )
 UNSEEN = (
     (
+        "In each eighth seed of the simulation three nodes share two shards out; in the others "
+        "one server has the only shard, and two wait for it."
+    ),
+    (
         "The simulation sees all but I12 and I18: no policy is asked again there what it decided, "
         "and nobody has tokens."
     ),

@@ -42,7 +42,7 @@ def test_each_invariant_is_broken_at_least_twice() -> None:
 
 
 def test_mutants_of_today_are_found() -> None:
-    words = ["--table", "mutants", "--sample", str(EACH_DAY), "--seeds", "80"]
+    words = ["--table", "mutants", "--sample", str(EACH_DAY), "--seeds", "100"]
     chosen = sample(EACH_DAY, datetime.now(UTC).date(), mutants())
     done = run("-m", "tests.gates.planting", *words)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -52,6 +52,6 @@ def test_mutants_of_today_are_found() -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not IS_LONG, reason="make test-full and make mutants plant all of them")
 def test_mutants_are_found_but_for_those_that_are_named() -> None:
-    done = run("-m", "tests.gates.planting", "--table", "mutants", "--seeds", "80")
+    done = run("-m", "tests.gates.planting", "--table", "mutants", "--seeds", "100")
     found = int(done.stdout.splitlines()[-1].partition(" ")[0])
     assert found >= sum(not fault.survives for fault in mutants()), done.stdout + done.stderr

@@ -4,15 +4,23 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from evenmatch.server.cluster import node
+from evenmatch.server.cluster.forwarding import Peer
+from evenmatch.server.cluster.frames import FrameLink
+from evenmatch.server.cluster.members import Members
+from evenmatch.server.cluster.seat import Seat
 from evenmatch.testing import check_journal
 from tests.fault.simulated.__main__ import KEPT, kept_seeds, main
 from tests.fault.simulated.faults import SHARES
+from tests.fault.simulated.judge import Judge
 from tests.fault.simulated.loop import NodeLoop, World
 from tests.fault.simulated.network import Network
 from tests.fault.simulated.planted import CONTROLS
@@ -22,6 +30,7 @@ from tests.fault.simulated.store import Store, StoreJournal, Weakness
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = (0, 4)
+"""In the first one the nodes are a cluster."""
 PRINT_TRACE = "from tests.fault.simulated.run import run; print(run({}).trace)"
 
 
@@ -50,16 +59,56 @@ def test_nothing_is_lost_in_many_seeds() -> None:
     assert set().union(*(each.faults for each in outcomes)) >= set(SHARES)
 
 
-def test_seed_gives_one_trace_however_strings_are_hashed() -> None:
+@pytest.mark.parametrize("number", [0, 3])
+def test_seed_gives_one_trace_however_strings_are_hashed(number: int) -> None:
     traces = []
     for hashing in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": hashing, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-c", PRINT_TRACE.format(3)]
+        command = [sys.executable, "-c", PRINT_TRACE.format(number)]
         made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=True)
         traces.append(made.stdout)
     assert traces[0] == traces[1]
-    assert traces[0].strip().decode() == run(3).trace
+    assert traces[0].strip().decode() == run(number).trace
     assert traces[0].strip().decode() != run(4).trace
+
+
+def test_cluster_does_what_clusters_do_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two shards are shared out, handed over by name, and served through any node."""
+    times = Counter[str]()
+
+    def counted(owner: Any, name: str) -> None:
+        before = getattr(owner, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            times[name] += 1
+            return before(*given, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for owner, name in (
+        (FrameLink, "ask"),
+        (Seat, "hand_over"),
+        (Seat, "expect"),
+        (Members, "given"),
+        (Peer, "answer"),
+        (node, "relay"),
+        (Judge, "_stream"),
+    ):
+        counted(owner, name)
+    outcome = run(0)
+    assert outcome.violations == ()
+    # Of those that are handed over, some go to a node that has less, and some from one that stops.
+    assert times["hand_over"] >= times["given"] >= 2
+    assert times["expect"] >= 2
+    assert times["ask"] >= 10
+    assert times["answer"] >= 100
+    assert times["relay"] >= 10
+    assert times["_stream"] >= 50
+
+
+def test_controls_are_missed_in_a_cluster_too() -> None:
+    setting = msgspec.structs.replace(without("gate"), is_spread=True)
+    assert "I4" in invariants(next(failures(setting, iter(range(20)))))
 
 
 def test_answers_before_the_commit_are_noticed() -> None:

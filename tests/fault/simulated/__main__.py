@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(arguments)
     console = Console(stderr=True)
     setting = without(asked.without)
+    if asked.cluster:
+        setting = msgspec.structs.replace(setting, is_spread=True)
     seeds = chosen(asked.seed, asked.first, asked.seeds, asked.kept)
     began = perf_counter()
     outcomes = all_of(seeds, setting, console)
@@ -37,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked.json.write_bytes(msgspec.json.encode(figures(outcomes, seconds)))
     failed = [each for each in outcomes if each.violations]
     for each in failed:
-        tell(each, asked.without, console)
-    if failed and not asked.without and asked.seed is None:
+        tell(each, asked, console)
+    if failed and not asked.without and not asked.cluster and asked.seed is None:
         keep(failed, asked.kept)
     if asked.shrink and failed:
         shrink(failed[0].seed, setting, console)
@@ -59,6 +61,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--first", type=int, default=0, help="the first of them (0)")
     found.add_argument("--seed", type=int, help="run this seed alone")
     found.add_argument("--without", choices=sorted(CONTROLS), help="take this protection away")
+    found.add_argument(
+        "--cluster", action="store_true", help="let nodes share two shards out in each seed"
+    )
     found.add_argument("--shrink", action="store_true", help="look for fewer faults that fail")
     found.add_argument("--json", type=Path, help="write the figures to this file as well")
     found.add_argument("--kept", type=Path, default=KEPT, help="file of seeds that failed once")
@@ -143,13 +148,14 @@ def figures(outcomes: Sequence[Outcome], seconds: float) -> dict[str, object]:
     }
 
 
-def tell(outcome: Outcome, without: str | None, console: Console) -> None:
+def tell(outcome: Outcome, asked: argparse.Namespace, console: Console) -> None:
     """Say what is wrong with a seed, and how to see it again."""
     for sentence in outcome.violations[:TOLD_MOST]:
         console.print(
             f"seed {outcome.seed}: {sentence}", markup=False, highlight=False, soft_wrap=True
         )
-    option = f" --without {without!r}" if without else ""
+    option = f" --without {asked.without!r}" if asked.without else ""
+    option += " --cluster" if asked.cluster else ""
     command = f"python -m tests.fault.simulated --seed {outcome.seed}{option} --shrink"
     console.print(
         f"again, and with fewer faults: {command}", markup=False, highlight=False, soft_wrap=True

@@ -5,16 +5,17 @@ Nobody gives up what has to be done once: a create is repeated with its idempote
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from evenmatch.model.shards import shard_of
 from tests.fault.simulated.history import Seen
 from tests.fault.simulated.loop import NodeLoop, World
 from tests.fault.simulated.network import CLIENTS, Network
-from tests.fault.simulated.node import Node, Request
+from tests.fault.simulated.node import SOCKETS, Node, Request
 
 PATIENCE = 6.0
 """Seconds until a client gives an answer up that should come at once."""
@@ -24,6 +25,11 @@ SILENCE = 18.0
 LONG_POLL = 15.0
 NEWEST = 6
 """Tickets that onlookers like best."""
+UNANSWERED = "nobody-"
+FOLLOWED, AT_A_NODE = 8, (2.0, 16.0)
+"""Tickets that one WebSocket follows, and for how many seconds it does at one node."""
+WATCHES = 20
+"""How often a friend asks all nodes about a ticket."""
 OFTEN, CALM = (0.1, 0.9), (2.0, 5.0)
 """Seconds between two looks of an onlooker."""
 ODD = ((1e300, 80.0), (-1e300, 80.0), (1500.0, -1.0), (1500.0, 1e300))
@@ -50,6 +56,7 @@ class Habits(msgspec.Struct, frozen=True):
     come_again: float = 0.4
     look_back: float = 0.5
     follow: float = 0.3
+    meddle: float = 0.1
 
 
 class Caller:
@@ -71,6 +78,8 @@ class Caller:
         self.chance = network.world.chance(f"caller {name}")
         self.node = self.chance.choice(nodes)
         self.count = 0
+        self.queue = ""
+        """Which one it is about, where it is about one."""
 
     async def once(
         self, kind: str, about: str, request: Request, given: Any = None, patience: float = PATIENCE
@@ -142,10 +151,10 @@ class Player(Caller):
     """
 
     party: tuple[str, ...]
-    queue: str
     habits = Habits()
     known: list[str]
     times = 0
+    is_watched = False
 
     async def play(self) -> None:
         """Queue, and stay until it is over; whoever found no match may come again."""
@@ -168,6 +177,10 @@ class Player(Caller):
             follower = Follower(self.network, self.nodes, self.loop, f"follower of {ticket}")
             follower.ticket, follower.seen = ticket, self.seen
             tasks.append(self.loop.begin(follower.follow()))
+        if self.is_watched:
+            friend = Onlooker(self.network, self.nodes, self.loop, f"friend of {ticket}")
+            friend.seen = self.seen
+            tasks.append(self.loop.begin(friend.watch(ticket)))
         if self._does(self.habits.cancel):
             tasks.append(self.loop.begin(self._cancel(ticket)))
         state = await self._follow(ticket)
@@ -249,6 +262,9 @@ class Player(Caller):
         draw, body = self.chance.random(), msgspec.json.encode({"ticket": ticket})
         if draw < self.habits.ignore:
             return
+        if self._does(self.habits.meddle):
+            nobody = msgspec.json.encode({"ticket": f"{ticket}0000"})
+            await self.surely("meddle", match, "POST", f"/v1/matches/{match}/accept", body=nobody)
         kind = "decline" if draw < self.habits.ignore + self.habits.decline else "accept"
         path = f"/v1/matches/{match}/{kind}"
         if kind == "accept" and len(self.party) > 1 and self._does(self.habits.by_halves):
@@ -259,10 +275,41 @@ class Player(Caller):
         await self.surely(kind, match, "POST", path, body=body, given=ticket)
 
 
+class Trio(Caller):
+    """Three players whom nobody else's rating reaches, one after the other.
+
+    Args:
+        ratings: In the order in which they come.
+        leaves: Who goes again as soon as all are there; None: nobody.
+        known: Tickets that there are.
+    """
+
+    ratings: tuple[float, ...]
+    leaves: int | None
+    known: list[str]
+
+    async def play(self) -> None:
+        """Queue, each by themselves."""
+        tickets = [await self._create(place) for place in range(len(self.ratings))]
+        if self.leaves is not None and (ticket := tickets[self.leaves]) is not None:
+            await self.surely("cancel", ticket, "DELETE", f"/v1/tickets/{ticket}")
+
+    async def _create(self, place: int) -> str | None:
+        mean = self.ratings[place]
+        name = f"t{mean:.0f}"
+        players = [{"id": name, "rating": {"mean": mean, "deviation": 80.0}}]
+        body = msgspec.json.encode({"players": players, "queues": [self.queue]})
+        asked = {"method": "POST", "path": "/v1/tickets", "given": ([name], self.queue)}
+        seen = await self.surely("create", f"k-{name}", **asked, body=body, key=f"k-{name}")
+        if seen is None or seen.status != 201:
+            return None
+        self.known.append(seen.body["id"])
+        return str(seen.body["id"])
+
+
 class Backend(Caller):
     """The game's backend: it reads the feed of a queue and gives every match a server."""
 
-    queue: str
     matches: dict[str, int]
 
     async def work(self) -> None:
@@ -351,11 +398,99 @@ class Follower(Caller):
         return events
 
 
+class Lobby(Caller):
+    """A client that follows several tickets over one WebSocket, at one node after the other.
+
+    Args:
+        known: Tickets that there are.
+        shards: Their shards, by name.
+    """
+
+    known: list[str]
+    shards: Sequence[str]
+    last: dict[str, int]
+    over: set[str]
+
+    async def work(self) -> None:
+        """Follow for ever, and come back for what was missed."""
+        while True:
+            known = dict.fromkeys([*self.known[-NEWEST:], *self.last])
+            tickets = [each for each in known if each not in self.over][:FOLLOWED]
+            if tickets:
+                self._turn_elsewhere()
+                await self._once(tickets)
+            await asyncio.sleep(self.chance.uniform(*AGAIN))
+
+    async def _once(self, tickets: list[str]) -> None:
+        """Follow at one node for a while, or until it ends; note what it told of each ticket."""
+        node, network, sent = self.node, self.network, self.world.now
+        up, down = network.pipe(CLIENTS, node.name), network.pipe(node.name, CLIENTS)
+        told: dict[str, list[tuple[float, int, Any]]] = {ticket: [] for ticket in tickets}
+        joined, is_open = set[str](), True
+        ended: asyncio.Future[None] = self.loop.create_future()
+
+        def heard(text: str) -> None:
+            message = msgspec.json.decode(text)
+            if not is_open:
+                return
+            if message["event"] == "problem":
+                # Without a ticket it says that some could not be followed: nobody answered.
+                joined.add(shard_of(message["ticket"] or UNANSWERED))
+                return
+            ticket, seq = message["ticket"]["id"], message["sequence"]
+            # Whoever comes back hears the present state again, and drops it.
+            if told[ticket] or seq != self.last.get(ticket):
+                told[ticket].append((self.world.now, seq, message["ticket"]))
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def said(message: Mapping[str, Any]) -> None:
+            kind, text = message["type"], message.get("text")
+            if kind == "websocket.send" and text is not None:
+                down(text.encode(), partial(heard, text))
+            elif kind != "websocket.accept":
+                down(kind.encode(), end)
+
+        request = Request(self._number(), "GET", SOCKETS)
+        up(request.text(), partial(node.take_socket, request, said))
+        asked = [{"follow": [each], "after": self.last.get(each, 0)} for each in tickets]
+        # Nobody has these: that they are refused says that all before them are followed.
+        asked += [{"follow": [f"{shard}-0"]} for shard in self.shards]
+        for each in asked:
+            text = msgspec.json.encode(each).decode()
+            up(text.encode(), partial(node.hear, request.number, text))
+        await asyncio.wait([ended], timeout=self.chance.uniform(*AT_A_NODE))
+        is_open = False
+        up(b"left", partial(node.hear, request.number, None))
+        for ticket, events in told.items():
+            last = self.last.get(ticket, 0)
+            if events or shard_of(ticket) in joined:
+                given = Seen(
+                    "stream", sent, self.world.now, node.name, 200, ticket, last, events, {}
+                )
+                self.seen.append(given)
+            if events:
+                self.last[ticket] = events[-1][1]
+                if events[-1][2]["state"] in OVER | {"assigned"}:
+                    self.over.add(ticket)
+
+
 class Onlooker(Caller):
     """Somebody who asks any node about any ticket, and believes none twice."""
 
     known: list[str]
     until: float
+
+    async def watch(self, ticket: str) -> None:
+        """Ask all nodes about one ticket, again and again."""
+        for _ in range(WATCHES):
+            for node in self.nodes:
+                self.node = node
+                request = Request(self._number(), "GET", f"/v1/tickets/{ticket}")
+                await self.once("get", ticket, request, patience=0.5)
+            await asyncio.sleep(0.3)
 
     async def look(self) -> None:
         """Ask for ever, and less often when there is less to see."""

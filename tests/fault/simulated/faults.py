@@ -1,7 +1,7 @@
 """What goes wrong in a run: a list of faults, drawn from the seed, that may be made shorter."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
@@ -70,7 +70,8 @@ def draw(chance: random.Random, until: float, quiet: float | None) -> list[Fault
     Args:
         chance: Of the seed.
         until: No fault begins later, seconds.
-        quiet: When whoever serves is lost to the others, if all is quiet then but for that.
+        quiet: When whoever serves is lost to the others, if all is quiet then but for that; its
+            clock is set back just then.
     """
     kinds, weights = list(SHARES), list(SHARES.values())
     found = []
@@ -89,7 +90,15 @@ def draw(chance: random.Random, until: float, quiet: float | None) -> list[Fault
         kind = chance.choice(("long pause", "long cut from the store"))
         at, amount = chance.uniform(quiet, quiet + 4.0), chance.uniform(*SECONDS[kind])
         found.append(Fault(at, kind, -1, amount))
+        found.append(Fault(at + 1.0, "step of a clock", -1, STEPS[0]))
     return sorted(found, key=lambda each: each.at)
+
+
+def lost_at(faults: Sequence[Fault], quiet: float) -> float:
+    """Return when whoever serves was lost in a quiet run."""
+    kinds = ("long pause", "long cut from the store")
+    ats = (each.at for each in faults if each.kind in kinds and each.at >= quiet)
+    return min(ats, default=quiet)
 
 
 def _sooner(fault: Fault) -> Fault:
@@ -153,7 +162,7 @@ class Injector:
 
     def _node(self, number: int) -> Node:
         """Return the node of a number; for -1 one that serves, the first if none does."""
-        serving = [each for each in self._nodes if each.is_serving]
+        serving = [each for each in self._nodes if each.present]
         if number < 0:
             return serving[0] if serving else self._nodes[0]
         return self._nodes[number % len(self._nodes)]

@@ -10,7 +10,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     Args:
         kind: `create`, `create again` with another body, `cancel`, `get`, `accept`, `decline`,
-            `assign`, `feed` or `stream`.
+            `assign`, `feed`, `stream`, or `meddle` in what is another's.
         sent: When it was asked, the world's seconds.
         got: When the answer was here.
         node: Who answered.

@@ -107,6 +107,10 @@ class NodeLoop(asyncio.AbstractEventLoop):
         self._held: list[asyncio.Handle] = []
         # What was killed is kept to the end, so that no collector runs its last words in between.
         self._tasks: list[asyncio.Task[Any]] = []
+        self.wires: dict[Any, None] = {}
+        """Ends of connections that the process holds."""
+        self.dial: Callable[[Any, str], Coroutine[Any, Any, Any]] | None = None
+        """Opens a connection to a host, where the process may."""
         world.loops.append(self)
 
     # What happens to the process
@@ -115,11 +119,15 @@ class NodeLoop(asyncio.AbstractEventLoop):
         """Let nothing of this process run any more."""
         self.is_dead = True
         self._held.clear()
+        for wire in self.wires:
+            wire.reset()
         self._close(lambda coroutine: getcoroutinestate(coroutine) == CORO_CREATED)
 
     def dispose(self) -> None:
         """End all coroutines that are left, when nobody looks any more."""
         self.is_dead = True
+        for wire in self.wires:
+            wire.reset()
         events._set_running_loop(self)
         try:
             # What one begins at its end comes behind it, and ends as well.
@@ -211,6 +219,14 @@ class NodeLoop(asyncio.AbstractEventLoop):
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, **options)
         self._tasks.append(task)
         return task
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Any, host: str, port: int, **options: Any
+    ) -> Any:
+        del port, options
+        if self.dial is None:
+            raise OSError("this process has no network")
+        return await self.dial(protocol_factory, host)
 
     def run_in_executor(
         self, executor: Any, func: Callable[..., Any], *args: Any

@@ -87,10 +87,17 @@ class Network:
         if not self.is_cut(one, other):
             self.world.after(delay, arrive)
 
-    def pipe(self, one: str, other: str) -> Callable[[bytes, Callable[[], object]], None]:
+    def pipe(
+        self, one: str, other: str, swallowed: Callable[[], object] | None = None
+    ) -> Callable[[bytes, Callable[[], object]], None]:
         """Return what sends the parts of one answer in order; the first that is lost is the last.
 
         So does a connection: its other end hears nothing any more, and is not told why.
+
+        Args:
+            one: Who sends.
+            other: Who hears it.
+            swallowed: Called for each part that is lost.
         """
         last, is_broken = 0.0, False
 
@@ -105,6 +112,8 @@ class Network:
                 if not is_broken:
                     self.messages += 1
                     call()
+                elif swallowed is not None:
+                    swallowed()
 
             self.world.at(last, arrive)
 

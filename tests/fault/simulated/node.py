@@ -10,7 +10,8 @@ starts the process again some seconds after it ended.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -20,6 +21,8 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.services import Services
 from tests.fault.simulated.loop import NodeLoop, World
 from tests.fault.simulated.network import CLIENTS, Network
 from tests.fault.simulated.store import Store, StoreJournal
@@ -32,8 +35,12 @@ RESTART = (0.5, 4.0)
 """Seconds until a process that ended is started again."""
 HEADERS = ((b"host", b"localhost"), (b"content-type", b"application/json"))
 
+SOCKETS = "/v1/stream"
+
 Reply = Callable[[int, dict[str, str], bytes], None]
 Part = Callable[[bytes], None]
+Said = Callable[[Mapping[str, Any]], None]
+"""Takes what the server says to the client of a WebSocket."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -62,19 +69,21 @@ class Request(msgspec.Struct, frozen=True):
         )
 
     def scope(self) -> dict[str, Any]:
-        """Return the scope of ASGI."""
+        """Return the scope of ASGI; that of a WebSocket where it asks for one."""
         path, _, query = self.path.partition("?")
         headers = [*HEADERS, (b"content-length", str(len(self.body)).encode())]
         if self.key:
             headers.append((b"idempotency-key", self.key.encode()))
         if self.after is not None:
             headers.append((b"last-event-id", str(self.after).encode()))
+        if self.path == SOCKETS:
+            headers = [*HEADERS[:1]]
         return {
-            "type": "http",
+            "type": "websocket" if self.path == SOCKETS else "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": "1.1",
             "method": self.method,
-            "scheme": "http",
+            "scheme": "ws" if self.path == SOCKETS else "http",
             "path": path,
             "raw_path": path.encode(),
             "query_string": query.encode(),
@@ -82,6 +91,7 @@ class Request(msgspec.Struct, frozen=True):
             "headers": headers,
             "client": ("127.0.0.1", 40_000),
             "server": ("127.0.0.1", 8_080),
+            "subprotocols": [],
             "state": {},
         }
 
@@ -104,11 +114,11 @@ class Node:
         self.network = network
         self.world: World = network.world
         self.wall_off = 0.0
-        self.games: Games | None = None
+        self.served: Any = None
+        """What its process serves, once it does."""
         self.is_serving = False
         self.starts = 0
         self.errors: list[str] = []
-        self.served: list[tuple[Games, NodeLoop]] = []
         self._store = store
         self._plan = msgspec.structs.replace(plan, owner=name)
         self._every = snapshot_every
@@ -118,6 +128,7 @@ class Node:
         self._pauses = 0
         self._stop: asyncio.Event | None = None
         self._open: dict[int, asyncio.Event] = {}
+        self._sockets: dict[int, asyncio.Queue[Any]] = {}
         self._is_wanted = True
         # How many requests the process serves now; one that arrived twice is two.
         self.open_requests = 0
@@ -125,6 +136,11 @@ class Node:
     def wall(self) -> float:
         """Return Unix time as this machine has it."""
         return BORN + self.world.now + self.wall_off
+
+    @property
+    def lease_seconds(self) -> float:
+        """Return the length of a lease."""
+        return self._plan.lease_seconds
 
     # The process
 
@@ -142,30 +158,35 @@ class Node:
         self.network.note("start", process)
         loop.begin(self._run(loop, self._stop))
 
+    def _journal(self, loop: NodeLoop) -> StoreJournal:
+        return StoreJournal(self._store, self.network, self.name, loop, self.wall)
+
+    def _games(self, plan: ShardPlan, loop: NodeLoop) -> Games:
+        """Return the games of a plan, not yet started."""
+        return Games(
+            [Game(plan, Accounts(plan.settings, None, wall=self.wall))],
+            snapshot_every=self._every,
+            clocks=Clocks(monotonic=loop.time, wall=self.wall, stopwatch=loop.time),
+            open_with=lambda plan, name: self._journal(loop),
+        )
+
+    def _assembled(self, loop: NodeLoop) -> Any:
+        """Return what the process serves, not yet started."""
+        return self._games(self._plan, loop)
+
     async def _run(self, loop: NodeLoop, stop: asyncio.Event) -> None:
         """Do what `evenmatch serve` does between its sockets and its end."""
-        clocks = Clocks(monotonic=loop.time, wall=self.wall, stopwatch=loop.time)
-
-        def opened(plan: ShardPlan, name: str) -> StoreJournal:
-            return StoreJournal(self._store, self.network, self.name, loop, self.wall)
-
-        accounts = Accounts(self._plan.settings, None, wall=self.wall)
-        games = Games(
-            [Game(self._plan, accounts)],
-            snapshot_every=self._every,
-            clocks=clocks,
-            open_with=opened,
-        )
+        served = self._assembled(loop)
         try:
-            await games.start()
-            self.games, self.is_serving = games, True
-            self.served.append((games, loop))
+            await served.start()
+            self.served, self.is_serving = served, True
             self.network.note("serves", self.name)
-            ends = [asyncio.create_task(each) for each in (games.over(), stop.wait())]
+            ends = [asyncio.create_task(each) for each in (served.over(), stop.wait())]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await served.leave()
             self.is_serving = False
-            games.close()
-            await games.stop()
+            served.close()
+            await served.stop()
         except MatchmakingError as error:
             self.network.note("gave up", self.name, str(error))
         except Exception as error:  # noqa: BLE001
@@ -175,8 +196,9 @@ class Node:
     def _ended(self, loop: NodeLoop) -> None:
         self.errors += loop.errors
         loop.kill()
-        self._loop, self.games, self.is_serving = None, None, False
+        self._loop, self.served, self.is_serving = None, None, False
         self._open.clear()
+        self._sockets.clear()
         self.open_requests = 0
         self.world.after(self._chance.uniform(*RESTART), self.start)
 
@@ -206,11 +228,24 @@ class Node:
 
     @property
     def has_unwritten(self) -> bool:
-        """Return whether it serves, and has decided what the store has not confirmed."""
-        if self.games is None or not self.is_serving:
-            return False
-        runtime = self.games.services[0].runtime
-        return runtime.refusal is None and runtime.engine.tables.sequence > runtime.durable
+        """Return whether it has decided what the store has not confirmed."""
+        return any(each.engine.tables.sequence > each.durable for each in self.runtimes)
+
+    @property
+    def present(self) -> list[Services]:
+        """Return what it serves that it answers for at this moment."""
+        return [] if self.served is None or not self.is_serving else [*self.served.services]
+
+    @property
+    def runtimes(self) -> list[Runtime]:
+        """Return the shards for which it may answer at this moment."""
+        each = (services.runtime for services in self.present)
+        return [runtime for runtime in each if runtime.refusal is None]
+
+    @property
+    def open_ends(self) -> int:
+        """Return of how many requests the answer is under way, here or on to another machine."""
+        return self.open_requests + (0 if self._loop is None else len(self._loop.wires))
 
     # Requests
 
@@ -220,12 +255,12 @@ class Node:
         Where `part` is given, each part of the answer goes there as it comes, and `reply` is called
         at its end.
         """
-        loop, games = self._loop, self.games
-        if loop is None or games is None or not self.is_serving:
+        loop, served = self._loop, self.served
+        if loop is None or served is None or not self.is_serving:
             if not self._pauses:
                 reply(0, {}, b"refused")
             return
-        loop.call_soon(self._begin, loop, games, request, (reply, part))
+        loop.call_soon(self._begin, loop, served, request, (reply, part))
 
     def leave(self, number: int) -> None:
         """Tell the process that a client waits no longer."""
@@ -233,14 +268,14 @@ class Node:
             self._loop.call_soon(gone.set)
 
     def _begin(
-        self, loop: NodeLoop, games: Games, request: Request, ways: tuple[Reply, Part | None]
+        self, loop: NodeLoop, served: Any, request: Request, ways: tuple[Reply, Part | None]
     ) -> None:
-        loop.create_task(self._serve(games, request, *ways))
+        loop.create_task(self._serve(served, request, *ways))
 
-    async def _serve(self, games: Games, request: Request, reply: Reply, part: Part | None) -> None:
+    async def _serve(self, served: Any, request: Request, reply: Reply, part: Part | None) -> None:
         gone = self._open[request.number] = asyncio.Event()
         self.open_requests += 1
-        status, headers, parts, is_read = 0, {}, [], False
+        status, headers, parts, is_read, is_whole = 0, {}, [], False, False
 
         async def receive() -> dict[str, Any]:
             nonlocal is_read
@@ -251,22 +286,71 @@ class Node:
             return {"type": "http.disconnect"}
 
         async def send(message: Any) -> None:
-            nonlocal status, headers
+            nonlocal status, headers, is_whole
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = {key.decode(): text.decode() for key, text in message["headers"]}
             elif message["type"] == "http.response.body":
                 parts.append(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
                 if part is not None and parts[-1] and status == 200:
                     part(parts[-1])
 
         try:
-            await games.gate(request.scope(), receive, send)
+            await served.app(request.scope(), receive, send)
         except Exception as error:  # noqa: BLE001
             self.errors.append(f"{request.method} {request.path} raised {error!r}")
         self._open.pop(request.number, None)
         self.open_requests -= 1
-        reply(status, headers, b"".join(parts))
+        # Half an answer ends with its connection.
+        reply(*(status, headers, b"".join(parts)) if is_whole else (0, {}, b"cut off"))
+
+    # WebSockets
+
+    def take_socket(self, request: Request, said: Said) -> None:
+        """Serve a WebSocket that has arrived; `said` is called for what the server says."""
+        loop, served = self._loop, self.served
+        if loop is not None and served is not None and self.is_serving:
+            inbox: asyncio.Queue[Any] = asyncio.Queue()
+            self._sockets[request.number] = inbox
+            loop.call_soon(self._begin_socket, loop, served, request, (inbox, said))
+
+    def hear(self, number: int, text: str | None) -> None:
+        """Let a WebSocket hear what its client says; None: that it has left."""
+        loop, inbox = self._loop, self._sockets.get(number)
+        if loop is not None and inbox is not None:
+            kind = "disconnect" if text is None else "receive"
+            if text is None:
+                del self._sockets[number]
+            loop.call_soon(inbox.put_nowait, {"type": f"websocket.{kind}", "text": text})
+
+    def _begin_socket(
+        self, loop: NodeLoop, served: Any, request: Request, ends: tuple[asyncio.Queue[Any], Said]
+    ) -> None:
+        loop.create_task(self._serve_socket(served, request, ends))
+
+    async def _serve_socket(
+        self, served: Any, request: Request, ends: tuple[asyncio.Queue[Any], Said]
+    ) -> None:
+        inbox, said = ends
+        self.open_requests += 1
+        inbox.put_nowait({"type": "websocket.connect"})
+
+        async def send(message: Any) -> None:
+            if request.number not in self._sockets:
+                raise OSError("the client has left")
+            said(message)
+            if message["type"] == "websocket.close":
+                inbox.put_nowait({"type": "websocket.disconnect"})
+
+        try:
+            with suppress(OSError):
+                await served.app(request.scope(), inbox.get, send)
+        except Exception as error:  # noqa: BLE001
+            self.errors.append(f"a WebSocket raised {error!r}")
+        self._sockets.pop(request.number, None)
+        self.open_requests -= 1
+        said({"type": "websocket.close"})
 
     def carry_back(self, text: bytes, call: Callable[[], object]) -> None:
         """Send an answer to the clients."""

@@ -39,7 +39,7 @@ class VirtualConnection:
         self._pipe = network.pipe(node.name, CLIENTS)
         self._number = 0
         # What came of the present request, in order: the answer's parts, then None at its end.
-        self._parts: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._parts: asyncio.Queue[bytes | OSError | None] = asyncio.Queue()
         self._head: asyncio.Future[tuple[int, Headers]] = loop.create_future()
 
     def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> None:
@@ -70,6 +70,8 @@ class VirtualConnection:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the parts of the body as they come."""
         while (part := await self._parts.get()) is not None:
+            if isinstance(part, OSError):
+                raise part
             yield part
         self._finish()
 
@@ -113,6 +115,7 @@ class VirtualConnection:
         if not status:
             if not self._head.done():
                 self._head.set_exception(ConnectionRefusedError("nobody listens there"))
+            self._parts.put_nowait(ConnectionResetError("the answer is not whole"))
             return
         is_told = self._head.done()
         self._begin(status, headers)
@@ -150,7 +153,6 @@ class PackagePlayer(Caller):
     """
 
     player: str
-    queue: str
     known: list[str]
     following: dict[str, None]
 

@@ -248,10 +248,16 @@ class Recount:
             first, last = sorted(match.tickets, key=lambda name: self.lives[name].sequence)
             for other in self._beside(match.queue):
                 is_older = self.lives[other].sequence < self.lives[first].sequence
-                if is_older and self._allowed_from(other, last) < now - 1e-5:
+                if is_older and self._could_play(other, last, now):
                     self.wrong("I10", f"{first} is given {last} before {other}, which is older")
                 elif is_older and self._rating(other) == self._rating(first):
                     self.wrong("I10", f"{first} is matched before {other}, its older equal")
+
+    def _could_play(self, one: str, other: str, now: float) -> bool:
+        """Return whether two could play for certain: at once, or since longer than clocks tell."""
+        (rule,) = self._queues[self.lives[one].new.queues[0]].rules
+        is_near = abs(self._rating(one) - self._rating(other)) <= (rule.limit or 0.0)
+        return self._allowed_from(one, other) < now - 1e-5 or is_near
 
     def _check_who_waits(self, record: Record) -> None:
         """I9 and I17: nobody waits on beside somebody whom the rule has allowed for a while."""

@@ -1,11 +1,16 @@
 """One run: a seed, three nodes, a store, a network, clients, faults; then the accounts.
 
+In most runs the nodes are servers of which one has the shard, and the others wait for it. In each
+eighth they are a cluster that shares out two shards, and hands on what belongs elsewhere.
+
 0 s .. LOAD   clients come, faults happen
 .. FAULTS     faults happen to those who are left
 .. END        all is well again, and everybody who can be matched or expire does
 """
 
+import asyncio
 import gc
+import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,12 +23,14 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import encode_snapshot, take
 from evenmatch.model.queue import Queue
+from evenmatch.model.shards import shard_of, shards_of
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime import logs
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.runtime import Runtime
-from tests.fault.simulated.clients import Backend, Caller, Onlooker, Player
-from tests.fault.simulated.faults import Fault, Injector, draw
+from tests.fault.simulated.clients import Backend, Caller, Lobby, Onlooker, Player, Trio
+from tests.fault.simulated.cluster_node import ClusterNode, fronts_by
+from tests.fault.simulated.faults import Fault, Injector, draw, lost_at
 from tests.fault.simulated.history import Seen
 from tests.fault.simulated.judge import OVER, judged
 from tests.fault.simulated.loop import NodeLoop, TimeStandsStill, World
@@ -36,8 +43,10 @@ from tests.fault.simulated.store import Store, Weakness
 
 LOAD, FAULTS, END = 115.0, 130.0, 235.0
 PARTIES = 60
-LEASES = (30.0, 8.0)
+LEASES, SPREAD_LEASES = (30.0, 8.0), (5.0, 10.0)
 """Lengths of leases, seconds: with the shorter one the shard changes hands often."""
+CLUSTER_EACH = 8
+"""In each so many seeds the nodes are a cluster, and share out two shards."""
 TOLD_WITHIN = 60.0
 """Seconds within which a stream that is lost is noticed and taken up again."""
 IN_FLIGHT = 40
@@ -47,9 +56,13 @@ PACKAGE_SHARE = 6
 QUIET = 0.25
 """Share of runs in which all is quiet for a while."""
 BEFORE, QUIET_FROM, AFTER = (1.0, 20.0), 66.0, (107.0, LOAD)
-FIRST = 101.0
-"""When one comes alone, after others may have taken over."""
+FIRST = 1.3
+"""When one comes alone then, as others may have taken over: in leases after the owner is lost."""
+TRIOS = ((2860.0, 3140.0, 3000.0), None), ((5000.0, 5390.0, 5210.0), 1)
+"""Ratings of three, and who of them leaves. The third one may play both others at once; or first
+the second one and later, when that has left, the first."""
 ONLOOKERS = 3
+LOBBIES = 2
 NODES = ("a", "b", "c")
 SPREAD = {
     "kind": "spread",
@@ -76,6 +89,11 @@ QUEUES = msgspec.convert(
     ],
     tuple[Queue, ...],
 )
+ROUNDS_APART = tuple(
+    msgspec.structs.replace(each, group="casual") if each.name == "rounds" else each
+    for each in QUEUES
+)
+"""The same queues in two groups, so two shards."""
 SETTLED = 60.0
 """Seconds of engine time after its deadline at which a ticket must have ended: a server that was
 away gives back the time of its absence to those who are asked for acceptance."""
@@ -92,6 +110,7 @@ class Setting(msgspec.Struct, frozen=True):
         repeated: Share of messages that arrive twice.
         slow: Share of messages that others overtake.
         parties: How many queue.
+        is_spread: Whether the nodes share two shards out; None: `CLUSTER_EACH` says so of the seed.
     """
 
     faults: tuple[Fault, ...] | None = None
@@ -101,6 +120,7 @@ class Setting(msgspec.Struct, frozen=True):
     repeated: float = 0.02
     slow: float = 0.02
     parties: int = PARTIES
+    is_spread: bool | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -131,14 +151,17 @@ class Outcome(msgspec.Struct, frozen=True):
     statuses: dict[int, int] = {}
 
 
+AT_THE_END = (GeneratorExit, asyncio.CancelledError)
+"""What processes end with that are killed."""
 UNFORESEEN = ('"engine_failed"', '"unexpected', '"policy_fault"')
 """What the log says of errors that there must not be; a restart would hide what they did."""
 
 
-class LogSink:
+class LogSink(logging.Handler):
     """Takes the server's log; what it calls an unforeseen error is one."""
 
     def __init__(self) -> None:
+        super().__init__(logging.ERROR)
         self.failures: list[str] = []
         self.lines: list[str] = []
 
@@ -154,11 +177,17 @@ class LogSink:
         if any(word in line for word in UNFORESEEN):
             self.failures.append(f"I16: the server failed: {line[:3000]}")
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take what uvicorn has to say: that an application raised, it foresees nowhere."""
+        kind, error, _ = record.exc_info or (None, None, None)
+        if error is not None and not isinstance(error, AT_THE_END):
+            self.failures.append(f"I16: an application raised: {kind} {error!r}")
+
 
 def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
     """Run a seed and return what came of it."""
     began = perf_counter()
-    with log_to(LogSink()) as log, planted(setting.mutant):
+    with log_to(LogSink()) as log, planted(setting.mutant), fronts_by(_by_loop):
         hooks = sys.get_asyncgen_hooks()
         # A generator that is under way at the end is dropped: there is no loop to end it on.
         sys.set_asyncgen_hooks(finalizer=lambda _: None)
@@ -168,8 +197,11 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
             violations = played(scene)
             violations += log.failures
         finally:
+            # What is ended like this may complain of it to nobody.
+            complain, sys.unraisablehook = sys.unraisablehook, lambda _: None
             for loop in scene.world.loops:
                 loop.dispose()
+            sys.unraisablehook = complain
             sys.set_asyncgen_hooks(*hooks)
             gc.enable()
     return Outcome(
@@ -178,12 +210,21 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
         tuple(dict.fromkeys(violations)),
         dict(scene.network.faults),
         len(scene.history()),
-        len(scene.store.rows),
-        0 if scene.recount is None else len(scene.recount.matches),
+        sum(len(scene.store.of(shard).rows) for shard in scene.shards),
+        sum(len(each.matches) for each in scene.recounts.values()),
         perf_counter() - began,
         scene.faults,
         dict(sorted(Counter(seen.status for seen in scene.history()).items())),
     )
+
+
+def is_spread(seed: int, setting: Setting) -> bool:
+    """Return whether the nodes of a run share two shards out."""
+    return seed % CLUSTER_EACH == 0 if setting.is_spread is None else setting.is_spread
+
+
+def _by_loop() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def played(scene: "Scene") -> list[str]:
@@ -205,12 +246,23 @@ class Scene:
         )
         self.store = Store(self.world, setting.weakness)
         chance = self.world.chance("plan")
-        lease = self.world.chance("lease").choice(LEASES)
-        plan = ShardPlan(QUEUES, seed=seed, journal="simulated:", waits=True, lease_seconds=lease)
+        self.is_spread = (
+            seed % CLUSTER_EACH == 0 if setting.is_spread is None else setting.is_spread
+        )
+        queues, leases = (ROUNDS_APART, SPREAD_LEASES) if self.is_spread else (QUEUES, LEASES)
+        lease = self.world.chance("lease").choice(leases)
+        plan = ShardPlan(queues, seed=seed, journal="simulated:", waits=True, lease_seconds=lease)
+        layout = shards_of(queues)
+        self.shards = [each.name for each in layout]
+        self._shard_of = {queue: each.name for each in layout for queue in each.queues}
         every = chance.choice((7, 20, 60))
+        kind = ClusterNode if self.is_spread else Node
         self.nodes = [
-            Node(name, self.network, self.store, plan, snapshot_every=every) for name in NODES
+            kind(name, self.network, self.store, plan, snapshot_every=every) for name in NODES
         ]
+        for node in self.nodes:
+            if isinstance(node, ClusterNode):
+                node.others = {each.name: each for each in self.nodes}  # type: ignore[misc]
         # In some runs nobody comes for a while: an owner without work does not notice at once that
         # it has lost the shard.
         self.is_quiet = chance.random() < QUIET
@@ -222,7 +274,7 @@ class Scene:
         self.loop = NodeLoop(self.world, "clients")
         self._parties = setting.parties
         self._known: list[str] = []
-        self.recount: Recount | None = None
+        self.recounts: dict[str, Recount] = {}
 
     def play(self) -> None:
         """Let all happen."""
@@ -239,6 +291,10 @@ class Scene:
             onlooker = self._caller(Onlooker, f"onlooker {number}")
             onlooker.known, onlooker.until = self._known, LOAD + 5.0
             self._begin_at(1.0, onlooker.look)
+        for number in range(LOBBIES):
+            lobby = self._caller(Lobby, f"lobby {number}")
+            lobby.known, lobby.shards, lobby.last, lobby.over = self._known, self.shards, {}, set()
+            self._begin_at(1.0, lobby.work)
         for number in range(self._parties):
             player = self._caller(Player, f"party {number}")
             player.queue = chance.choice([queue.name for queue in QUEUES])
@@ -246,7 +302,15 @@ class Scene:
             player.party = tuple(f"p{number}-{each}" for each in range(size))
             player.known = self._known
             at = chance.uniform(*chance.choice(self.crowds))
-            self._begin_at(FIRST if self.is_quiet and not number else at, player.play)
+            if self.is_quiet and not number:
+                player.is_watched = True
+                at = lost_at(self.faults, QUIET_FROM) + FIRST * self.nodes[0].lease_seconds
+            self._begin_at(at, player.play)
+        for number, (ratings, leaves) in enumerate(TRIOS):
+            trio = self._caller(Trio, f"trio {number}")
+            trio.queue, trio.ratings, trio.leaves = QUEUES[0].name, ratings, leaves
+            trio.known = self._known
+            self._begin_at(chance.uniform(*chance.choice(self.crowds)), trio.play)
         for number in range(self._parties // PACKAGE_SHARE):
             by_package = self._caller(PackagePlayer, f"package {number}")
             by_package.player, by_package.known = f"c{number}", self._known
@@ -268,51 +332,73 @@ class Scene:
     def _begin_at(self, at: float, work: Callable[[], Any]) -> None:
         self.world.at(at, lambda: self.loop.begin(work()))
 
-    def history(self) -> list[Seen]:
-        """Return all answers, in order of their arrival."""
-        return sorted(
-            (seen for caller in self.callers for seen in caller.seen), key=lambda seen: seen.got
-        )
+    def history(self, shard: str = "") -> list[Seen]:
+        """Return all answers, in order of their arrival; of one shard, if one is named."""
+        found = [
+            seen
+            for caller in self.callers
+            for seen in caller.seen
+            if not shard or self._shard(seen, caller) == shard
+        ]
+        return sorted(found, key=lambda seen: seen.got)
+
+    def _shard(self, seen: Seen, caller: Caller) -> str:
+        """Return which shard an answer is about: an id says so, or else a queue."""
+        named = shard_of(seen.about)
+        return named if named in self.shards else self._shard_of[caller.queue]
 
     def trace(self) -> str:
         """Return a digest of all that happened."""
-        for _, _, body in self.store.rows:
-            self.network.note(body)
+        for shard in self.shards:
+            for _, _, body in self.store.of(shard).rows:
+                self.network.note(body)
         return self.network.trace()
 
     def violations(self) -> list[str]:
         """Return what must not have happened, or should have."""
-        try:
-            self.recount = recount = Recount(self.store.rows, self.store.commits)
-        except Exception as error:  # noqa: BLE001
-            return [f"I19: the records make no sense: {error!r}"]
-        found = [*recount.problems, *judged(recount, self.history())]
-        for node in self.nodes:
-            found += [f"I16: {error}" for error in node.errors]
-        found += [f"I16: {error}" for error in self.loop.errors]
+        found = [error for node in self.nodes for error in node.errors] + self.loop.errors
+        found = [f"I16: {error}" for error in found]
         found += [problem for caller in self.callers for problem in caller.problems]
-        found += self._never_told(recount)
-        return [*found, *self._at_the_end(recount)]
+        for shard in self.shards:
+            found += self._of_shard(shard)
+        return found
+
+    def _of_shard(self, shard: str) -> Iterator[str]:
+        store = self.store.of(shard)
+        try:
+            self.recounts[shard] = recount = Recount(store.rows, store.commits)
+        except Exception as error:  # noqa: BLE001
+            yield f"I19: the records make no sense: {error!r}"
+            return
+        yield from recount.problems
+        yield from judged(recount, self.history(shard))
+        yield from self._never_told(recount)
+        yield from self._at_the_end(shard, recount)
 
     def _never_told(self, recount: Recount) -> Iterator[str]:
         """Yield who follows by the package's stream and has not heard of an end long past."""
         known = recount.position(self.world.now - TOLD_WITHIN)
         for caller in self.callers:
             for ticket in getattr(caller, "following", ()):
-                life = recount.lives[ticket]
-                if life.now[0] in OVER | {"assigned"} and life.since[-1] <= known:
+                life = recount.lives.get(ticket)
+                is_over = life is not None and life.now[0] in OVER | {"assigned"}
+                if life is not None and is_over and life.since[-1] <= known:
                     yield f"I4: the package's stream never told that {ticket} is {life.now[0]}"
 
-    def _at_the_end(self, recount: Recount) -> Iterator[str]:
+    def _at_the_end(self, shard: str, recount: Recount) -> Iterator[str]:
         """Yield what is wrong when all faults are over: I3, I9, I19."""
-        serving = [node for node in self.nodes if node.is_serving]
-        if len(serving) != 1 or serving[0].games is None:
-            yield f"I16: {len(serving)} nodes serve when all faults are over"
+        serving = [
+            (node, services)
+            for node in self.nodes
+            for services in node.present
+            if services.runtime.plan.shard == shard
+        ]
+        if len(serving) != 1:
+            yield f"I16: {len(serving)} nodes serve {shard} when all faults are over"
             return
-        services = serving[0].games.services[0]
+        node, services = serving[0]
         runtime, follow = services.runtime, len(services.followers)
-        if follow > serving[0].open_requests:
-            asked = serving[0].open_requests
+        if follow > (asked := node.open_ends):
             yield f"I16: {follow} followers are kept, of {asked} requests under way"
         if runtime.unready is not None:
             yield f"I16: the server is not ready when all faults are over: {runtime.unready}"
@@ -322,9 +408,9 @@ class Scene:
             if life.now[0] in LIVE and now > recount.deadline(name) + SETTLED:
                 since = f"born at {life.enqueued_at:.1f} s"
                 yield f"I9: {name}, {since}, is {life.now[0]} at {now:.1f} s"
-        yield from self._against_the_engine(recount, runtime)
+        yield from self._against_the_engine(shard, recount, runtime)
 
-    def _against_the_engine(self, recount: Recount, runtime: Runtime) -> Iterator[str]:
+    def _against_the_engine(self, shard: str, recount: Recount, runtime: Runtime) -> Iterator[str]:
         tables = runtime.engine.tables
         live = {name for name, life in recount.lives.items() if life.now[0] in LIVE}
         if tables.sequence == len(recount.records) and live != set(tables.waiting):
@@ -332,7 +418,7 @@ class Scene:
         for name, row in tables.waiting.items():
             if name in live and row.ticket.enqueued_at != recount.lives[name].enqueued_at:
                 yield f"I14: {name} is as old as {row.ticket.enqueued_at}"
-        engine = Engine(resolve, shard="s0", limits=runtime.engine.limits, rate=rate_period)
+        engine = Engine(resolve, shard=shard, limits=runtime.engine.limits, rate=rate_period)
         try:
             for record in recount.records[: tables.sequence]:
                 engine.apply(record)
@@ -355,7 +441,12 @@ def log_to(sink: LogSink) -> Iterator[LogSink]:
     """Let the server write its log into a list."""
     proxy: Any = logs.log
     before, proxy._logger = proxy._logger, sink
+    server = logging.getLogger("uvicorn.error")
+    server.addHandler(sink)
+    propagates, server.propagate = server.propagate, False
     try:
         yield sink
     finally:
+        server.propagate = propagates
+        server.removeHandler(sink)
         proxy._logger = before

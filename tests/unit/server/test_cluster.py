@@ -297,3 +297,35 @@ def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.Monk
             )
 
     asyncio.run(main())
+
+
+def test_connection_that_comes_back_to_what_was_closed_is_closed_too() -> None:
+    async def main() -> None:
+        left = asyncio.Event()
+        asked = asyncio.Event()
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            await closed.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            await reader.read()
+            left.set()
+            writer.close()
+
+        closed = asyncio.Event()
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        messages: list[Any] = []
+        async with asyncio.timeout(GIVE_UP):
+            work = asyncio.create_task(peer.answer(scope("GET"), receive(b""), take(messages), b""))
+            await asked.wait()
+            # The node has another owner to ask by now; this answer is still under way.
+            peer.close()
+            closed.set()
+            assert await work == ""
+            assert messages[-1] == {"type": "http.response.body", "body": b""}
+            await left.wait()
+        server.close()
+
+    asyncio.run(main())

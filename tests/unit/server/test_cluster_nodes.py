@@ -186,3 +186,23 @@ def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
         else:
             take_here(games, scope, came)
     assert taken == [b"x" * 10]
+
+
+def test_health_asks_a_shard_that_goes_just_then_once() -> None:
+    class Going:
+        """A seat that the loop gives up between two looks of another thread."""
+
+        def __init__(self) -> None:
+            self._looks = [SimpleNamespace(late=1.5)]
+
+        @property
+        def games(self) -> Any:
+            return self._looks.pop() if self._looks else None
+
+    async def main() -> None:
+        running = node()
+        running._seats = {"/s0": cast(Seat, Going())}
+        assert running.late == 1.5
+        assert running.late == 0.0
+
+    asyncio.run(main())

@@ -24,6 +24,7 @@ class Socket:
         self._given: asyncio.Queue[Message] = asyncio.Queue()
         self.sent: list[Message] = []
         self.breaks: Exception | None = None
+        self.breaks_at = "websocket.send"
         self._heard = asyncio.Event()
         scope = {
             "type": "websocket", "path": path, "raw_path": path.encode(),
@@ -34,7 +35,7 @@ class Socket:
         self.task = asyncio.create_task(App(parts)(scope, self._given.get, self._send))
 
     async def _send(self, message: Message) -> None:
-        if self.breaks is not None and message["type"] == "websocket.send":
+        if self.breaks is not None and message["type"] == self.breaks_at:
             raise self.breaks
         self.sent.append(message)
         self._heard.set()
@@ -271,6 +272,23 @@ def test_connection_that_breaks_while_something_is_sent_ends_quietly(
 
     play(scene)
     assert not caplog.records
+
+
+def test_client_that_leaves_before_it_is_taken_in_is_no_failure_of_the_server() -> None:
+    async def scene() -> None:
+        parts = await started(QUIET)
+        told: list[str] = []
+        parts.metrics.unexpected = lambda error, route: told.append(route)  # type: ignore[method-assign]
+        socket = Socket(parts)
+        socket.breaks, socket.breaks_at = OSError("the client has left"), "websocket.accept"
+        # The server of the sockets knows what that is.
+        with pytest.raises(OSError, match="has left"):
+            await socket.task
+        assert told == []
+        assert len(parts.followers) == 0
+        await parts.runtime.stop()
+
+    play(scene)
 
 
 def test_other_paths_and_plain_http_are_told_where_the_stream_is() -> None:

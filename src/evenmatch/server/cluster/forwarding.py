@@ -55,6 +55,7 @@ class Peer:
         self._identity = identity
         self._free: deque[Connection] = deque()
         self._busy: dict[Connection, None] = {}
+        self._is_closed = False
 
     async def answer(
         self, scope: Scope, receive: Receive, send: Send, body: bytes, about: str = ""
@@ -103,7 +104,11 @@ class Peer:
         return ""
 
     def close(self) -> None:
-        """Close all connections; whoever follows something over one comes again."""
+        """Close all connections, and none is kept from then on.
+
+        Whoever follows something over one comes again.
+        """
+        self._is_closed = True
         while self._free:
             self._free.pop().close()
         for connection in list(self._busy):
@@ -111,7 +116,8 @@ class Peer:
 
     def _keep(self, connection: Connection, *, is_whole: bool) -> None:
         """Keep a connection for the next request, if it can take one."""
-        if is_whole and connection.is_free and len(self._free) < CONNECTIONS_MAX:
+        is_kept = is_whole and connection.is_free and not self._is_closed
+        if is_kept and len(self._free) < CONNECTIONS_MAX:
             self._free.append(connection)
         else:
             connection.close()

@@ -6,6 +6,7 @@ import hmac
 import re
 import secrets
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -49,12 +50,14 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         key: The secret that all nodes share.
         token: New at each start, so that a process never takes the lease of an older one for its
             own.
+        wall: Unix time, by which notes count.
     """
 
     name: str
     address: str
     key: bytes
     token: str
+    wall: Callable[[], float] = lambda: time.time()
 
     @property
     def owner(self) -> str:
@@ -69,7 +72,7 @@ class NodeIdentity(msgspec.Struct, frozen=True):
             about: The shard that is asked; for what nodes ask each other, who asks.
             purpose: What the note is for; it counts for nothing else.
         """
-        said = f"{self.name} {client} {about} {int(time.time())}"
+        said = f"{self.name} {client} {about} {int(self.wall())}"
         return f"{said} {_digest(self.key, purpose, said)}".encode()
 
     def note_of(self, signed: bytes, *, purpose: Purpose = "request") -> PeerNote | None:
@@ -84,7 +87,7 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         if not hmac.compare_digest(digest.encode("latin-1"), wanted.encode()):
             return None
         parts = said.split(" ")
-        if len(parts) != 4 or abs(time.time() - float(parts[3])) > NOTE_SECONDS:
+        if len(parts) != 4 or abs(self.wall() - float(parts[3])) > NOTE_SECONDS:
             return None
         return PeerNote(parts[1], parts[2])
 

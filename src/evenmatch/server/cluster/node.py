@@ -150,7 +150,7 @@ class Node:
         self._ended = asyncio.Event()
         self._is_leaving = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing: set[asyncio.Task[Any]] = set()
+        self._closing: dict[asyncio.Task[Any], None] = {}
 
     # The life of a node
 
@@ -261,8 +261,8 @@ class Node:
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing[task] = None
+        task.add_done_callback(self._closing.pop)
 
     async def _level(self) -> None:
         """Give a shard away where another node has two less."""
@@ -373,7 +373,8 @@ class Node:
 
     @property
     def _running(self) -> list[Games]:
-        return [seat.games for seat in self._seats.values() if seat.games is not None]
+        # Each is looked at once: another thread asks too, and what was there may be gone next.
+        return [games for seat in self._seats.values() if (games := seat.games) is not None]
 
     @property
     def late(self) -> float:

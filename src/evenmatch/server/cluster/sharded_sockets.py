@@ -49,7 +49,8 @@ class ManySockets:
         self._by_shard = by_shard
         self._serve = serve
         self._inboxes: dict[Seat, asyncio.Queue[Message]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        # In the order in which they began: a set of objects has another in each process.
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._sending = asyncio.Lock()
         self._ended = asyncio.Event()
         self._is_taken_in = False
@@ -77,7 +78,7 @@ class ManySockets:
         one = {**scope, "headers": list(scope["headers"])}
         one["subprotocols"] = list(scope.get("subprotocols") or ())
         task = asyncio.create_task(self._follow(seat, one, inbox, send))
-        self._tasks.add(task)
+        self._tasks[task] = None
         return inbox
 
     async def _follow(

@@ -152,6 +152,9 @@ class App:
                 self._services.metrics.turned_away(error.code)
             status, problem = problem_of(error)
             await send_body(denying(send), status, encode(problem), headers_of(error))
+        except OSError:
+            # The client has left before it was taken in; uvicorn knows what that is.
+            raise
         except Exception as error:  # noqa: BLE001
             self._services.metrics.unexpected(error, f"WS {route.path}")
 
