@@ -137,3 +137,29 @@ def test_the_best_in_hindsight_is_refused_with_a_sentence() -> None:
     scenario = scenario_of_rules(rules).scenario
     with pytest.raises(NotSupported, match="not known by a rule set, and queue main has one"):
         simulate(scenario, optimum=True)
+
+
+def test_what_a_map_says_counts_in_quality_and_the_bound_holds() -> None:
+    rng = Random(8)
+    tickets = [
+        {
+            "id": f"t{number}",
+            "players": [
+                {
+                    "id": f"p{number}",
+                    "attributes": {
+                        "experience": 50.0,
+                        "gameMode": ["coop"],
+                        "acceptableMaps": ["hill"],
+                        "mapPreference": {"hill": rng.choice([0.0, 100.0]), "lake": 50.0},
+                    },
+                }
+            ],
+        }
+        for number in range(12)
+    ]
+    found = solve({"tickets": tickets}, rules=rules_of("04"), effort=3_000, bound=2.0)
+    assert len(found.plan.seated) == 2
+    # Nobody differs but in what they give to maps, of which 100 costs half of two thirds.
+    assert found.bound is not None
+    assert 1 / 3 < found.plan.quality.mean() < 2 / 3 < found.bound / 100.0

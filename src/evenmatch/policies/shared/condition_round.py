@@ -162,6 +162,15 @@ class ConditionRounds:
         costs = zip(factors, objective.weights, strict=True)
         return 1.0 - math.fsum(cost * weight for cost, weight in costs) / total
 
+    def judged(self, batch: Batch, tickets: Sequence[Ticket], plan: Plan) -> Plan:
+        """Return a plan of a batch of these tickets with what its matches are worth by criteria."""
+        party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
+        quality = [
+            self.quality(_teams_of(batch, seated, party.tolist(), tickets))
+            for seated in plan.seated
+        ]
+        return plan._replace(quality=np.array(quality, dtype=np.float64))
+
     def _made(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
         """Return matches: around who has fewest to play with first, then around all others."""
         if len(tickets) <= SCARCE_FROM:
