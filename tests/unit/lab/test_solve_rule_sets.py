@@ -120,7 +120,14 @@ def test_criteria_of_the_batch_take_the_place_of_those_of_the_rule_set() -> None
     ("more", "sentence"),
     [
         ({"format": {"teams": 2}}, "format contradicts rules_file"),
-        ({"rules": [{"kind": "spread", "attribute": "skill", "limit": 1.0}]}, "rules contradicts"),
+        (
+            {
+                "rules": [
+                    {"kind": "spread", "attribute": "skill", "limit": 1, "expand": {"rate": 1}}
+                ]
+            },
+            "must widen in steps",
+        ),
         ({"waited": -1}, "waited must be a number of seconds from 0"),
         ({"waited": "long"}, "waited must be a number of seconds from 0"),
         ({"tickets": [{"players": [{"id": "p", "attributes": {"skill": "x"}}]}]}, "skill"),

@@ -14,6 +14,7 @@ import msgspec
 
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.registry import kind_with
+from evenmatch.errors import ConfigError
 from evenmatch.model.condition import (
     AllOf,
     AnyOf,
@@ -128,6 +129,22 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
     )
 
 
+def joined(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
+    """Return conditions as so many at most: those that are too many are one with the last.
+
+    Raises:
+        ConfigError: Not even one may be there.
+    """
+    if len(rules) <= most:
+        return tuple(rules)
+    if most < 1:
+        raise ConfigError(f"a queue with a rules_file may have at most {RULES_MAX - 1} rules more")
+    rest = [each.condition for each in rules[most - 1 :] if each.condition is not None]
+    name = ", ".join([each.name for each in rest])
+    one = Condition(name, AllOf(tuple([each.test for each in rest])), rest[0].clock)
+    return (*rules[: most - 1], Rule(rules[0].kind, condition=one))
+
+
 class _Compiler:
     def __init__(self, rule_set: RuleSet, readings: Readings) -> None:
         self._rule_set = rule_set
@@ -185,12 +202,9 @@ class _Compiler:
             for rule in self._rule_set.rules
             if rule.name not in supporting and not isinstance(rule, SortRule)
         ]
-        if len(named) > RULES_MAX:
-            rest = named[RULES_MAX - 1 :]
-            joined = AllOf(tuple([test for _, test in rest]))
-            named = [*named[: RULES_MAX - 1], (", ".join([name for name, _ in rest]), joined)]
         age, kind = self._rule_set.algorithm.age, kind_with(Form.CONDITION)
-        return tuple([Rule(kind, condition=Condition(name, test, age)) for name, test in named])
+        rules = [Rule(kind, condition=Condition(name, test, age)) for name, test in named]
+        return joined(rules, RULES_MAX)
 
     def _scheduled(self, rule: FlexRule) -> Test:
         """Return what a rule demands, by age."""
