@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from evenmatch.errors import ConfigError, NotSupported
@@ -139,10 +140,27 @@ def test_what_contradicts_a_rule_set_is_refused(more: Table, sentence: str) -> N
         solve({"tickets": aliens(16), **more}, rules=rules_of("01"), effort=100)
 
 
-def test_the_best_in_hindsight_is_refused_with_a_sentence() -> None:
-    rules = shipped("flexmatch_games") / "oldest_age.json"
-    scenario = scenario_of_rules(rules).scenario
-    with pytest.raises(NotSupported, match="not known by a rule set, and queue main has one"):
+@pytest.mark.parametrize("name", ["oldest_age", "map_votes", "tournament_xor"])
+def test_best_in_hindsight_is_bounded_by_a_queue_that_allows_more(name: str) -> None:
+    scenario = scenario_of_rules(shipped("flexmatch_games") / f"{name}.json").scenario
+    run = simulate(scenario, optimum=True).summary
+    cost = run["cost"] + run["cost_waiting"]
+    assert 0.0 < run["bound_cost"] < cost
+    assert run["best_known_cost"] == cost
+    assert run["gap"] == pytest.approx(cost / run["bound_cost"] - 1.0)
+    (queue,) = scenario.queues
+    free = msgspec.structs.replace(queue, rules=(), policy="greedy")
+    free_scenario = msgspec.structs.replace(scenario, queues=(free,))
+    freely = simulate(free_scenario, optimum=True).summary
+    # Where all rules are conditions, the bound knows of none of them.
+    least = freely.get("bound_cost", freely.get("optimum_cost"))
+    assert least is not None
+    assert run["bound_cost"] <= least * (1.0 + 1e-9)
+
+
+def test_best_in_hindsight_of_matches_of_many_sizes_is_refused_with_a_sentence() -> None:
+    scenario = scenario_of_rules(rules_of("01")).scenario
+    with pytest.raises(NotSupported, match="a bound is known for full matches"):
         simulate(scenario, optimum=True)
 
 
