@@ -1,14 +1,15 @@
 """Play small pools by rule sets in the engine, and hold what comes of it against brute force."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import msgspec
 
 from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.rules import Rules
 from evenmatch.lab.simulate import simulate
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants
@@ -55,13 +56,17 @@ def with_defaults(ticket: Ticket, queue: Queue) -> Ticket:
 
 
 def played(
-    rule_set: RuleSet, pool: Sequence[CandidateTicket], policy: str = "by_rules"
+    rule_set: RuleSet,
+    pool: Sequence[CandidateTicket],
+    policy: str = "by_rules",
+    beside: tuple[Rule, ...] = (),
 ) -> list[tuple[float, CandidateMatch]]:
     """Return the matches that the engine makes of tickets by age, each with its instant."""
     tickets = [ticket_of(each, number) for number, each in enumerate(pool, 1)]
     # Rounds would go on for ever while somebody waits.
     until = None if policy == "by_rules" else UNTIL
-    run = simulate(Scenario(queues=(queue_of(rule_set, policy),), until=until), arrivals=tickets)
+    queue = with_rules(queue_of(rule_set, policy), beside)
+    run = simulate(Scenario(queues=(queue,), until=until), arrivals=tickets)
     by_id = {each.id: each for each in pool}
     names = rule_set.scope.all_teams()
     found = []
@@ -70,6 +75,29 @@ def played(
         match = CandidateMatch(teams={n: tuple(by_id[i] for i in ids) for n, ids in teams})
         found.append((row["at"], match))
     return found
+
+
+def with_rules(queue: Queue, beside: tuple[Rule, ...]) -> Queue:
+    """Return a queue with rules of its own beside those of the rule set."""
+    return msgspec.structs.replace(queue, rules=(*queue.rules, *beside))
+
+
+def instants_beside(
+    rule_set: RuleSet, beside: tuple[Rule, ...]
+) -> Callable[[CandidateMatch], Sequence[tuple[float, float]]]:
+    """Return what says when a match is legal by a rule set and by rules of our own."""
+    queue = queue_of(rule_set)
+    rules = Rules(msgspec.structs.replace(queue, rules=beside))
+
+    def instants(match: CandidateMatch) -> Sequence[tuple[float, float]]:
+        legal = legal_instants(rule_set, match)
+        if not legal:
+            return ()
+        teams = [[ticket_of(each, 0) for each in team] for team in match.teams.values()]
+        since = rules.ready_at(teams)
+        return [(max(start, since), end) for start, end in legal if end > since < math.inf]
+
+    return instants
 
 
 def divisions(rule_set: RuleSet, pool: Sequence[CandidateTicket]) -> Iterator[CandidateMatch]:
@@ -95,14 +123,21 @@ def faults_of_play(
     rule_set: RuleSet,
     pool: Sequence[CandidateTicket],
     matches: Sequence[tuple[float, CandidateMatch]],
+    instants: Callable[[CandidateMatch], Sequence[tuple[float, float]]] | None = None,
 ) -> list[str]:
     """Return what is wrong with matches: illegal, late, or left unmade."""
     faults = [
         f"illegal at {at:g}: {match}" for at, match in matches if not is_legal(rule_set, match, at)
     ]
+    if instants is not None:
+        faults += [
+            f"not allowed at {at:g} by rules beside: {match}"
+            for at, match in matches
+            if not any(start <= at < end for start, end in instants(match))
+        ]
     possible = []
     for match in divisions(rule_set, pool):
-        legal = legal_instants(rule_set, match)
+        legal = legal_instants(rule_set, match) if instants is None else instants(match)
         if legal:
             possible.append((frozenset(each.id for each in match.tickets()), legal))
     gone: set[str] = set()

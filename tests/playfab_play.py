@@ -1,7 +1,8 @@
 """Draw PlayFab queues and pools, play them in the engine, and hold that against brute force."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -13,11 +14,10 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.rules.languages import load_rules
-from tests.playfab_checker import (
+from evenmatch.rules.playfab.checker import (
     Instants,
     Json,
     PlainTicket,
-    divisions,
     is_admitted,
     is_legal,
     legal_instants,
@@ -257,3 +257,16 @@ def _player(rng: Random) -> Json:
 def admitted(text: Json, pool: Sequence[PlainTicket]) -> list[PlainTicket]:
     """Return the tickets that may queue."""
     return [ticket for ticket in pool if is_admitted(text, ticket)]
+
+
+def divisions(queue: Json, pool: Sequence[PlainTicket]) -> Iterator[list[list[PlainTicket]]]:
+    """Yield every way to put some tickets of a pool into teams that hold them."""
+    most = [team["MaxTeamSize"] for team in queue.get("Teams") or ()] or [queue["MaxMatchSize"]]
+    for places in product((None, *range(len(most))), repeat=len(pool)):
+        teams: list[list[PlainTicket]] = [[] for _ in most]
+        for ticket, place in zip(pool, places, strict=True):
+            if place is not None:
+                teams[place].append(ticket)
+        sizes = [sum(len(ticket.players) for ticket in team) for team in teams]
+        if any(sizes) and all(size <= limit for size, limit in zip(sizes, most, strict=True)):
+            yield teams

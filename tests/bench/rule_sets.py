@@ -227,7 +227,7 @@ def _pairs(repeats: int) -> Iterator[Row]:
     rule = next(r for r in queue_of(FIVE).rules if r.condition)
     conditions = Conditions([r.condition for r in queue_of(FIVE).rules if r.condition])
     assert rule.condition is not None
-    search = ConditionSearch(conditions, queue_of(FIVE).format)
+    search = ConditionSearch(conditions, queue_of(FIVE).format, None)
     columns = ConditionColumns(conditions, search.ways, 2)
     tickets = tickets_of(1_000, 1)
     for ticket in tickets:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from evenmatch.errors import ConfigError
+from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.findings import Finding
 from evenmatch.rules.flexmatch.checker.judgement import objections_to
-from evenmatch.rules.flexmatch.checker.match import CandidateMatch
+from evenmatch.rules.flexmatch.checker.match import CandidateMatch, CandidateTicket
 from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
-from evenmatch.rules.playfab.reader import is_playfab_text, read_queues
+from evenmatch.rules.playfab.checker import Json, PlainTicket, objections
+from evenmatch.rules.playfab.reader import is_playfab_text, read_source
 
 PROBLEMS_MAX = 20
 """Problems of a file that are printed; the rest is counted."""
@@ -22,10 +24,18 @@ BAD_INPUT = 2
 
 
 class MatchToCheck(CandidateMatch, frozen=True, kw_only=True):
-    """A line of a file of matches: its name, when it is made, and who is in it."""
+    """A line of a file of matches: its name, when it is made, and who is in it.
+
+    `queue` is the name of its PlayFab queue, where a file has several.
+    """
 
     match: str
     at: float
+    queue: str = ""
+
+
+Judge = Callable[[MatchToCheck], list[str]]
+"""What is wrong with a match."""
 
 
 def check_rules(path: Path, matches: Path | None) -> int:
@@ -45,7 +55,11 @@ def check_rules(path: Path, matches: Path | None) -> int:
         _say(path, [each for each in findings if each.level == "error"])
         return BAD_INPUT
     if matches is not None:
-        return _check_matches(path, rule_set, matches)
+
+        def by_rule_set(line: MatchToCheck) -> list[str]:
+            return [str(each) for each in objections_to(rule_set, line, line.at)]
+
+        return _check_matches(path, by_rule_set, matches)
     print(f"{path} is a valid FlexMatch rule set: {_extent(rule_set)}.")
     _say_findings(findings)
     return 0
@@ -53,15 +67,14 @@ def check_rules(path: Path, matches: Path | None) -> int:
 
 def _check_queues(path: Path, text: bytes, matches: Path | None) -> int:
     """Say what is wrong or odd in PlayFab queues."""
-    queues, findings = read_queues(text)
+    source = read_source(text)
+    queues, findings = source.queues, source.findings
     if not queues:
         _say(path, [each for each in findings if each.level == "error"])
         return BAD_INPUT
     if matches is not None:
-        raise ConfigError(
-            f"{path}: --matches takes a configuration here: evenmatch import playfab {path} --out "
-            "game.toml, then check game.toml --matches"
-        )
+        raw = {str(each["Name"]): each for each in source.objects.values()}
+        return _check_matches(path, lambda line: _against_queues(raw, line), matches)
     for queue in queues:
         least, most = queue.players_min, queue.players_max
         players = f"{most}" if least == most else f"{least} to {most}"
@@ -107,9 +120,32 @@ def _bytes_of(path: Path) -> bytes:
         raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _check_matches(path: Path, rule_set: RuleSet, matches: Path) -> int:
+def _against_queues(queues: dict[str, Json], line: MatchToCheck) -> list[str]:
+    """Return what is wrong with a match of a PlayFab queue."""
+    name = line.queue or next(iter(queues))
+    if name not in queues or (not line.queue and len(queues) > 1):
+        return [f"queue must be one of {', '.join(queues)}, got {line.queue!r:.80}"]
+    queue = queues[name]
+    names = [team["Name"] for team in queue.get("Teams") or ()] or [*line.teams][:1]
+    if unknown := [each for each in line.teams if each not in names]:
+        return [f"the queue {name} has the teams {', '.join(names)}, and no {unknown[0]}"]
+    teams = [[_plain_ticket(each) for each in line.teams.get(team, ())] for team in names]
+    born = [ticket.enqueued_at for ticket in line.tickets()]
+    if not born or line.at < max(born):
+        return ["a match must have tickets, and none that comes later than it is made"]
+    return objections(queue, teams, line.at)
+
+
+def _plain_ticket(given: CandidateTicket) -> PlainTicket:
+    players = tuple(
+        [{**player.attributes, LATENCY: player.latencies or {}} for player in given.players]
+    )
+    return PlainTicket(given.id, given.enqueued_at, players)
+
+
+def _check_matches(path: Path, judge: Judge, matches: Path) -> int:
     count, problems = 0, 0
-    for line_problems in _judged(rule_set, matches):
+    for line_problems in _judged(judge, matches):
         count += 1
         for problem in line_problems:
             problems += 1
@@ -124,7 +160,7 @@ def _check_matches(path: Path, rule_set: RuleSet, matches: Path) -> int:
     return 0
 
 
-def _judged(rule_set: RuleSet, matches: Path) -> Iterator[list[str]]:
+def _judged(judge: Judge, matches: Path) -> Iterator[list[str]]:
     """Yield what is wrong with each match of a file; no ticket is in two of them."""
     decoder = msgspec.json.Decoder(MatchToCheck)
     seen: dict[str, int] = {}
@@ -136,7 +172,7 @@ def _judged(rule_set: RuleSet, matches: Path) -> Iterator[list[str]]:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             yield [f"line {number}: not a match to check: {error}"]
             continue
-        problems = [str(each) for each in objections_to(rule_set, line, line.at)]
+        problems = judge(line)
         for ticket in line.tickets():
             before = seen.setdefault(ticket.id, number)
             if before != number:

@@ -18,12 +18,12 @@ from evenmatch.model.checks import Place
 from evenmatch.model.queue import Format, Queue
 from evenmatch.policies.default_choice import default_policy
 from evenmatch.rules.flexmatch.checker.match import Readings
-from evenmatch.rules.flexmatch.compile import CompiledRuleSet
+from evenmatch.rules.flexmatch.compile import RULES_MAX, CompiledRuleSet, joined
 
 ReadRules = Callable[[str, Readings, Place], CompiledRuleSet]
 """From a file's name, readings and the place of its key to what the rule set in it means."""
 REPLACED = (
-    "teams", "players", "players_min", "roles", "sides", "side_choice", "party_sizes", "rules",
+    "teams", "players", "players_min", "sides", "side_choice", "party_sizes",
 )  # fmt: skip
 """Keys that a rule set says itself."""
 
@@ -94,11 +94,17 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
     for key in REPLACED:
         if getattr(table, key) != getattr(empty, key):
             at.at(key).refuse("contradicts rules_file, which says it: leave it out")
+    if table.roles:
+        at.at("roles").refuse(
+            "does not go with rules_file, which says who is in a team: let a rule count who plays "
+            "what, or write teams and rules here and leave rules_file out"
+        )
     assert table.rules_file is not None
     given = table.rules_readings or ReadingsTable()
     readings = Readings(**msgspec.structs.asdict(given))
     ruled = read(table.rules_file, readings, at.at("rules_file")).queue(queue)
-    return msgspec.structs.replace(ruled, criteria=queue.criteria) if queue.criteria else ruled
+    rules = (*joined(ruled.rules, RULES_MAX - len(queue.rules)), *queue.rules)
+    return msgspec.structs.replace(ruled, rules=rules, criteria=queue.criteria or ruled.criteria)
 
 
 def build_format(table: QueueTable, at: Place) -> Format:

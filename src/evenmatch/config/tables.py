@@ -234,7 +234,8 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
             a random time of its own, so that two players who queue in the same second do not
             reliably meet; its deadline does not change.
         rules_file: A FlexMatch rule set or a PlayFab queue, in JSON, in place of teams, rules and
-            criteria; criteria that the file names take the place of those that follow from it.
+            criteria; criteria that the file names take the place of those that follow from it, and
+            rules that it names hold beside it.
         rules_readings: How to read what the language of rule sets leaves open.
         criteria: Soft preferences; none means that only waiting counts.
         rules: Hard constraints; a match that breaks one is never made.

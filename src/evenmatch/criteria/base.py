@@ -47,6 +47,7 @@ class Form(Enum):
     PARTIES = "the sizes of parties"
     SEATS = "the seats that stay free"
     ROLES = "the roles that players like"
+    ANCHOR = "what players are to who has waited longest"
     CONDITION = "whatever a condition over the teams states"
     OTHER = "anything else: each match has to be compared by itself"
 

@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from evenmatch.criteria import relation
 from evenmatch.criteria.base import Comparison, Form, NumberGap
+from evenmatch.criteria.kinds.anchor_sort import AnchorSort
 from evenmatch.criteria.kinds.conditional import Conditional
 from evenmatch.criteria.kinds.fullness import Fullness
 from evenmatch.criteria.kinds.host_options import HostOptions
@@ -40,6 +41,7 @@ KINDS: dict[str, type[Comparison]] = {
     "fullness": Fullness,
     "role_rank": RoleRank,
     "condition": Conditional,
+    "anchor_sort": AnchorSort,
 }
 CRITERION_KINDS = tuple(kind for kind, each in KINDS.items() if each.criterion_keys is not None)
 """Kinds that criteria may have."""

@@ -122,14 +122,19 @@ class Rules:
             since: What ceased by then does not count, so that the match is allowed at `since` if
                 and only if the answer is not later.
         """
+        at = self.widened_at(teams)
+        if self.conditions is not None and at < math.inf:
+            intervals = self.conditions.intervals(teams)
+            at = max(at, first_after(intervals, max(at, since)))
+        return at
+
+    def widened_at(self, teams: Seats) -> float:
+        """Return `ready_at` by all rules that only widen, conditions left aside."""
         at = max([ticket.enqueued_at for team in teams for ticket in team])
         for compiled in self._rules:
             at = max(at, _ready_at(compiled, teams))
             if at == math.inf:
-                return at
-        if self.conditions is not None:
-            intervals = self.conditions.intervals(teams)
-            at = max(at, first_after(intervals, max(at, since)))
+                break
         return at
 
     def objection(self, teams: Seats, now: float) -> str:

@@ -42,12 +42,8 @@ def by_conditions(
         return _alone(part, snapshot, own)
     if part.reason.code in ("paused", "policy_failed") or not in_full:
         return _at_a_glance(part, snapshot, own)
-    conditions = snapshot.objective.rules.conditions
-    assert conditions is not None
     others = [ticket for ticket in snapshot.tickets.values() if ticket.id != own.id]
-    prospects = ConditionProspects(
-        conditions.conditions, snapshot.queue.format, own, others, snapshot.now
-    )
+    prospects = ConditionProspects(snapshot.objective.rules, own, others, snapshot.now)
     found = prospects.first()
     if found is None:
         return _without_match(part, snapshot, own, prospects)

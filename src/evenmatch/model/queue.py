@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from evenmatch.model.checks import Fault, range_of
-from evenmatch.model.condition import Condition
+from evenmatch.model.condition import Condition, NumberMerge
 from evenmatch.model.fields import (
     INLINE,
     PER_SECOND,
@@ -178,6 +178,24 @@ class Scale(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return None
 
 
+class Sort(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """In which order the longest waiting ticket would try others, see `criteria.kinds.anchor_sort`.
+
+    Args:
+        order: Whose value comes first: the highest, the lowest, the nearest to its own, the
+            farthest from it.
+        key: Which key of a map it is about, the one to which the longest waiting ticket gives
+            most, or least; None where a number is compared.
+        party: How the values of a party are merged.
+        default: The map of who brings none, as pairs.
+    """
+
+    order: Literal["high", "low", "near", "far"]
+    key: Literal["max", "min"] | None = None
+    party: NumberMerge = "avg"
+    default: tuple[tuple[str, float], ...] = ()
+
+
 class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A soft preference: what is compared inside a match, and how much it matters.
 
@@ -193,6 +211,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             None means `enemies`.
         best: For `latency`: milliseconds that cost nothing.
         worst: For `latency`: milliseconds that cost 1.
+        sort: For `anchor_sort`: in which order; no file says it.
     """
 
     kind: str
@@ -205,6 +224,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     pairs: Pairs | None = None
     best: Milliseconds = 25.0
     worst: Milliseconds = 400.0
+    sort: Sort | None = None
 
     def fault(self) -> Fault:
         """Return limits of milliseconds between which nothing lies."""

@@ -16,9 +16,10 @@ from evenmatch.policies.shared.parameters import check_parameters
 class ByRules(msgspec.Struct, frozen=True, kw_only=True):
     """Make a match as soon as the conditions of a rule set allow one, around who waits longest.
 
-    It knows no rules but conditions: those of a queue with a `rules_file`. It wakes up at each age
-    at which a condition changes for somebody, tries fuller matches first, and starts the fullest
-    that it has met when one is legal.
+    It plays by the conditions of a queue with a `rules_file`, and by the queue's own rules beside
+    them if these widen in steps or not at all. It wakes up at each age at which one of them changes
+    for somebody, tries fuller matches first, and starts the fullest that it has met when one is
+    legal.
 
     When to use:
         For a FlexMatch rule set, where it is the default. It makes a match at the first instant at
@@ -47,7 +48,7 @@ class ByRules(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue whose rules are conditions.
 
         Raises:
-            ConfigError: The queue has no conditions, or other rules beside them, or roles.
+            ConfigError: The queue has no conditions, or roles, or other rules not in steps.
         """
         del seed, memory
         check_parameters(self)

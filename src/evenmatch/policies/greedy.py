@@ -75,7 +75,7 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for any format.
 
         Raises:
-            ConfigError: The queue has conditions beside other rules, or roles.
+            ConfigError: The queue has conditions, and roles or other rules not in steps.
         """
         del seed, memory
         check_parameters(self)

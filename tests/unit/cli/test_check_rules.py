@@ -124,3 +124,38 @@ def test_missing_files_and_other_options_are_bad_input(
     code, _, err = run(capsys, ALIENS, "--against", tmp_path)
     assert code == 2
     assert "--against takes a server's configuration" in err
+
+
+def playfab_line(name: str, first: str, second: str, queue: str = "") -> str:
+    tickets = [
+        {
+            "id": f"{name}{place}",
+            "enqueued_at": 0,
+            "players": [{"id": f"{name}{place}", "attributes": {"Version": version}}],
+        }
+        for place, version in enumerate((first, second))
+    ]
+    return json.dumps({"match": name, "at": 1.0, "queue": queue, "teams": {"all": tickets}})
+
+
+def test_matches_of_a_playfab_queue_are_judged(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rules = shipped("playfab") / "01_quick_duel.json"
+    path = matches(tmp_path, playfab_line("a", "1", "1"))
+    assert run(capsys, rules, "--matches", path)[0] == 0
+    path = matches(tmp_path, playfab_line("a", "1", "1"), playfab_line("b", "1", "2"))
+    code, _, err = run(capsys, rules, "--matches", path)
+    assert code == 1
+    assert "line 2: match b: SameVersion does not hold for b0, who waits 1 s" in err
+
+
+def test_match_names_its_playfab_queue_where_there_are_several(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rules = shipped("playfab") / "07_two_queues.json"
+    path = matches(tmp_path, playfab_line("a", "1", "1"), playfab_line("b", "1", "1", "co-op"))
+    code, _, err = run(capsys, rules, "--matches", path)
+    assert code == 1
+    assert "queue must be one of co-op, anything" in err
+    assert "match b" not in err

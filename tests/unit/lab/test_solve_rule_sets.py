@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from evenmatch.errors import ConfigError, NotSupported
@@ -120,7 +121,14 @@ def test_criteria_of_the_batch_take_the_place_of_those_of_the_rule_set() -> None
     ("more", "sentence"),
     [
         ({"format": {"teams": 2}}, "format contradicts rules_file"),
-        ({"rules": [{"kind": "spread", "attribute": "skill", "limit": 1.0}]}, "rules contradicts"),
+        (
+            {
+                "rules": [
+                    {"kind": "spread", "attribute": "skill", "limit": 1, "expand": {"rate": 1}}
+                ]
+            },
+            "must widen in steps",
+        ),
         ({"waited": -1}, "waited must be a number of seconds from 0"),
         ({"waited": "long"}, "waited must be a number of seconds from 0"),
         ({"tickets": [{"players": [{"id": "p", "attributes": {"skill": "x"}}]}]}, "skill"),
@@ -132,8 +140,51 @@ def test_what_contradicts_a_rule_set_is_refused(more: Table, sentence: str) -> N
         solve({"tickets": aliens(16), **more}, rules=rules_of("01"), effort=100)
 
 
-def test_the_best_in_hindsight_is_refused_with_a_sentence() -> None:
-    rules = shipped("flexmatch_games") / "oldest_age.json"
-    scenario = scenario_of_rules(rules).scenario
-    with pytest.raises(NotSupported, match="not known by a rule set, and queue main has one"):
+@pytest.mark.parametrize("name", ["oldest_age", "map_votes", "tournament_xor"])
+def test_best_in_hindsight_is_bounded_by_a_queue_that_allows_more(name: str) -> None:
+    scenario = scenario_of_rules(shipped("flexmatch_games") / f"{name}.json").scenario
+    run = simulate(scenario, optimum=True).summary
+    cost = run["cost"] + run["cost_waiting"]
+    assert 0.0 < run["bound_cost"] < cost
+    assert run["best_known_cost"] == cost
+    assert run["gap"] == pytest.approx(cost / run["bound_cost"] - 1.0)
+    (queue,) = scenario.queues
+    free = msgspec.structs.replace(queue, rules=(), policy="greedy")
+    free_scenario = msgspec.structs.replace(scenario, queues=(free,))
+    freely = simulate(free_scenario, optimum=True).summary
+    # Where all rules are conditions, the bound knows of none of them.
+    least = freely.get("bound_cost", freely.get("optimum_cost"))
+    assert least is not None
+    assert run["bound_cost"] <= least * (1.0 + 1e-9)
+
+
+def test_best_in_hindsight_of_matches_of_many_sizes_is_refused_with_a_sentence() -> None:
+    scenario = scenario_of_rules(rules_of("01")).scenario
+    with pytest.raises(NotSupported, match="a bound is known for full matches"):
         simulate(scenario, optimum=True)
+
+
+def test_what_a_map_says_counts_in_quality_and_the_bound_holds() -> None:
+    rng = Random(8)
+    tickets = [
+        {
+            "id": f"t{number}",
+            "players": [
+                {
+                    "id": f"p{number}",
+                    "attributes": {
+                        "experience": 50.0,
+                        "gameMode": ["coop"],
+                        "acceptableMaps": ["hill"],
+                        "mapPreference": {"hill": rng.choice([0.0, 100.0]), "lake": 50.0},
+                    },
+                }
+            ],
+        }
+        for number in range(12)
+    ]
+    found = solve({"tickets": tickets}, rules=rules_of("04"), effort=3_000, bound=2.0)
+    assert len(found.plan.seated) == 2
+    # Nobody differs but in what they give to maps, of which 100 costs half of two thirds.
+    assert found.bound is not None
+    assert 1 / 3 < found.plan.quality.mean() < 2 / 3 < found.bound / 100.0

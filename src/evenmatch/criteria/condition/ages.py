@@ -47,12 +47,13 @@ class Conditions:
 
     Args:
         conditions: All with one clock.
+        more_waits: Further ages at which something changes that is judged elsewhere.
 
     Raises:
         ConfigError: They have two clocks.
     """
 
-    def __init__(self, conditions: Sequence[Condition]) -> None:
+    def __init__(self, conditions: Sequence[Condition], more_waits: Iterable[float] = ()) -> None:
         clocks = dict.fromkeys(each.clock for each in conditions)
         if len(clocks) > 1:
             raise ConfigError(
@@ -61,7 +62,7 @@ class Conditions:
         self.clock: Clock = next(iter(clocks), "newest")
         self.conditions = tuple(conditions)
         self.waits = tuple(
-            sorted({wait for each in conditions for wait in waits_of(each.test)} | {0.0})
+            sorted({wait for e in conditions for wait in waits_of(e.test)} | {0.0, *more_waits})
         )
         self.verdicts = Verdicts()
         self.statements: tuple[tuple[Statement, ...], ...] = tuple(

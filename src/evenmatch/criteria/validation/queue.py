@@ -44,6 +44,9 @@ def check_queue(queue: Queue) -> None:
     at.refuse_fault(fault_of_format(queue.format, are_sizes_stated=is_stated))
     for index, criterion in enumerate(queue.criteria):
         here = at.at("criteria").at(index)
+        if criterion.sort is not None:
+            here.at("kind").one_of(criterion.kind, (kind_with(Form.ANCHOR),))
+            continue
         here.at("kind").one_of(criterion.kind, CRITERION_KINDS)
         _check_compared(criterion, queue.format, here)
         here.refuse_fault(_fault_of_criterion(criterion))

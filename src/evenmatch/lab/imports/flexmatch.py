@@ -246,8 +246,8 @@ class _Report:
         attribute = self._rule_set.attributes[number]
         words = f"the attribute {attribute.name} of each player"
         if isinstance(attribute.default, dict):
-            note = "the default of a map only matters to sort rules, and is left out"
-            return self._line(path, "approximately", words, note)
+            note = "its default counts where sort rules compare it; tickets do not show it"
+            return self._line(path, "exactly", words, note)
         note = "" if attribute.default is not None else "who lacks it is refused, not kept waiting"
         return self._line(path, "exactly", words, note)
 
@@ -267,7 +267,10 @@ class _Report:
             note = "no criterion compares it; it forbids nothing, so the same matches are legal"
             return self._line(path, "not at all", note=note)
         note = "it says how good a match is; by_rules does not try candidates in this order"
-        return self._line(path, "approximately", f"criterion on {rule.attribute}", note)
+        becomes = f"criterion on {rule.attribute}"
+        if rule.map_key is not None:
+            becomes += f", by the {rule.map_key} of who has waited longest"
+        return self._line(path, "approximately", becomes, note)
 
     def _of_expansion(self, path: str, number: int) -> ImportLine:
         expansion = self._rule_set.expansions[number]

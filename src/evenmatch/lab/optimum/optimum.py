@@ -5,7 +5,8 @@ costs its criteria and the waits until then. `fields.costs_alone` says what tick
 left alone. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues takes
 the cheapest match of any and pays the cheapest way of staying alone.
 
-For other formats, for parties and for queues that compare rematches a bound from below is known;
+For other formats, for parties, by rule sets and for queues that compare rematches a bound from
+below is known;
 `lab.optimum.fields` says of what.
 
 After a warm-up it is the least that the counted figures could have been: all tickets are there to
@@ -24,6 +25,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from evenmatch.criteria.registry import NUMERIC
@@ -139,20 +141,23 @@ def optimum_figures(
     Returns:
         `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, where
         only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
-        cost of the cheapest plan that was found or played.
+        cost of the cheapest plan that was found or played. By a rule set the bound is that of the
+        queue without it, which allows more.
     """
+    are_ruled = any(map(_has_conditions, queues))
+    queues = [*map(_without_conditions, queues)]
     for queue in queues:
-        _check_conditions(queue)
         if queue.format.is_variable:
             raise NotSupported(
                 f"a bound is known for full matches; queue {queue.name} starts matches of "
                 f"{queue.format.k_min} to {queue.format.k} players"
             )
-    if not _is_pairing(queues, arrivals):
+    if are_ruled or not _is_pairing(queues, arrivals):
         fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
         alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
         known = cost
-        if not first_counted and len(queues) == 1 and is_exact(queues[0], arrivals):
+        is_free = not (first_counted or are_ruled) and len(queues) == 1
+        if is_free and is_exact(queues[0], arrivals):
             known -= saved_by_regrouping(fields[0], matches)
         return _bound_figures(lower_bound(fields, alone, known), cost, known)
     best = optimum(queues, arrivals, end=end, first_counted=first_counted)
@@ -188,12 +193,22 @@ def _not_numeric(queue: Queue) -> str:
     return next((each.kind for each in queue.criteria if each.kind not in NUMERIC), "")
 
 
+def _has_conditions(queue: Queue) -> bool:
+    return any(rule.condition is not None for rule in queue.rules)
+
+
+def _without_conditions(queue: Queue) -> Queue:
+    """Return a queue that allows more: its best is a bound on the best by the conditions."""
+    rules = tuple([rule for rule in queue.rules if rule.condition is None])
+    return msgspec.structs.replace(queue, rules=rules)
+
+
 def _check_conditions(queue: Queue) -> None:
     """Refuse conditions, which may cease to hold and look at whole matches."""
-    if any(rule.condition is not None for rule in queue.rules):
+    if _has_conditions(queue):
         raise NotSupported(
-            f"the best in hindsight is not known by a rule set, and queue {queue.name} has one; "
-            "evenmatch solve --rules --bound proves how good the matches of a batch can be"
+            f"the best in hindsight is not known by a rule set, and queue {queue.name} has one; a "
+            "bound is: simulate with optimum"
         )
 
 

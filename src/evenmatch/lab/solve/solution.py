@@ -322,11 +322,19 @@ def _proved(
         most = None if given.conditions is None else POINTS
         return plan, Bound(most, reason=str(error))
     if is_mean:
-        better = proof.plan._replace(evaluations=plan.evaluations)
+        better = _judged(given, proof.plan)._replace(evaluations=plan.evaluations)
         kept, _ = _kept(given, better)
-        plan = better if len(kept.seated) == len(plan.seated) else plan
+        is_whole = len(kept.seated) == len(plan.seated)
+        plan = better if is_whole and better.quality.sum() >= plan.quality.sum() else plan
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
+
+
+def _judged(given: FileBatch, plan: Plan) -> Plan:
+    """Return a plan with what its matches are worth, where a batch does not know all criteria."""
+    if given.conditions is None:
+        return plan
+    return given.conditions.rounds.judged(given.batch, given.conditions.tickets, plan)
 
 
 def _kept(given: FileBatch, plan: Plan) -> tuple[Plan, str]:

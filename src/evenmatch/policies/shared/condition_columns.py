@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.condition.implications import (
     Between,
@@ -26,6 +27,7 @@ from evenmatch.criteria.condition.implications import (
     likened,
 )
 from evenmatch.criteria.condition.verdicts import Statement
+from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.condition import Leaf, PlaceTest
 from evenmatch.model.ticket import Ticket
@@ -53,9 +55,20 @@ class ConditionColumns:
         conditions: Those of the queue.
         ways: In which a match can meet them.
         team_count: Teams of a match.
+        rules: All rules of the queue: what others than conditions say of pairs counts too. None:
+            it does not.
     """
 
-    def __init__(self, conditions: Conditions, ways: Sequence[Way], team_count: int) -> None:
+    def __init__(
+        self,
+        conditions: Conditions,
+        ways: Sequence[Way],
+        team_count: int,
+        rules: Rules | None = None,
+    ) -> None:
+        self._own = PairTable(rules) if rules is not None and rules.known else None
+        nobody = np.array(self._own.nobody if self._own else ())
+        self._own_rows: Floats = np.tile(nobody[:, None], (1, ROWS_FIRST))
         self._facts = conditions.verdicts.facts
         leaves = conditions.verdicts.leaves
         self._tests = sorted({conditions.verdicts.place_of(e) for e in leaves if _is_place(e)})
@@ -89,6 +102,8 @@ class ConditionColumns:
         self._tickets[row] = ticket
         self._ages[:, row] = ticket.enqueued_at, ticket.sequence
         self._sizes[row] = ticket.size
+        if self._own is not None:
+            self._own_rows[:, row] = self._own.row(ticket)
         for fact, told in enumerate(self._facts.of(ticket, is_exact=False)):
             if not told:
                 continue
@@ -121,6 +136,7 @@ class ConditionColumns:
         flags = asked.among & (self._ages[0] < math.inf)
         for each in self._pairs[asked.way]:
             flags &= each(self, own, slice(None))
+        flags &= self._may_meet(own, slice(None), asked.at)
         rows = np.flatnonzero(flags)
         for number, limit in self._places[asked.way]:
             rows = self._gathered(own, rows, self._near(number, limit), asked)
@@ -128,7 +144,7 @@ class ConditionColumns:
             rows = self._ordered(own, rows, asked.first, asked.most)
         rows = np.concatenate(([own], rows)).astype(np.intp)
         tickets = [ticket for row in rows.tolist() if (ticket := self._tickets[row]) is not None]
-        return Circle(tickets, self._mates(rows, asked.way))
+        return Circle(tickets, self._mates(rows, asked.way, asked.at))
 
     def _gathered(
         self, own: int, rows: NDArray[np.intp], near: Flags, asked: Asked
@@ -164,13 +180,23 @@ class ConditionColumns:
             rows = np.concatenate(([oldest], rows[rows != oldest]))
         return rows[:most]
 
-    def _mates(self, rows: NDArray[np.intp], way: int) -> list[int]:
+    def _mates(self, rows: NDArray[np.intp], way: int, at: float) -> list[int]:
         """Return of each of some tickets, as bits by place, with whom it may be in a match."""
         flags: Flags = np.ones((len(rows), len(rows)), dtype=bool)
         for each in self._pairs[way]:
             flags &= each(self, rows[:, None], rows[None, :])
+        flags &= self._may_meet(rows[:, None], rows[None, :], at)
         packed = np.packbits(flags, axis=1, bitorder="little")
         return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+    def _may_meet(self, some: Rows, others: Rows, at: float) -> Flags:
+        """Return which two rules beside the conditions let be in one match by now."""
+        if self._own is None:
+            return np.array(True)
+        rows, own = self._own_rows, np.asarray(some)
+        first = rows[:, own] if own.ndim else rows[:, own][:, None]
+        flags: Flags = self._own.ready_at(first, rows[:, others]) <= at
+        return flags
 
     def count_mates(self, ticket: Ticket, way: int) -> int:
         """Return how many may be in a match of a way with a ticket, as far as pairs tell."""
@@ -271,6 +297,7 @@ class ConditionColumns:
         self._ms = [np.hstack([each, np.full_like(each, math.inf)]) for each in self._ms]
         self._ages = np.hstack([self._ages, np.full_like(self._ages, math.inf)])
         self._sizes = np.tile(self._sizes, 2)
+        self._own_rows = np.tile(self._own_rows, 2)
         self._tickets += [None] * size
         self._free = list(range(size, 2 * size))[::-1]
 
@@ -284,6 +311,7 @@ class Asked(NamedTuple):
         first: By row, of whom one has to be in the match: they come first; None: nobody.
         most: How many tickets to return at most.
         at_one_place: Whether to return only who can play where most can.
+        at: When; rules beside the conditions count as they stand then.
     """
 
     way: int
@@ -291,6 +319,7 @@ class Asked(NamedTuple):
     first: Flags | None
     most: int
     at_one_place: bool
+    at: float
 
 
 class Circle(NamedTuple):

@@ -18,7 +18,7 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from evenmatch.criteria.condition.ages import Conditions, first_after
+from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
@@ -26,7 +26,12 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
 from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns, Flags
-from evenmatch.policies.shared.condition_search import ConditionSearch, Divided, Question
+from evenmatch.policies.shared.condition_search import (
+    ConditionSearch,
+    Divided,
+    Question,
+    conditions_of,
+)
 from evenmatch.policies.shared.group_search import Effort, Search
 from evenmatch.policies.shared.work_slices import WorkSlices
 
@@ -70,26 +75,28 @@ class ConditionMatcher(NoJobs):
     """The waiting tickets in order of age, and at which instants something changes for them.
 
     Args:
-        queue: All its rules are conditions.
+        queue: It has conditions, and perhaps rules that only widen, in steps.
         evaluations_max: Half-built matches that one call looks at.
 
     Raises:
-        ConfigError: The queue has no conditions, or other rules, or roles.
+        ConfigError: The queue has no conditions, or roles, or rules whose instants no age tells.
     """
 
     def __init__(self, queue: Queue, evaluations_max: int) -> None:
         rules = Rules(queue)
-        if rules.conditions is None or rules.known or queue.format.roles:
+        if queue.format.roles:
             raise ConfigError(
-                "conditions are matched by themselves: give the queue a rules_file, and neither "
-                "rules nor roles of its own"
+                "conditions know no roles: let rules count who plays what in each team, or leave "
+                "the rules_file out"
             )
-        self._conditions: Conditions = rules.conditions
+        self._conditions: Conditions = conditions_of(rules)
         self._is_by_newest = self._conditions.clock == "newest"
         self._is_by_each = self._conditions.clock == "each"
-        self._search = ConditionSearch(self._conditions, queue.format)
-        ways = self._search.ways
-        self._columns = ConditionColumns(self._conditions, ways, len(queue.format.players))
+        self._search = ConditionSearch(self._conditions, queue.format, rules)
+        self._rules = rules
+        self._columns = ConditionColumns(
+            self._conditions, self._search.ways, len(queue.format.players), rules
+        )
         self._way_count = max(map(len, self._search.numbers))
         k = queue.format.k
         self._is_large = k > LARGE
@@ -249,7 +256,7 @@ class ConditionMatcher(NoJobs):
                 return False
             self._tasks.popleft()
             teams, self._teams = self._teams, None
-            if teams is not None and first_after(self._conditions.intervals(teams), now) <= now:
+            if teams is not None and self._rules.ready_at(teams, now) <= now:
                 self._make(teams, groups)
             elif self._turns.gave_up:
                 self._doubts[task.needed.id] = None
@@ -302,7 +309,7 @@ class ConditionMatcher(NoJobs):
         if task.needed.id in wanted and piece_of(task.needed.enqueued_at, now) == piece:
             # All in between are of this age too, and the ticket itself is one of those wanted.
             flags = self._columns.younger(task.needed) & ~self._columns.younger(newest)
-            return self._asked(task, Question(way, (), ()), flags, None)
+            return self._asked(task, Question(way, (), (), None, now), flags, None)
         among = [each for each in order[place:end] if each.id in wanted]
         # The newest of the match is of this age, so nobody younger than that is in it.
         of_age: list[Ticket] = []
@@ -314,7 +321,7 @@ class ConditionMatcher(NoJobs):
         one_of = frozenset([each.id for each in of_age])
         flags = self._columns.younger(task.needed) & ~self._columns.younger(newest)
         first = None if task.needed.id in one_of else self._columns.flags(one_of)
-        return self._asked(task, Question(way, (), (), one_of), flags, first)
+        return self._asked(task, Question(way, (), (), one_of, now), flags, first)
 
     def _way(self, piece: int | None, task: Task) -> int | None:
         """Return the way in which a task looks for a match; None if its ticket is in none."""
@@ -327,7 +334,7 @@ class ConditionMatcher(NoJobs):
         self, task: Task, question: Question, among: Flags, first: Flags | None
     ) -> Question | None:
         """Return a question with those who may join; None if these are too few."""
-        asked = Asked(question.way, among, first, self._considered, self._is_large)
+        asked = Asked(question.way, among, first, self._considered, self._is_large, question.at)
         circle = self._columns.chosen(task.needed, asked)
         fewest = self._search.ways[question.way].fewest
         if sum([each.size for each in circle.tickets]) < fewest:

@@ -8,16 +8,23 @@ an explanation takes no longer in a large pool.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.criteria.condition.ages import Conditions, first_after
 from evenmatch.criteria.condition.implications import Between, Implied, Word
+from evenmatch.criteria.rules import Rules
 from evenmatch.model.condition import Condition, SizeTest, at_age
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns
-from evenmatch.policies.shared.condition_search import ConditionSearch, Divided, Question
+from evenmatch.policies.shared.condition_search import (
+    ConditionSearch,
+    Divided,
+    Question,
+    widening_waits,
+)
 from evenmatch.policies.shared.group_search import Effort
 
 CONSIDERED_MAX = 48
@@ -28,6 +35,7 @@ INSTANTS_MAX = 24
 """Instants to come at which ages change that are looked at."""
 LOOKS = 600
 """Half-built matches that one search looks at."""
+OWN = "of the queue beside its rules_file"
 LOOKS_MAX = 6_000
 """The same of all searches together."""
 
@@ -52,8 +60,7 @@ class ConditionProspects:
     """One ticket among those who wait.
 
     Args:
-        stated: The conditions of the queue.
-        form: Its teams.
+        rules: All rules of the queue, its conditions among them.
         own: The ticket.
         others: All others who wait.
         now: The instant.
@@ -61,21 +68,27 @@ class ConditionProspects:
 
     def __init__(
         self,
-        stated: Sequence[Condition],
-        form: Format,
+        rules: Rules,
         own: Ticket,
         others: Sequence[Ticket],
         now: float,
     ) -> None:
-        self._stated = tuple(stated)
-        self._form = form
+        assert rules.conditions is not None
+        self._stated = rules.conditions.conditions
+        self._form = rules.queue.format
+        self._rules = rules
+        self._waits = widening_waits(rules)
         self._own = own
         by_age = sorted(others, key=lambda ticket: ticket.age_key)[: TICKETS_MAX - 1]
         self._tickets = sorted([own, *by_age], key=lambda ticket: ticket.age_key)
         self._now = now
         self._left = LOOKS_MAX
         self._gave_up = False
-        self._pool = _Pool(self._stated, form, self._tickets)
+        self._pool = self._pool_by(self._stated, rules)
+
+    def _pool_by(self, stated: Sequence[Condition], rules: Rules | None) -> _Pool:
+        conditions = Conditions(stated, self._waits)
+        return _Pool(conditions, self._form, rules, self._tickets)
 
     @property
     def is_certain(self) -> bool:
@@ -89,7 +102,7 @@ class ConditionProspects:
             teams = self._match(self._pool, at)
             if teams is not None:
                 # What allows it may have come before, while the search looked elsewhere.
-                ready_at = first_after(conditions.intervals(teams), self._now)
+                ready_at = self._rules.ready_at(teams, self._now)
                 found = conditions.objections(teams, self._now) if ready_at > self._now else []
                 return ConditionProspect(ready_at, teams, tuple([each.name for each in found]))
         return None
@@ -102,10 +115,15 @@ class ConditionProspects:
             if isinstance(at_age(condition.test, 0.0), SizeTest):
                 continue
             others = tuple([each for each in self._stated if each is not condition])
-            pool = _Pool(others, self._form, self._tickets)
-            if any(self._match(pool, at) is not None for at in dict.fromkeys((self._now, *last))):
+            if self._has_match(self._pool_by(others, self._rules), last):
                 found.append(condition.name)
+        if self._rules.known and self._has_match(self._pool_by(self._stated, None), last):
+            found.append(OWN)
         return found
+
+    def _has_match(self, pool: _Pool, last: Sequence[float]) -> bool:
+        """Return whether there is a match with the ticket now, or at last."""
+        return any(self._match(pool, at) is not None for at in dict.fromkeys((self._now, *last)))
 
     def players_missing(self) -> int:
         """Return how many players are missing for the smallest match at any age."""
@@ -168,7 +186,7 @@ class ConditionProspects:
                 teams = done.value
             self._left -= effort.spent
             self._gave_up |= effort.gave_up and teams is None
-            if teams is not None and first_after(pool.conditions.intervals(teams), at) <= at:
+            if teams is not None and pool.ready_at(teams, at) <= at:
                 return teams
         return None
 
@@ -177,13 +195,20 @@ class _Pool:
     """The tickets under some conditions, ready to be searched."""
 
     def __init__(
-        self, stated: Sequence[Condition], form: Format, tickets: Sequence[Ticket]
+        self, conditions: Conditions, form: Format, rules: Rules | None, tickets: Sequence[Ticket]
     ) -> None:
-        self.conditions = Conditions(stated)
-        self.search = ConditionSearch(self.conditions, form)
-        self.columns = ConditionColumns(self.conditions, self.search.ways, len(form.players))
+        self.conditions = conditions
+        self._rules = rules
+        self.search = ConditionSearch(conditions, form, rules)
+        count = len(form.players)
+        self.columns = ConditionColumns(conditions, self.search.ways, count, rules)
         for ticket in tickets:
             self.columns.enter(ticket)
+
+    def ready_at(self, teams: Divided, at: float) -> float:
+        """Return from when on a match is legal, at an instant or later."""
+        known = -math.inf if self._rules is None else self._rules.widened_at(teams)
+        return max(known, first_after(self.conditions.intervals(teams), max(at, known)))
 
     def questions(self, own: Ticket, tickets: Sequence[Ticket], at: float) -> list[Question]:
         """Return what to search for: by whose age the match goes, and in which way it is legal."""
@@ -211,9 +236,9 @@ class _Pool:
                 if not self.columns.fits(own, way):
                     continue
                 first = None if own.id in names else self.columns.flags(names)
-                asked = Asked(way, among, first, CONSIDERED_MAX, False)
+                asked = Asked(way, among, first, CONSIDERED_MAX, False, at)
                 circle = self.columns.chosen(own, asked)
                 if sum([t.size for t in circle.tickets]) >= self.search.ways[way].fewest:
                     one_of = None if own.id in names else names
-                    found.append(Question(way, circle.tickets, circle.mates, one_of))
+                    found.append(Question(way, circle.tickets, circle.mates, one_of, at))
         return found

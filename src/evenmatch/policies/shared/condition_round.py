@@ -63,7 +63,7 @@ class ConditionRounds:
         queue: Its rules are conditions, and perhaps others.
 
     Raises:
-        ConfigError: It has conditions beside other rules, or roles.
+        ConfigError: It has roles, or rules that `ConditionMatcher` refuses.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -73,7 +73,7 @@ class ConditionRounds:
         self._objective = Objective(queue)
         ConditionMatcher(queue, CALL)  # refuses what it cannot do
         self._conditions = Conditions(stated)
-        self._search = ConditionSearch(self._conditions, queue.format)
+        self._search = ConditionSearch(self._conditions, queue.format, self._objective.rules)
 
     @property
     def last_wait(self) -> float:
@@ -162,6 +162,15 @@ class ConditionRounds:
         costs = zip(factors, objective.weights, strict=True)
         return 1.0 - math.fsum(cost * weight for cost, weight in costs) / total
 
+    def judged(self, batch: Batch, tickets: Sequence[Ticket], plan: Plan) -> Plan:
+        """Return a plan of a batch of these tickets with what its matches are worth by criteria."""
+        party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
+        quality = [
+            self.quality(_teams_of(batch, seated, party.tolist(), tickets))
+            for seated in plan.seated
+        ]
+        return plan._replace(quality=np.array(quality, dtype=np.float64))
+
     def _made(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
         """Return matches: around who has fewest to play with first, then around all others."""
         if len(tickets) <= SCARCE_FROM:
@@ -178,7 +187,9 @@ class ConditionRounds:
         that: so each is looked for around tickets of its piece, the longest waiting pieces first.
         """
         conditions, search = self._conditions, self._search
-        columns = ConditionColumns(conditions, search.ways, len(self._queue.format.players))
+        columns = ConditionColumns(
+            conditions, search.ways, len(self._queue.format.players), self._objective.rules
+        )
         by_piece: dict[int, list[Ticket]] = {}
         for ticket in tickets:
             columns.enter(ticket)
@@ -207,10 +218,11 @@ class ConditionRounds:
                     if anchor.sequence in gone or not columns.fits(anchor, way):
                         continue
                     among = flags & ~columns.flags(frozenset([anchor.id]))
-                    circle = columns.chosen(anchor, Asked(way, among, None, most, k > LARGE))
+                    circle = columns.chosen(anchor, Asked(way, among, None, most, k > LARGE, now))
                     if sum([t.size for t in circle.tickets]) < search.ways[way].fewest:
                         continue
-                    teams = _first(search, Question(way, circle.tickets, circle.mates), looks)
+                    question = Question(way, circle.tickets, circle.mates, None, now)
+                    teams = _first(search, question, looks)
                     if teams is not None and self.is_legal(teams, now):
                         found.append(teams)
                         for ticket in [each for team in teams for each in team]:
@@ -278,7 +290,7 @@ def rounds_of(queue: Queue) -> ConditionRounds | None:
     """Return what finds matches by the conditions of a queue; None if it has none.
 
     Raises:
-        ConfigError: It has conditions beside other rules, or roles.
+        ConfigError: It has roles, or rules that `ConditionMatcher` refuses.
     """
     is_ruled = any(rule.condition is not None for rule in queue.rules)
     return ConditionRounds(queue) if is_ruled else None

@@ -10,14 +10,17 @@ A search is a generator: it yields whenever the effort for this turn is used up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Generator, Sequence
 from typing import NamedTuple
 
+from evenmatch.criteria.columns.pairs import is_told, says_nothing
 from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.condition.facts import TicketFacts
 from evenmatch.criteria.condition.partial_match import Outlook, PartialMatch
 from evenmatch.criteria.condition.value_bounds import ANYTHING, Span
-from evenmatch.criteria.rules import side_of
+from evenmatch.criteria.rules import Rules, side_of
+from evenmatch.errors import ConfigError
 from evenmatch.model.condition import FoldOf, Measured, TeamProperty, Test
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket
@@ -26,6 +29,8 @@ from evenmatch.policies.shared.group_search import Effort
 
 BETTER_MAX = 400
 """Half-built matches that are looked at for a fuller match than the one that is there."""
+PAIRS_A_LOOK = 8
+"""Pairs of tickets that count as much as a half-built match where rules are asked about them."""
 WHOLE_MAX = 10
 """Tickets up to which a search looks at everything, however long that takes."""
 
@@ -42,7 +47,8 @@ class Question(NamedTuple):
         tickets: The first is in the match; others may be, as they are preferred.
         mates: Of each, as bits by place, with whom it may be in a match.
         one_of: The ids of those of whom one at least is in it; None: anybody.
-        at: When it is asked; it matters where the age of each ticket of a match counts.
+        at: When it is asked; it matters where the age of each ticket of a match counts, or where
+            the queue has rules of its own.
     """
 
     way: int
@@ -58,9 +64,16 @@ class ConditionSearch:
     Args:
         conditions: Those of the queue.
         form: Its teams.
+        rules: All its rules, of which those that only widen are asked too; None: these are not.
     """
 
-    def __init__(self, conditions: Conditions, form: Format) -> None:
+    def __init__(self, conditions: Conditions, form: Format, rules: Rules | None) -> None:
+        known = rules.known if rules is not None else ()
+        self._rules = rules if known else None
+        self.has_pairs = rules is not None and not all(
+            is_told(each, rules) or says_nothing(each, rules) for each in known
+        )
+        """Whether rules beside the conditions say of pairs what no columns tell."""
         self._conditions = conditions
         self._outlook = Outlook(conditions.verdicts)
         self._sides = form.insisted
@@ -112,9 +125,15 @@ class ConditionSearch:
 
     def is_legal(self, way: int, partial: PartialMatch, at: float) -> bool:
         """Return whether a match is legal as it is."""
+        if self._rules is not None and self._rules.widened_at(partial.teams) > at:
+            return False
         if self._conditions.clock == "each":
             return self._conditions.holds_at(at, partial.teams)
         return self._conditions.holds_in(self.ways[way].piece, partial.teams)
+
+    def may_meet(self, one: Ticket, two: Ticket, at: float) -> bool:
+        """Return whether rules beside the conditions let two be in one match by now."""
+        return self._rules is None or self._rules.pair_ready_at(one, two) <= at
 
     def insists(self, ticket: Ticket) -> bool:
         """Return whether a ticket may be in one team only."""
@@ -142,6 +161,44 @@ class ConditionSearch:
         least, sizes = partial.least, partial.sizes
         teams.sort(key=lambda team: (sizes[team] >= least[team], sizes[team] - most[team], team))
         return teams
+
+
+def conditions_of(rules: Rules) -> Conditions:
+    """Return the conditions of a queue, with the ages at which its other rules widen, too.
+
+    Raises:
+        ConfigError: There are none, or other rules widen so that no age of a match tells when.
+    """
+    if rules.conditions is None:
+        raise ConfigError("plays by the rules of a rules_file: give the queue one")
+    return Conditions(rules.conditions.conditions, widening_waits(rules))
+
+
+def widening_waits(rules: Rules) -> list[float]:
+    """Return the ages at which rules beside the conditions of a queue widen.
+
+    Raises:
+        ConfigError: They widen so that no age of a match tells when.
+    """
+    assert rules.conditions is not None
+    clock = rules.conditions.clock
+    waits: list[float] = []
+    for each in rules.known:
+        expand, name = each.rule.expand, f"the rule {each.rule.kind} beside a rules_file"
+        if expand is None:
+            continue
+        if not expand.steps:
+            raise ConfigError(f"{name} must widen in steps: write expand = {{steps = [...]}}")
+        if clock != "each" and each.rule.unit == "relative":
+            raise ConfigError(f"{name} cannot widen with unit = relative; write points")
+        accept = "both" if clock == "newest" else "either"
+        if clock != "each" and each.rule.accept != accept:
+            raise ConfigError(
+                f'{name} must have accept = "{accept}" to widen, since the rules_file goes by the '
+                f"{clock} ticket of a match"
+            )
+        waits += [each.when(wider) for _, wider in expand.steps]
+    return [each for each in waits if each < math.inf]
 
 
 class _Level(NamedTuple):
@@ -189,6 +246,8 @@ class _Walk:
         self._players = self._best_size = 0
         self._wanted = 0
         self._better_until = -1
+        # Of each place, of whom it was asked whether the two may meet, and who may.
+        self._met: dict[int, tuple[int, int]] = {}
         self.best: Divided | None = None
         self.looked_at = 0
         self._open(0, (1 << len(self._order)) - 1)
@@ -210,6 +269,8 @@ class _Walk:
         later = level.allowed >> (level.place + 1) << (level.place + 1)
         if team >= 0:
             later &= self._mates[level.place]
+            if self._search.has_pairs:
+                later = self._allowed(level.place, later)
             self._join(level, team)
         if not self._may_go_on(level.place + 1, later):
             return False
@@ -243,6 +304,21 @@ class _Walk:
         self._partial.leave(team, self._told[level.place])
         self._players -= ticket.size
         self._wanted -= self._wanted_bits >> level.place & 1
+
+    def _allowed(self, place: int, later: int) -> int:
+        """Return those of some places who may meet the ticket of another one."""
+        asked, able = self._met.get(place, (0, 0))
+        ask = later & ~asked
+        self.looked_at += ask.bit_count() // PAIRS_A_LOOK
+        asked |= ask
+        own, others = self._order[place], ask
+        while others:
+            bit = others & -others
+            others ^= bit
+            if self._search.may_meet(own, self._order[bit.bit_length() - 1], self._at):
+                able |= bit
+        self._met[place] = asked, able
+        return later & able
 
     def _may_go_on(self, place: int, later: int) -> bool:
         """Return whether some who may join yet can complete a better match."""

@@ -8,11 +8,13 @@ it balances, and where it says nothing the numbers that its distance rules compa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.registry import kind_with
+from evenmatch.errors import ConfigError
 from evenmatch.model.condition import (
     AllOf,
     AnyOf,
@@ -33,7 +35,7 @@ from evenmatch.model.condition import (
     Test,
     ValueTest,
 )
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale, Sort
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.flexmatch.checker.match import Readings
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
@@ -58,6 +60,14 @@ RULES_MAX = 16
 """Rules that a queue takes; the rest of a rule set are joined to the last of them."""
 GAP_COMPARED = 100.0
 """The gap of a number that costs a match half of what one criterion may cost."""
+SORTED = ("number", "string_number_map")
+SortOrder = Literal["high", "low", "near", "far"]
+KEYS: dict[str | None, Literal["max", "min"] | None] = {
+    None: None,
+    "maxValue": "max",
+    "minValue": "min",
+}
+SORTING = Scale(knee=GAP_COMPARED)
 SIZES, ATTRIBUTES = "team sizes", "player attributes"
 POLICY = "by_rules"
 
@@ -101,9 +111,10 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
         readings: How to read what the language leaves open; None: as the checker does by itself.
     """
     compiler = _Compiler(rule_set, readings or Readings())
-    criteria = _criteria(rule_set)
+    form = compiler.format()
+    criteria = _criteria(rule_set, form)
     return CompiledRuleSet(
-        format=compiler.format(),
+        format=form,
         criteria=tuple([criterion for criterion, _ in criteria]),
         rules=compiler.rules(),
         attributes=tuple([each.name for each in rule_set.attributes if each.name != LATENCY]),
@@ -116,6 +127,22 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
         ),
         sources=tuple([source for _, source in criteria]),
     )
+
+
+def joined(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
+    """Return conditions as so many at most: those that are too many are one with the last.
+
+    Raises:
+        ConfigError: Not even one may be there.
+    """
+    if len(rules) <= most:
+        return tuple(rules)
+    if most < 1:
+        raise ConfigError(f"a queue with a rules_file may have at most {RULES_MAX - 1} rules more")
+    rest = [each.condition for each in rules[most - 1 :] if each.condition is not None]
+    name = ", ".join([each.name for each in rest])
+    one = Condition(name, AllOf(tuple([each.test for each in rest])), rest[0].clock)
+    return (*rules[: most - 1], Rule(rules[0].kind, condition=one))
 
 
 class _Compiler:
@@ -175,12 +202,9 @@ class _Compiler:
             for rule in self._rule_set.rules
             if rule.name not in supporting and not isinstance(rule, SortRule)
         ]
-        if len(named) > RULES_MAX:
-            rest = named[RULES_MAX - 1 :]
-            joined = AllOf(tuple([test for _, test in rest]))
-            named = [*named[: RULES_MAX - 1], (", ".join([name for name, _ in rest]), joined)]
         age, kind = self._rule_set.algorithm.age, kind_with(Form.CONDITION)
-        return tuple([Rule(kind, condition=Condition(name, test, age)) for name, test in named])
+        rules = [Rule(kind, condition=Condition(name, test, age)) for name, test in named]
+        return joined(rules, RULES_MAX)
 
     def _scheduled(self, rule: FlexRule) -> Test:
         """Return what a rule demands, by age."""
@@ -331,16 +355,16 @@ def _phases(tests: Mapping[float, Test]) -> Test:
 # Criteria
 
 
-def _criteria(rule_set: RuleSet) -> list[tuple[Criterion, str]]:
+def _criteria(rule_set: RuleSet, form: Format) -> list[tuple[Criterion, str]]:
     """Return how good a match is, each with what in the rule set it comes from."""
-    types = {each.name: each.type for each in rule_set.attributes}
-    named: dict[str, str] = {}
-    for rule in rule_set.rules:
-        if isinstance(rule, SortRule):
-            named.setdefault(rule.attribute, f"sort rule {rule.name}")
-    if rule_set.algorithm.balanced_attribute:
-        named.setdefault(rule_set.algorithm.balanced_attribute, "balancedAttribute")
-    if not named:
+    declared = {each.name: each for each in rule_set.attributes}
+    teams = len(form.players)
+    found = _by_sort_rules(rule_set, declared, form)
+    balanced = rule_set.algorithm.balanced_attribute
+    if balanced and not any(each.attribute == balanced for each, _ in found):
+        found.append((_criterion(balanced, teams), f"balancedAttribute: {balanced}"))
+    if not found:
+        named: dict[str, str] = {}
         for rule in rule_set.rules:
             if isinstance(rule, DistanceRule):
                 for expression in (*rule.measurements, rule.reference):
@@ -348,13 +372,51 @@ def _criteria(rule_set: RuleSet) -> list[tuple[Criterion, str]]:
                         named.setdefault(attribute, f"distance rule {rule.name}")
             elif isinstance(rule, BatchDistanceRule):
                 named.setdefault(rule.attribute, f"batchDistance rule {rule.name}")
-    numeric = [name for name in named if types[name] == "number"]
-    teams = len(rule_set.scope.all_teams())
-    found = [(_criterion(name, teams), f"{named[name]}: {name}") for name in numeric]
+        numeric = [name for name in named if declared[name].type == "number"]
+        found = [(_criterion(name, teams), f"{named[name]}: {name}") for name in numeric]
     if any(isinstance(rule, LatencyRule) for rule in rule_set.rules) and not found:
         region = Criterion(kind_with(Form.PLACES), LATENCY, pairs="region")
         found.append((region, "latency rules: the region that all play in"))
     return found
+
+
+def _by_sort_rules(
+    rule_set: RuleSet, declared: Mapping[str, PlayerAttribute], form: Format
+) -> list[tuple[Criterion, str]]:
+    """Return the criteria of sort rules; each counts twice as much as the next in the list."""
+    rules = {
+        rule.attribute: rule
+        for rule in reversed(rule_set.rules)
+        if isinstance(rule, SortRule) and declared[rule.attribute].type in SORTED
+    }
+    ordered = [*rules.values()][::-1]
+    shares = [2.0**-place for place in range(len(ordered))]
+    found = []
+    for rule, share in zip(ordered, shares, strict=True):
+        weight = form.k * share / sum(shares) if len(ordered) > 1 else None
+        criterion = _of_sort_rule(rule, declared[rule.attribute], len(form.players))
+        criterion = msgspec.structs.replace(criterion, weight=weight)
+        found.append((criterion, f"sort rule {rule.name}: {rule.attribute}"))
+    return found
+
+
+def _of_sort_rule(rule: SortRule, attribute: PlayerAttribute, teams: int) -> Criterion:
+    """Return a sort rule as a criterion: nearness of numbers as ours, all else by the anchor."""
+    is_rising = rule.direction == "ascending"
+    if rule.kind == "distance" and is_rising and rule.map_key is None:
+        return _criterion(rule.attribute, teams)
+    if rule.kind == "distance":
+        order: SortOrder = "near" if is_rising else "far"
+    else:
+        order = "low" if is_rising else "high"
+    default = attribute.default if isinstance(attribute.default, dict) else {}
+    sort = Sort(
+        order=order,
+        key=KEYS[rule.map_key],
+        party=rule.party,
+        default=tuple(default.items()),
+    )
+    return Criterion(kind_with(Form.ANCHOR), rule.attribute, scale=SORTING, sort=sort)
 
 
 def _criterion(attribute: str, teams: int) -> Criterion:

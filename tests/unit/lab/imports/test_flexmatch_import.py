@@ -80,13 +80,16 @@ def test_each_line_says_how_it_was_taken() -> None:
     assert found.queues == ("two-teams",)
     assert taken["$.name"] == ("approximately", 'name = "two-teams"')
     assert taken["$.playerAttributes[0]"][0] == "exactly"
-    assert taken["$.playerAttributes[1]"][0] == "approximately"
+    assert taken["$.playerAttributes[1]"][0] == "exactly"
     assert taken["$.algorithm.strategy"][0] == "not at all"
     assert taken["$.algorithm.expansionAgeSelection"][0] == "exactly"
     assert taken["$.teams[0]"] == ("exactly", "red_1, red_2: 1 to 2 players")
     assert taken["$.rules[0]"] == ("exactly", "condition Near")
     assert taken["$.rules[1]"] == ("approximately", "criterion on skill")
-    assert taken["$.rules[2]"][0] == "not at all"
+    assert taken["$.rules[2]"] == (
+        "approximately",
+        "criterion on maps, by the maxValue of who has waited longest",
+    )
     assert taken["$.expansions[0]"] == ("exactly", "50 from 10 s")
     assert taken["$.expansions[1]"][0] == "not at all"
     notes = {each.path: each.note for each in found.lines}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.playfab_checker import Json, PlainTicket
+from evenmatch.rules.playfab.checker import Json, PlainTicket
 from tests.playfab_play import engine_admits, played
 
 Attributes = dict[str, Any]

@@ -1,14 +1,19 @@
-"""A plain, slow reading of PlayFab queues: which matches are legal, and when.
+"""A plain, slow reading of PlayFab queues: which matches are legal, when, and which rule says no.
 
-It reads the JSON itself and shares no code with the package. A match is legal at a time if every
-rule, as it stands for the wait of each ticket, is satisfied by the whole match.
+It reads the JSON itself and shares no code with what is made for speed. A match is legal at a time
+if every rule, as it stands for the wait of each ticket, is satisfied by the whole match.
 """
 
+from __future__ import annotations
+
 import math
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, NamedTuple
+
+from evenmatch.model.ticket import LATENCY
 
 Json = dict[str, Any]
 LISTS = {
@@ -18,6 +23,8 @@ LISTS = {
     "MatchTotalRules": "MatchTotalRule",
     "TeamDifferenceRules": "TeamDifferenceRule",
 }
+LAST = re.compile(r"[^.\[\]'\"$]+")
+NUMBERS = ("Difference", "MinIntersectionSize", "Min", "Max", "MaxLatency", "SecondsUntilOptional")
 SINGLE = ("RegionSelectionRule", "TeamSizeBalanceRule", "TeamTicketSizeSimilarityRule")
 
 
@@ -35,18 +42,26 @@ Instants = list[tuple[float, float]]
 
 def rules_of(queue: Json) -> list[tuple[str, Json]]:
     """Return the rules of a queue with their types."""
-    found = [(rule["Type"], rule) for rule in queue.get("Rules", ())]
+    found = [(rule["Type"], rule) for rule in queue.get("Rules") or ()]
     for key, kind in LISTS.items():
-        found += [(kind, rule) for rule in queue.get(key, ())]
-    return found + [(kind, queue[kind]) for kind in SINGLE if kind in queue]
+        found += [(kind, rule) for rule in queue.get(key) or ()]
+    found += [(kind, queue[kind]) for kind in SINGLE if queue.get(kind)]
+    return [(kind, _plain(rule)) for kind, rule in found]
+
+
+def _plain(rule: Json) -> Json:
+    """Return a rule with its numbers as numbers, where they stand in quotes."""
+    quoted = {key: float(rule[key]) for key in NUMBERS if isinstance(rule.get(key), str)}
+    return rule | quoted if quoted else rule
 
 
 def expansion_of(rule: Json) -> tuple[str, Json]:
-    if "LinearExpansion" in rule:
+    """Return the kind of a rule's expansion, Linear or Custom, and what it says; "" for none."""
+    if rule.get("LinearExpansion"):
         return "Linear", rule["LinearExpansion"]
-    if "CustomExpansion" in rule:
+    if rule.get("CustomExpansion"):
         return "Custom", rule["CustomExpansion"]
-    given = rule.get("Expansion", {})
+    given = rule.get("Expansion") or {}
     kind = given.get("Type", "Custom" if any("Overrides" in k for k in given) else "Linear")
     return (kind, given) if given else ("", {})
 
@@ -73,6 +88,7 @@ def value_of(rule: Json, key: str, base: Any, wait: float) -> Any:
 
 
 def exact(number: float) -> Fraction:
+    """Return the number that a decimal stands for."""
     return Fraction(str(number))
 
 
@@ -106,28 +122,38 @@ def legal_instants(queue: Json, teams: Teams) -> Instants:
 
 
 def is_legal(queue: Json, teams: Teams, now: float) -> bool:
+    """Return whether a match is legal at an instant."""
     return not objections(queue, teams, now)
 
 
 def objections(queue: Json, teams: Teams, now: float) -> list[str]:
-    """Return the names of what is wrong with a match."""
+    """Return in words what is wrong with a match at an instant; nothing if it is legal."""
     tickets = [ticket for team in teams for ticket in team]
-    wrong = [] if sizes_fit(queue, teams) else ["sizes"]
+    wrong = [] if sizes_fit(queue, teams) else ["the sizes of the match or its teams do not fit"]
     if len(tickets) < 2:
-        wrong.append("one ticket")
+        wrong.append("a match needs two tickets")
+    wrong += [f"{t.id} lacks what a rule compares" for t in tickets if not _brings(queue, t)]
+    if wrong:
+        return wrong
     for kind, rule in rules_of(queue):
         for ticket in tickets:
             wait = now - ticket.at
             optional = rule.get("SecondsUntilOptional")
             if optional is not None and wait >= optional:
                 continue
-            if not holds(queue, kind, rule, teams, wait):
-                wrong.append(rule["Name"])
+            try:
+                is_kept = holds(queue, kind, rule, teams, wait)
+            except (TypeError, ValueError):
+                wrong.append(f"{rule['Name']}: an attribute is not of the type that it compares")
+                break
+            if not is_kept:
+                wrong.append(f"{rule['Name']} does not hold for {ticket.id}, who waits {wait:g} s")
                 break
     return wrong
 
 
 def sizes_fit(queue: Json, teams: Teams) -> bool:
+    """Return whether a match and its teams have the numbers of players that a queue asks for."""
     sizes = [sum(len(ticket.players) for ticket in team) for team in teams]
     if not queue["MinMatchSize"] <= sum(sizes) <= queue["MaxMatchSize"]:
         return False
@@ -144,9 +170,14 @@ def is_admitted(queue: Json, ticket: PlainTicket) -> bool:
     most = max([t["MaxTeamSize"] for t in queue.get("Teams") or ()] or [queue["MaxMatchSize"]])
     if size > min(queue.get("MaxTicketSize", 100), queue["MaxMatchSize"] - 1, most):
         return False
+    return _brings(queue, ticket)
+
+
+def _brings(queue: Json, ticket: PlainTicket) -> bool:
+    """Return whether the players of a ticket have what the rules of a queue need."""
     for kind, rule in rules_of(queue):
         if kind == "RegionSelectionRule":
-            if not all(player.get("latency") for player in ticket.players):
+            if not all(player.get(LATENCY) for player in ticket.players):
                 return False
         elif "Attribute" in rule and kind != "MatchTotalRule":
             behaviour = rule.get("AttributeNotSpecifiedBehavior")
@@ -158,7 +189,9 @@ def is_admitted(queue: Json, ticket: PlainTicket) -> bool:
 
 def told(rule: Json, player: Json) -> Any:
     """Return what a rule reads of a player; None if there is nothing to read."""
-    value = player.get(rule["Attribute"]["Path"])
+    given = rule["Attribute"]
+    path = given if isinstance(given, str) else given["Path"]
+    value = player.get(path, player.get(LAST.findall(path)[-1] if LAST.search(path) else path))
     if value is None and rule.get("AttributeNotSpecifiedBehavior") != "MatchAny":
         return rule.get("DefaultAttributeValue")
     return value
@@ -189,9 +222,9 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
         return least is None or most is None or exact(least) <= total <= exact(most)
     if kind == "RegionSelectionRule":
         limit = value_of(rule, "MaxLatency", rule["MaxLatency"], wait)
-        regions = set.intersection(*[set(player["latency"]) for player in players])
+        regions = set.intersection(*[set(player[LATENCY]) for player in players])
         return limit is None or any(
-            all(player["latency"][region] <= limit for player in players) for region in regions
+            all(player[LATENCY][region] <= limit for player in players) for region in regions
         )
     if kind == "TeamDifferenceRule":
         limit = value_of(rule, "Difference", rule["Difference"], wait)
@@ -214,10 +247,12 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
 
 
 def exact_or_inf(limit: Any) -> Any:
+    """Return a limit exactly; one without end stays as it is."""
     return limit if isinstance(limit, Fraction) or limit == math.inf else exact(limit)
 
 
 def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
+    """Return the number of a party as a rule compares it; None if nobody in it has one."""
     values = [exact(v) for p in ticket.players if (v := told(rule, p)) is not None]
     if not values:
         return None
@@ -228,17 +263,5 @@ def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
 
 
 def pairs(values: Sequence[Fraction]) -> Iterator[tuple[Fraction, Fraction]]:
+    """Return each two of some numbers."""
     return combinations(values, 2)
-
-
-def divisions(queue: Json, pool: Sequence[PlainTicket]) -> Iterator[list[list[PlainTicket]]]:
-    """Yield every way to put some tickets of a pool into teams that hold them."""
-    most = [team["MaxTeamSize"] for team in queue.get("Teams") or ()] or [queue["MaxMatchSize"]]
-    for places in product((None, *range(len(most))), repeat=len(pool)):
-        teams: list[list[PlainTicket]] = [[] for _ in most]
-        for ticket, place in zip(pool, places, strict=True):
-            if place is not None:
-                teams[place].append(ticket)
-        sizes = [sum(len(ticket.players) for ticket in team) for team in teams]
-        if any(sizes) and all(size <= limit for size, limit in zip(sizes, most, strict=True)):
-            yield teams

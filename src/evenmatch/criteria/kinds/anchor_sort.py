@@ -1,0 +1,79 @@
+"""The kind that judges players by the one who has waited longest: `anchor_sort`.
+
+A rule set of another matchmaker may say in which order candidates are tried around the longest
+waiting ticket, the **anchor**: by how near their number is to its own, or by what they give to the
+key of a map that the anchor likes best. As a criterion that is how far down the others would stand.
+"""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.criteria.base import Comparison, Form, Seats
+from evenmatch.criteria.condition.facts import exact, is_of_kind, merged
+from evenmatch.model.queue import Criterion, Queue, Rule, Sort
+from evenmatch.model.ticket import Ticket, attribute_of
+
+
+class AnchorSort(Comparison):
+    """The mean over all players but the anchor's of how far down they stand in its order.
+
+    It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
+    A value x costs x / (x + knee) where little is best, and knee / (x + knee) where much is; who
+    has no value costs 1.
+    """
+
+    form = Form.ANCHOR
+    gap_most = 1.0
+    compared = "how well its players go with who has waited longest, by {}"
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        assert isinstance(given, Criterion)
+        assert given.sort is not None
+        self._sort: Sort = given.sort
+        self._knee = given.scale.knee
+
+    def gap(self, teams: Seats) -> float:
+        """Return the mean, 0 where nobody plays with the anchor's party, or it has no value."""
+        first, *others = sorted([t for team in teams for t in team], key=lambda each: each.age_key)
+        values = _values(first, self.given.attribute, self._sort)
+        if not values or not others:
+            return 0.0
+        key = _key(values, self._sort)
+        costs = [each.size * self._cost(each, key, values[key]) for each in others]
+        return math.fsum(costs) / sum([each.size for each in others])
+
+    def _cost(self, ticket: Ticket, key: str, own: float) -> float:
+        value = _values(ticket, self.given.attribute, self._sort).get(key)
+        if value is None:
+            return 1.0
+        order = self._sort.order
+        x = abs(value - own) if order in ("near", "far") else max(0.0, value)
+        share = x / (x + self._knee)
+        return share if order in ("near", "low") else 1.0 - share
+
+
+def _key(values: dict[str, float], sort: Sort) -> str:
+    """Return the anchor's key; of several the first by name."""
+    best = min(values.values()) if sort.key == "min" else max(values.values())
+    return min([key for key, value in values.items() if value == best])
+
+
+def _values(ticket: Ticket, attribute: str, sort: Sort) -> dict[str, float]:
+    """Return what a party gives to each key that all its players have; a number has the key ""."""
+    told: list[dict[str, float]] = []
+    for player in ticket.players:
+        value = attribute_of(ticket, player, attribute)
+        if value is None:
+            value = dict(sort.default)
+        if isinstance(value, int | float) and math.isfinite(value):
+            value = {"": float(value)}
+        if not isinstance(value, dict) or not is_of_kind(value, "string_number_map"):
+            return {}
+        told.append(value)
+    return {
+        key: float(merged(sort.party, [exact(each[key]) for each in told]))
+        for key in told[0]
+        if all(key in each for each in told)
+    }
