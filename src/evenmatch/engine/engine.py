@@ -176,10 +176,10 @@ class Engine:
             Refusal: The input was refused and changed nothing.
             ConfigError: `Configure` with queues or policies that cannot work.
         """
-        handler = self._steps[type(given)]
-        scheduler = self._scheduler
+        handler, scheduler, wakeup = self._steps[type(given)], self._scheduler, self._wakeup
         assert given.now >= scheduler.now, f"time runs backwards: {given.now} < {scheduler.now}"
-        assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        wakeup = self.next_wakeup if wakeup is None else wakeup
+        assert given.now <= wakeup, "hand in Advance(next_wakeup) first"
         self._wakeup = None
         scheduler.begin(given)
         handler(given)
@@ -349,15 +349,19 @@ class Engine:
     def _advance(self, given: Advance) -> None:
         scheduler, now = self._scheduler, given.now
         names: set[str] = set()
-        if scheduler.has_rare_timers:
+        if any(scheduler.rare):
             scheduler.release_due()
             names |= self._recounts.fire(now)
             self._acceptance.fire(now)
             self._backfill.fire(now)
         overdue = scheduler.deadlines.take_due(now)
-        names.update([entry[4] for entry in overdue], scheduler.dirty, scheduler.woken(now))
-        scheduler.decide([name for name in scheduler.pools if name in names], fired=True)
-        if self._put_off_at < now and any(type(event) is JobAsked for event in scheduler.events):
+        woken = scheduler.woken(now)
+        if names or overdue or scheduler.dirty:
+            names.update([entry[4] for entry in overdue], scheduler.dirty, woken)
+            woken = [name for name in scheduler.pools if name in names]
+        scheduler.decide(woken, fired=True)
+        is_asked = scheduler.asked and any(type(event) is JobAsked for event in scheduler.events)
+        if is_asked and self._put_off_at < now:
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
             scheduler.deadlines.put_back(overdue)
@@ -367,10 +371,10 @@ class Engine:
                 self._meet_deadline(entry, now)
         if scheduler.dirty:
             scheduler.decide(list(scheduler.dirty), fired=True)
-        for entry in scheduler.match_ends.take_due(now):
-            if scheduler.tables.matches[entry[3]].live:
-                scheduler.emit(Finished(entry[3], "match_max"))
-        if scheduler.has_rare_timers or scheduler.tables.periods or scheduler.tables.closing:
+        if any(scheduler.rare) or scheduler.tables.periods or scheduler.tables.closing:
+            for entry in scheduler.match_ends.take_due(now):
+                if scheduler.tables.matches[entry[3]].live:
+                    scheduler.emit(Finished(entry[3], "match_max"))
             self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:

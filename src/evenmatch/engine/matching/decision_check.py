@@ -142,7 +142,7 @@ def describe(
         region=venue.region,
         latency_delta=venue.delta,
         hosts=venue.hosts,
-        off_side=None if form.insisted == form.sides else off_side(form.sides, seating.teams),
+        off_side=off_side(form.sides, seating.teams) if form.sides and not form.insisted else None,
         wide=pool.says_wide and pool.is_wide(seating.teams),
     )
 
