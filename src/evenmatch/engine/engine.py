@@ -159,7 +159,7 @@ class Engine:
 
     def is_woken_at(self, at: float) -> bool:
         """Return whether a policy is asked at an instant, if nothing happens before."""
-        return self._scheduler.next_wake() <= at
+        return bool(self._scheduler.woken(at))
 
     @property
     def faults(self) -> list[PolicyError]:

@@ -145,23 +145,20 @@ class Scheduler:
 
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
-        at = self.next_wake()
+        at = math.inf
+        for pool in self.pools.values():
+            if pool.wake_at < at:
+                at = pool.wake_at
+        if at < self._skips_to:
+            at = self._skips_to
         for timer in compress(self._timers, self._pending):
             if (due := timer.next()) < at:
                 at = due
         # After a restart some deadlines lie in the past: they are due now.
         return at if at > self.now else self.now
 
-    def next_wake(self) -> float:
-        """Return the instant at which a pool is woken next; inf if none is ever."""
-        at = math.inf
-        for pool in self.pools.values():
-            if pool.wake_at < at:
-                at = pool.wake_at
-        return at if at > self._skips_to else self._skips_to
-
     def woken(self, now: float) -> list[str]:
-        """Return the pools that are woken at an instant."""
+        """Return the pools that are woken at an instant, if nothing happens before."""
         if now < self._skips_to:
             return []
         return [name for name, pool in self.pools.items() if pool.wake_at <= now]
