@@ -35,7 +35,7 @@ from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
 from evenmatch.engine.outcomes.reports import OutcomeReports
 from evenmatch.engine.ready_check.acceptance import Proposals
-from evenmatch.engine.records import Record, changes_state
+from evenmatch.engine.records import ANSWERS, Record, changes_state
 from evenmatch.engine.state.reducers import apply, seal
 from evenmatch.engine.state.rows import KeptMatch, Roster, TicketView
 from evenmatch.engine.state.state import Tables, find_match, find_ticket, too_late
@@ -184,7 +184,8 @@ class Engine:
         scheduler.begin(given)
         handler(given)
         events = tuple(scheduler.events)
-        if not changes_state(given, events):
+        # Nearly all inputs end with a change; only after an answer it takes a look at all events.
+        if not events or (type(events[-1]) in ANSWERS and not changes_state(given, events)):
             return Record(0, given, events)
         record = Record(scheduler.tables.sequence + 1, given, events)
         seal(scheduler.tables, record)

@@ -404,6 +404,11 @@ class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         of_rules = [rule.kind for rule in self.rules]
         return frozenset([criterion.kind for criterion in self.criteria] + of_rules)
 
+    @cached_property
+    def keeps_rosters(self) -> bool:
+        """Return whether its matches keep a roster, so that they may be filled or called off."""
+        return bool(self.backfill or self.allocation)
+
     @property
     def rated_in(self) -> str:
         """Return the name of the ladder whose ratings its tickets get."""

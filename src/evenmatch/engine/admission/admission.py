@@ -215,7 +215,10 @@ def _missing(queue: str, problem: str) -> InvalidTicket:
 
 def _has_facts(new: NewTicket) -> bool:
     """Return whether a ticket says more of its players than who they are and how they play."""
-    return bool(new.attributes) or any(p.attributes or p.roles for p in new.players)
+    for player in new.players:
+        if player.attributes or player.roles:
+            return True
+    return bool(new.attributes)
 
 
 def _check_known(

@@ -314,13 +314,15 @@ class Scheduler:
         tickets, seating, bots = found
         match = describe(self.next_match_id(), pool, tickets, seating, bots, self.now)
         waiting = self.tables.waiting
-        leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
+        # Noted before the match is made: then its tickets have no rows any more.
+        rows = list(map(waiting.__getitem__, match.tickets))
         if pool.queue.accept is None:
             self.settle(match)
         else:
             self._propose(pool.queue.accept, match)
-        for ticket_id, queues in leaves:
-            for name in queues:
+        for row in rows:
+            ticket_id = row.ticket.id
+            for name in row.queues:
                 if decided and name == pool.name:
                     del pool.tickets[ticket_id]
                 else:

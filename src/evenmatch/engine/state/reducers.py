@@ -32,7 +32,6 @@ from evenmatch.engine.state.rosters import (
     begin_roster,
     closed,
     finish,
-    keeps_roster,
     lay_down,
     opened,
     registered,
@@ -147,7 +146,7 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
     base = tables.matches.get(match.extends) if match.extends is not None else None
     if queue.rating is not None:
         seed_ratings(tables, match, queue)
-    has_roster = match.extends is not None or keeps_roster(queue)
+    has_roster = match.extends is not None or queue.keeps_rosters
     tickets: dict[str, Ticket] = {}
     if has_roster:
         tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
