@@ -90,7 +90,8 @@ class Lives:
                 if was != is_now:
                     self.moves.add((was, type(event), is_now))
 
-        monkeypatch.setattr("evenmatch.engine.matching.scheduler.fold", watched)
+        all_watched = dict.fromkeys(reducers.REDUCERS, watched)
+        monkeypatch.setattr("evenmatch.engine.matching.scheduler.REDUCERS", all_watched)
         self.step(Configure(0.0, (queue,)))
 
     def step(self, given: Input) -> None:

@@ -170,6 +170,9 @@ class Comparison(ABC):
         self.given = given
         self.queue = queue
 
+    plain_values: ClassVar[frozenset[type]] = frozenset()
+    """Types of attributes that are right whatever their value: `problem` need not look at them."""
+
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with a player's attribute, as the end of a sentence, or None."""

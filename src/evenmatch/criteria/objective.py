@@ -70,6 +70,7 @@ class Objective:
         self.rules = Rules(queue)
         self.venues = Venues(queue)
         self.weights = weights_of(queue)
+        self._wait_price = queue.price
         scaled = [c.scale.kind != "none" for c in queue.criteria]
         compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
         self._terms = list(zip(compared, self.weights, scaled, strict=True))
@@ -81,21 +82,29 @@ class Objective:
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
         self._divider = Divider(queue.format)
         compared += [comparison_of(rule, queue) for rule in queue.rules]
-        checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
-        checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
+        checks = [
+            (each.given.attribute, each.plain_values, each.problem)
+            for each in compared
+            if each.given.attribute
+        ]
+        if queue.handicap:
+            checks.append((queue.handicap.attribute, Numeric.plain_values, Numeric.problem))
         self._checks = tuple(dict.fromkeys(checks))
+        sizes = range(1, max(queue.format.players) + 1)
+        self.party_sizes = frozenset([size for size in sizes if queue.format.admits(size)])
         sides = ("side",) if queue.format.sides else ()
         self.samples = samples_of(queue)
         self.id_lists = frozenset(c.given.attribute for c in compared if c.is_list_of_players)
         self.declared = frozenset(
-            (*(attribute for attribute, _ in self._checks), *queue.attributes, *sides)
+            (*(attribute for attribute, _, _ in self._checks), *queue.attributes, *sides)
         )
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
         """Return a sentence about what the ticket lacks or has wrong, or None."""
         for player in ticket.players:
-            for attribute, problem in self._checks:
-                if wrong := problem(attribute_of(ticket, player, attribute)):
+            for attribute, plain, problem in self._checks:
+                value = attribute_of(ticket, player, attribute)
+                if type(value) not in plain and (wrong := problem(value)):
                     whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
                     return f"attribute {attribute}{whose} {wrong}"
         if self.rules.may_be_hopeless and (wrong := self.rules.hopeless(ticket)):
@@ -198,7 +207,7 @@ class Objective:
                 waits += len(ticket.players) * (at - ticket.enqueued_at)
         if bots:
             waits += bots * (self.queue.wait_max or 0.0)
-        return seating.criteria_cost + self.queue.price * waits
+        return seating.criteria_cost + self._wait_price * waits
 
     def cheapest(self, tickets: Sequence[Ticket], accepts: Callable[[Teams], bool]) -> Teams | None:
         """Return the division that criteria like best of those that somebody accepts.

@@ -35,7 +35,7 @@ from evenmatch.engine.matching.scheduler import Resolve, Scheduler, Watch
 from evenmatch.engine.outcomes.rating_ladders import Ladders, Rate
 from evenmatch.engine.outcomes.reports import OutcomeReports
 from evenmatch.engine.ready_check.acceptance import Proposals
-from evenmatch.engine.records import Record, changes_state
+from evenmatch.engine.records import ANSWERS, Record, changes_state
 from evenmatch.engine.state.reducers import apply, seal
 from evenmatch.engine.state.rows import KeptMatch, Roster, TicketView
 from evenmatch.engine.state.state import Tables, find_match, find_ticket, too_late
@@ -159,7 +159,7 @@ class Engine:
 
     def is_woken_at(self, at: float) -> bool:
         """Return whether a policy is asked at an instant, if nothing happens before."""
-        return self._scheduler.next_wake() <= at
+        return bool(self._scheduler.woken(at))
 
     @property
     def faults(self) -> list[PolicyError]:
@@ -176,15 +176,16 @@ class Engine:
             Refusal: The input was refused and changed nothing.
             ConfigError: `Configure` with queues or policies that cannot work.
         """
-        handler = self._steps[type(given)]
-        scheduler = self._scheduler
+        handler, scheduler, wakeup = self._steps[type(given)], self._scheduler, self._wakeup
         assert given.now >= scheduler.now, f"time runs backwards: {given.now} < {scheduler.now}"
-        assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        wakeup = self.next_wakeup if wakeup is None else wakeup
+        assert given.now <= wakeup, "hand in Advance(next_wakeup) first"
         self._wakeup = None
         scheduler.begin(given)
         handler(given)
         events = tuple(scheduler.events)
-        if not changes_state(given, events):
+        # Nearly all inputs end with a change; only after an answer it takes a look at all events.
+        if not events or (type(events[-1]) in ANSWERS and not changes_state(given, events)):
             return Record(0, given, events)
         record = Record(scheduler.tables.sequence + 1, given, events)
         seal(scheduler.tables, record)
@@ -349,15 +350,19 @@ class Engine:
     def _advance(self, given: Advance) -> None:
         scheduler, now = self._scheduler, given.now
         names: set[str] = set()
-        if scheduler.has_rare_timers:
+        if any(scheduler.rare):
             scheduler.release_due()
             names |= self._recounts.fire(now)
             self._acceptance.fire(now)
             self._backfill.fire(now)
         overdue = scheduler.deadlines.take_due(now)
-        names.update([entry[4] for entry in overdue], scheduler.dirty, scheduler.woken(now))
-        scheduler.decide([name for name in scheduler.pools if name in names], fired=True)
-        if self._put_off_at < now and any(type(event) is JobAsked for event in scheduler.events):
+        woken = scheduler.woken(now)
+        if names or overdue or scheduler.dirty:
+            names.update([entry[4] for entry in overdue], scheduler.dirty, woken)
+            woken = [name for name in scheduler.pools if name in names]
+        scheduler.decide(woken, fired=True)
+        is_asked = scheduler.asked and any(type(event) is JobAsked for event in scheduler.events)
+        if is_asked and self._put_off_at < now:
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
             scheduler.deadlines.put_back(overdue)
@@ -367,10 +372,10 @@ class Engine:
                 self._meet_deadline(entry, now)
         if scheduler.dirty:
             scheduler.decide(list(scheduler.dirty), fired=True)
-        for entry in scheduler.match_ends.take_due(now):
-            if scheduler.tables.matches[entry[3]].live:
-                scheduler.emit(Finished(entry[3], "match_max"))
-        if scheduler.has_rare_timers or scheduler.tables.periods or scheduler.tables.closing:
+        if any(scheduler.rare) or scheduler.tables.periods or scheduler.tables.closing:
+            for entry in scheduler.match_ends.take_due(now):
+                if scheduler.tables.matches[entry[3]].live:
+                    scheduler.emit(Finished(entry[3], "match_max"))
             self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:

@@ -31,6 +31,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     events: tuple[Event, ...]
 
 
+ANSWERS = frozenset({Existing, Refused})
+"""Events that only say what became of a request."""
+
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Record)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -149,8 +150,14 @@ class Shard:
 
     def take_records(self, most: int = RECORDS_PER_COMMIT) -> list[Record]:
         """Return the next records for the journal, in order; acknowledge them when durable."""
-        count = min(most, len(self._records))
-        return [self._records.popleft() for _ in range(count)]
+        records = self._records
+        taken = list(islice(records, most))
+        if len(taken) == len(records):
+            records.clear()
+        else:
+            for _ in taken:
+                records.popleft()
+        return taken
 
     def acknowledge(self, sequence: int) -> list[Effect]:
         """Note that the journal has all records up to `sequence`; return what that sets free."""

@@ -241,9 +241,11 @@ def record_rows(
     shard: str, wall: float, records: Sequence[Record]
 ) -> list[tuple[str, int, float, int, bytes]]:
     """Return the rows of records that were written together."""
-    seal = sealer(shard)
-    bodies = [(record.sequence, encode(record)) for record in records]
-    return [(shard, seq, wall, seal(seq, wall, body), body) for seq, body in bodies]
+    seal, rows = sealer(shard), []
+    for record in records:
+        seq, body = record.sequence, encode(record)
+        rows.append((shard, seq, wall, seal(seq, wall, body), body))
+    return rows
 
 
 def put_row(

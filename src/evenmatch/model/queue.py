@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -318,7 +319,7 @@ class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return None
 
 
-class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """A named way to play.
 
     Args:
@@ -416,6 +417,17 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             if name in self.attributes[:index]:
                 return f"attributes[{index}]", f'repeats "{name}"; names must be different'
         return None
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds of all criteria and rules; each match of the queue is asked for them."""
+        of_rules = [rule.kind for rule in self.rules]
+        return frozenset([criterion.kind for criterion in self.criteria] + of_rules)
+
+    @cached_property
+    def keeps_rosters(self) -> bool:
+        """Return whether its matches keep a roster, so that they may be filled or called off."""
+        return bool(self.backfill or self.allocation)
 
     @property
     def rated_in(self) -> str:

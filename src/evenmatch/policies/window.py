@@ -235,8 +235,7 @@ class WindowMatcher(NoJobs):
         if self._clock is not None:
             self._clock.start(now)
         sequence = entry.sequence
-        waiting = IndexedTicket(entry, self._candidates.values(entry))
-        self._candidates.insert(waiting)
+        waiting = self._candidates.insert(entry)
         self._by_id[entry.id] = waiting
         self._by_sequence[sequence] = waiting
         self._set_timer(waiting)

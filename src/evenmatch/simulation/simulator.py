@@ -420,9 +420,9 @@ class AnnouncedArrivals:
     def at(self) -> float:
         """Return when the next ticket arrives; inf if none does."""
         read = self._read
-        if not read and not self._read_on():
-            return math.inf
-        return read[0].at
+        if read or self._read_on():
+            return read[0].at
+        return math.inf
 
     def take(self) -> Arrival:
         """Return the next arrival."""

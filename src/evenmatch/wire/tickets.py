@@ -372,9 +372,11 @@ def new_ticket(created: CreateTicket) -> NewTicket:
     Raises:
         InvalidTicket: A player's id cannot be read.
     """
-    _sort_sets(created.attributes)
+    if created.attributes:
+        _sort_sets(created.attributes)
     for at, player in enumerate(created.players):
-        _sort_sets(player.attributes)
+        if player.attributes:
+            _sort_sets(player.attributes)
         if not player.id.isprintable() or player.id.isspace():
             _check_id(player.id, f"/players/{at}/id")
     return NewTicket(created.players, created.queues, created.attributes)

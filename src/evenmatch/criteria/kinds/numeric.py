@@ -136,10 +136,12 @@ class Numeric(Comparison):
         del form
         return 0.0
 
+    plain_values = frozenset({float, int})
+
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with a value that must be a number."""
-        if type(value) is float or type(value) is int:
+        if type(value) in Numeric.plain_values:
             return None
         return "is missing" if value is None else f"must be a number, got {shown(value)}"
 
@@ -159,7 +161,8 @@ class Numeric(Comparison):
     def cost_of_duel(self, one: Ticket, two: Ticket, at: float = math.inf) -> float:
         """Return `cost` of two solo tickets: between two, every gap is the plain difference."""
         del at
-        criterion = self._criterion
+        criterion = self.given
+        assert isinstance(criterion, Criterion)
         scale, attribute = criterion.scale, criterion.attribute
         if scale.kind == "percentile" or criterion.step:
             return self.cost(((one,), (two,)))

@@ -160,7 +160,8 @@ def admit(
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
     if new.id is not None and (tables.knows(new.id) or new.id in tables.backfills):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
-    _check_players(new, limits)
+    if len(new.players) != 1 or not is_plain(new.players[0], limits):
+        _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
     if len(queues) != 1 or queues[0] not in tables.queues:
         _check_queues(queues, tables, limits)
@@ -169,15 +170,16 @@ def admit(
     if tables.paused and any(name in tables.paused for name in queues):
         raise Paused("the queue is paused; try again later", where="/queues")
     for name in queues:
-        format_ = tables.queues[name].format
-        if not format_.admits(len(new.players)):
+        objective = objectives[name]
+        if len(new.players) not in objective.party_sizes:
+            format_ = objective.queue.format
             allowed = format_.party_sizes or tuple(range(1, max(format_.players) + 1))
             raise InvalidTicket(
                 f"queue {name} takes parties of {', '.join(map(str, allowed))}, "
                 f"got {len(new.players)} players",
                 where="/players",
             )
-        if problem := objectives[name].missing(new):
+        if problem := objective.missing(new):
             raise _missing(name, problem)
     if strict and _has_facts(new):
         _check_known(new, queues, tables, objectives)
@@ -213,7 +215,10 @@ def _missing(queue: str, problem: str) -> InvalidTicket:
 
 def _has_facts(new: NewTicket) -> bool:
     """Return whether a ticket says more of its players than who they are and how they play."""
-    return bool(new.attributes) or any(p.attributes or p.roles for p in new.players)
+    for player in new.players:
+        if player.attributes or player.roles:
+            return True
+    return bool(new.attributes)
 
 
 def _check_known(
@@ -279,8 +284,6 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
 
 def _check_players(new: NewTicket, limits: ShardLimits) -> None:
     players = new.players
-    if len(players) == 1 and is_plain(players[0], limits):
-        return
     if not 1 <= len(players) <= limits.players_max:
         raise InvalidTicket(
             f"a party has 1 to {limits.players_max} players, got {len(players)}", where="/players"
@@ -342,7 +345,7 @@ def places_of(new: NewTicket, context: AdmissionContext) -> dict[str, Placed]:
 def fits(ticket: Ticket, objective: Objective) -> bool:
     """Return whether a ticket that waits already fits a queue's new version."""
     return (
-        objective.queue.format.admits(ticket.size)
+        ticket.size in objective.party_sizes
         and objective.missing(ticket) is None
         and all(key in ticket.percentiles for key in objective.samples)
     )

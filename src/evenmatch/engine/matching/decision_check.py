@@ -45,7 +45,7 @@ def check_grouping(
     if len(set(ids)) != len(ids):
         raise _broken(pool, "a ticket is used twice", ids)
     try:
-        tickets = [pool.tickets[ticket_id] for ticket_id in ids]
+        tickets = list(map(pool.tickets.__getitem__, ids))
     except KeyError:
         gone = tuple(ticket_id for ticket_id in ids if ticket_id not in pool.tickets)
         raise _broken(pool, "a ticket does not wait in this queue", gone) from None
@@ -142,7 +142,7 @@ def describe(
         region=venue.region,
         latency_delta=venue.delta,
         hosts=venue.hosts,
-        off_side=None if form.insisted == form.sides else off_side(form.sides, seating.teams),
+        off_side=off_side(form.sides, seating.teams) if form.sides and not form.insisted else None,
         wide=pool.says_wide and pool.is_wide(seating.teams),
     )
 

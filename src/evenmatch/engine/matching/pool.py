@@ -163,15 +163,20 @@ class Pool:
                 self._fail("confirmed", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
-        """Return the matcher's decision; nothing once the policy has failed."""
+        """Return the matcher's decision, and note when it wants to be asked again.
+
+        Once the policy has failed, it decides nothing.
+        """
+        decision = NOTHING
         if self.fault is None:
             try:
-                return check_decision(self, self.matcher.decide(now, fired), now, fired)
+                decision = check_decision(self, self.matcher.decide(now, fired), now, fired)
             except PolicyError as fault:
                 self.stop(fault)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("decide", error)
-        return NOTHING
+        self.wake_at = decision.wake_at
+        return decision
 
     def begin(self, job: Job, number: int, now: float) -> RunningJob:
         """Note that a job was asked for now, under this number."""
@@ -179,14 +184,15 @@ class Pool:
 
     def settle(self, result: JobResult, now: float) -> Decision:
         """Return the matcher's decision on what is left of a plan; its job is over."""
-        self.slot.running = None
+        self.slot.running, decision = None, NOTHING
         try:
-            return check_decision(self, self.matcher.settle(result, now), now, False)
+            decision = check_decision(self, self.matcher.settle(result, now), now, False)
         except PolicyError as fault:
             self.stop(fault)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
             self._fail("settle", error)
-        return NOTHING
+        self.wake_at = decision.wake_at
+        return decision
 
     def fail_job(self, error: BaseException) -> None:
         """Stop asking the policy, because the job that runs for it failed."""

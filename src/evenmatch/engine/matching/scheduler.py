@@ -8,7 +8,7 @@ After any change to a pool, its queue decides before the input is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Sized
+from collections.abc import Callable, Collection, Iterable, Sized
 from itertools import compress
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from evenmatch.engine.matching.deadlines import Deadlines, Entry, TimerSource
 from evenmatch.engine.matching.decision_check import check_grouping, describe
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.engine.state.reducers import fold
+from evenmatch.engine.state.reducers import REDUCERS
 from evenmatch.engine.state.rows import KeptMatch, Proposal
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import PolicyError
@@ -55,7 +55,7 @@ class OpenMatches(Protocol):
     """
 
     @property
-    def pending(self) -> Container[str]:
+    def pending(self) -> Collection[str]:
         """Return the queues that have open matches."""
         ...
 
@@ -99,10 +99,12 @@ class Scheduler:
         self.answers = Deadlines(self._is_proposed)
         self.releases = Deadlines(self._is_held)
         self.commits = Deadlines(self._is_delayed)
-        self._timers: list[TimerSource] = []
-        self._pending: list[Sized] = []
-        # The deadlines come first: see `has_rare_timers`.
-        for timer in (self.deadlines, self.match_ends, self.answers, self.releases, self.commits):
+        self._timers: list[TimerSource] = [self.deadlines]
+        self._pending: list[Sized] = [self.deadlines.pending]
+        # What is waited for beside deadlines of tickets: all of it is empty where queues have no
+        # ready-checks, running matches, repairs and the like.
+        self.rare: list[Sized] = []
+        for timer in (self.match_ends, self.answers, self.releases, self.commits):
             self.add_timer(timer)
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
@@ -131,7 +133,7 @@ class Scheduler:
         tables = self.tables
         tables.check_event(event)
         self.events.append(event)
-        fold(tables, self._input, event)
+        REDUCERS[type(event)](tables, self._input, event)
         if type(event) is Finished:
             self.fills.over(event.match)
 
@@ -139,34 +141,24 @@ class Scheduler:
         """Let the engine wake up at the instants of a timer, too."""
         self._timers.append(timer)
         self._pending.append(timer.pending)
-
-    @property
-    def has_rare_timers(self) -> bool:
-        """Return whether more is waited for than deadlines of tickets.
-
-        Queues without ready-checks, running matches, repairs and the like have none of that.
-        """
-        return any(self._pending[1:])
+        self.rare.append(timer.pending)
 
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
-        at = self.next_wake()
+        at = math.inf
+        for pool in self.pools.values():
+            if pool.wake_at < at:
+                at = pool.wake_at
+        if at < self._skips_to:
+            at = self._skips_to
         for timer in compress(self._timers, self._pending):
             if (due := timer.next()) < at:
                 at = due
         # After a restart some deadlines lie in the past: they are due now.
         return at if at > self.now else self.now
 
-    def next_wake(self) -> float:
-        """Return the instant at which a pool is woken next; inf if none is ever."""
-        at = math.inf
-        for pool in self.pools.values():
-            if pool.wake_at < at:
-                at = pool.wake_at
-        return at if at > self._skips_to else self._skips_to
-
     def woken(self, now: float) -> list[str]:
-        """Return the pools that are woken at an instant."""
+        """Return the pools that are woken at an instant, if nothing happens before."""
         if now < self._skips_to:
             return []
         return [name for name, pool in self.pools.items() if pool.wake_at <= now]
@@ -207,9 +199,10 @@ class Scheduler:
     def enter(self, ticket: Ticket, queues: Collection[str]) -> None:
         """Let a ticket into its pools, where running matches may have it too."""
         self._let_in(ticket, queues)
-        for name in queues:
-            if name in self.fills.pending:
-                self.fills.entered(ticket.id, name)
+        if self.fills.pending:
+            for name in queues:
+                if name in self.fills.pending:
+                    self.fills.entered(ticket.id, name)
 
     def _let_in(self, ticket: Ticket, queues: Iterable[str], same: Collection[str] = ()) -> None:
         """Let a ticket into its pools, but for those in `same`, which have it."""
@@ -260,9 +253,8 @@ class Scheduler:
 
     # Decisions
 
-    def decide(self, names: Iterable[str], *, fired: bool) -> None:
+    def decide(self, names: Collection[str], *, fired: bool) -> None:
         """Let queues decide in this order, then those that lost tickets to them, until all have."""
-        names = list(names)
         while names:
             for name in names:
                 pool = self.pools[name]
@@ -277,7 +269,9 @@ class Scheduler:
                         self.offer(name, fresh)
                 if name in self.fills.pending:
                     self.fills.before(pool)
-                self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
+                decision = pool.decide(self.now, fired)
+                if decision.matches or decision.job is not None:
+                    self.carry_out(pool, decision, fired=fired)
                 if name in self.fills.pending:
                     self.fills.after(pool, fired=fired)
             if not self.dirty:
@@ -287,7 +281,6 @@ class Scheduler:
 
     def carry_out(self, pool: Pool, decision: Decision, *, fired: bool) -> None:
         """Make the matches of a decision, and begin its job."""
-        pool.wake_at = decision.wake_at
         for grouping in decision.matches:
             try:
                 tickets, seating = check_grouping(pool, grouping, self.now, fired)
@@ -321,13 +314,15 @@ class Scheduler:
         tickets, seating, bots = found
         match = describe(self.next_match_id(), pool, tickets, seating, bots, self.now)
         waiting = self.tables.waiting
-        leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
+        # Noted before the match is made: then its tickets have no rows any more.
+        rows = list(map(waiting.__getitem__, match.tickets))
         if pool.queue.accept is None:
             self.settle(match)
         else:
             self._propose(pool.queue.accept, match)
-        for ticket_id, queues in leaves:
-            for name in queues:
+        for row in rows:
+            ticket_id = row.ticket.id
+            for name in row.queues:
                 if decided and name == pool.name:
                     del pool.tickets[ticket_id]
                 else:
@@ -351,7 +346,8 @@ class Scheduler:
     def settle(self, match: Match) -> None:
         """Make a match final."""
         self.emit(Matched(match))
-        self.watch_match(self.tables.matches[match.id])
+        if (kept := self.tables.matches[match.id]).live:
+            self.watch_match(kept)
         if match.id in self.tables.rosters:
             self.on_made(match.id)
 

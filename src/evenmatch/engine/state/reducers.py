@@ -11,13 +11,13 @@ one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from evenmatch.criteria.percentile import parts_of, remember
-from evenmatch.criteria.remembered_matches import matches_remembered, meeting_rules
+from evenmatch.criteria.remembered_matches import BY_MATCHES, BY_MEETINGS
 from evenmatch.engine.admission.ticket_update import refreshed
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.encounters import (
@@ -32,7 +32,6 @@ from evenmatch.engine.state.rosters import (
     begin_roster,
     closed,
     finish,
-    keeps_roster,
     lay_down,
     opened,
     registered,
@@ -91,7 +90,7 @@ def apply(tables: Tables, record: Record) -> None:
 
 
 def fold(tables: Tables, given: Input, event: Event) -> None:
-    """Fold one event of the record that is being made or applied."""
+    """Fold one event of a record that is applied; the live engine asks `REDUCERS` itself."""
     REDUCERS[type(event)](tables, given, event)
 
 
@@ -147,11 +146,11 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
     base = tables.matches.get(match.extends) if match.extends is not None else None
     if queue.rating is not None:
         seed_ratings(tables, match, queue)
-    has_roster = match.extends is not None or keeps_roster(queue)
-    tickets = {}
+    has_roster = match.extends is not None or queue.keeps_rosters
+    tickets: dict[str, Ticket] = {}
     if has_roster:
         tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
-    if meeting_rules(queue):
+    if not BY_MEETINGS.isdisjoint(queue.kinds):
         note_played(tables.played, match, tables.waiting, (queue, *tables.queues.values()))
     for ticket_id in match.tickets:
         tables.end(now, ticket_id, MATCHED, None, match.id)
@@ -168,7 +167,7 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
         for team in match.players:
             for player in team:
                 busy[player] = match.id
-    if matches_remembered(queue) and match.queue in tables.queues:
+    if not BY_MATCHES.isdisjoint(queue.kinds) and match.queue in tables.queues:
         note_meetings(tables.met, match, queue.group, tables.queues.values())
     counters = tables.counters
     counters.matched += len(match.tickets)
@@ -440,6 +439,10 @@ def _drop(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> Non
 
 def _first(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> list[str]:
     """Return the ids of the rows at the front that are old, or more than are kept."""
-    old = [row_id for row_id, _ in takewhile(lambda item: is_old(item[1]), rows.items())]
+    old = []
+    for row_id, row in rows.items():
+        if not is_old(row):
+            break
+        old.append(row_id)
     surplus = len(rows) - most
     return old if len(old) >= surplus else list(islice(rows, surplus))

@@ -30,11 +30,6 @@ OPENS_PER_MINUTE = 10
 MINUTE = 60.0
 
 
-def keeps_roster(queue: Queue) -> bool:
-    """Return whether matches of a queue keep a roster, so that they may be filled or void."""
-    return bool(queue.backfill or queue.allocation)
-
-
 def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[str, Ticket]) -> None:
     """Keep the roster of a new match, whose queue asks for it, or let a match be filled.
 
@@ -277,7 +272,7 @@ class VoidableMatches(Generic[Counted]):
 
     def configure(self, queues: Iterable[Queue]) -> None:
         """Hear of queues. Matches made earlier may be void yet, so no queue is forgotten."""
-        self._names.update(queue.name for queue in queues if keeps_roster(queue))
+        self._names.update(queue.name for queue in queues if queue.keeps_rosters)
 
     def keep(self, match: Match, counted: Counted) -> list[Counted]:
         """Keep what was counted of a match if it may be void; return what counts for good now."""

@@ -6,9 +6,9 @@
        |------> cancelled <-----'
        `------> expired
 
-Each ticket is in exactly one state and ends exactly once. `reducers.fold` is the only function that
-changes the tables; the live engine and recovery call the same one, so a journal always rebuilds the
-state it came from. Nothing here decides.
+Each ticket is in exactly one state and ends exactly once. Nothing but the folds of
+`reducers` changes the tables; the live engine and recovery call the same ones, so a journal always
+rebuilds the state it came from. Nothing here decides.
 """
 
 from __future__ import annotations
@@ -281,13 +281,6 @@ class Tables(msgspec.Struct):
         for player in ticket.players:
             group.setdefault(player.id, ticket.id)
 
-    def state_of(self, ticket_id: str) -> str:
-        """Return the state of a ticket; that of one which is not kept is `NEW`."""
-        if (row := self.waiting.get(ticket_id)) is not None:
-            return WAITING if row.match is None else PROPOSED
-        ended = self.ended.get(ticket_id)
-        return NEW if ended is None else ended.state
-
     def check_event(self, event: Event) -> None:
         """Assert that the tickets of an event are in a state in which it may happen (I2).
 
@@ -299,8 +292,11 @@ class Tables(msgspec.Struct):
             return
         concerned, possible, waiting = tickets_in(event), BEFORE[kind], self.waiting
         for ticket_id in (concerned,) if type(concerned) is str else concerned:
-            row = waiting.get(ticket_id)
-            state = WAITING if row is not None and row.match is None else self.state_of(ticket_id)
+            if (row := waiting.get(ticket_id)) is not None:
+                state = WAITING if row.match is None else PROPOSED
+            else:
+                ended = self.ended.get(ticket_id)
+                state = NEW if ended is None else ended.state
             assert state in possible, (
                 f"I2: {kind.__name__} cannot happen to ticket {ticket_id}, which is {state}"
             )

@@ -62,12 +62,8 @@ class Candidates(Protocol):
     wait_for: Callable[[float], float] | None
     """From a gap to the wait after which the younger accepts it, if nothing else decides."""
 
-    def values(self, ticket: Ticket) -> tuple[float, ...]:
-        """Return what is compared of a ticket."""
-        ...
-
-    def insert(self, waiting: IndexedTicket) -> None:
-        """Take a ticket in."""
+    def insert(self, ticket: Ticket) -> IndexedTicket:
+        """Take a ticket in, and return it with what is compared of it."""
         ...
 
     def remove(self, waiting: IndexedTicket) -> None:
@@ -114,15 +110,13 @@ class ByGap:
         self._tree: AgeTree[IndexedTicket] = AgeTree()
         self.evaluations = 0
 
-    def values(self, ticket: Ticket) -> tuple[float, ...]:
-        """Return the value of the rule's attribute."""
-        if self._plain is not None:
-            return (number(ticket, self._plain),)
-        return (self._limit.value(ticket),)
-
-    def insert(self, waiting: IndexedTicket) -> None:
-        """Take a ticket in."""
-        waiting.node = self._tree.insert(waiting.values[0], waiting.ticket.sequence, waiting)
+    def insert(self, ticket: Ticket) -> IndexedTicket:
+        """Take a ticket in, and return it with the value of the rule's attribute."""
+        plain = self._plain
+        value = self._limit.value(ticket) if plain is None else number(ticket, plain)
+        waiting = IndexedTicket(ticket, (value,))
+        waiting.node = self._tree.insert(value, ticket.sequence, waiting)
+        return waiting
 
     def remove(self, waiting: IndexedTicket) -> None:
         """Forget a ticket."""
@@ -173,14 +167,12 @@ class ByAxes:
             each.accept == "both" and each.unit != "relative" for each in rules.queue.rules
         )
 
-    def values(self, ticket: Ticket) -> tuple[float, ...]:
-        """Return the value on each axis."""
-        return tuple([limit.value(ticket) for limit in self._limits])
-
-    def insert(self, waiting: IndexedTicket) -> None:
-        """Take a ticket in."""
-        sequence = waiting.ticket.sequence
-        self._entries[sequence] = self._sweep.insert(waiting.values, sequence, waiting)
+    def insert(self, ticket: Ticket) -> IndexedTicket:
+        """Take a ticket in, and return it with its value on each axis."""
+        values = tuple([limit.value(ticket) for limit in self._limits])
+        sequence, waiting = ticket.sequence, IndexedTicket(ticket, values)
+        self._entries[sequence] = self._sweep.insert(values, sequence, waiting)
+        return waiting
 
     def remove(self, waiting: IndexedTicket) -> None:
         """Forget a ticket."""

@@ -46,7 +46,8 @@ class Timers:
         self._needed_by: dict[int, dict[int, None]] = {}
         self._heap: list[tuple[float, int]] = []
         # Those that are due as soon as their ticket has come, apart from all others: so no call
-        # looks at timers that are due only when fired.
+        # looks at timers that are due only when fired. Of both heaps the first entry counts: one
+        # that counts no more is taken out as soon as it is the first.
         self._born: list[tuple[float, int]] = []
 
     def put(self, sequence: int, at: float, needs: tuple[int, ...], enqueued_at: float) -> None:
@@ -60,9 +61,10 @@ class Timers:
                 is due only after the inputs of its instant.
         """
         timers = self._timers
-        if sequence in timers:
-            self._unlink(sequence)
+        before = timers.get(sequence)
         timers[sequence] = _Timer(at, needs, enqueued_at)
+        if before is not None:
+            self._forget(sequence, before)
         for other in needs:
             needed_by = self._needed_by.get(other)
             if needed_by is None:
@@ -90,9 +92,7 @@ class Timers:
 
     def drop(self, sequence: int) -> list[int]:
         """Forget a ticket; return those whose timers it helped to set, to be set again."""
-        if self._timers[sequence].needs:
-            self._unlink(sequence)
-        del self._timers[sequence]
+        self._forget(sequence, self._timers.pop(sequence))
         needed_by = self._needed_by.pop(sequence, None)
         return sorted(needed_by) if needed_by else []
 
@@ -102,20 +102,13 @@ class Timers:
 
     def next(self) -> float:
         """Return the earliest instant of all timers; inf if there is none."""
-        if not self._born and not self._heap:
-            return INF
-        first = self.first()
-        return INF if first is None else first[0]
+        born, heap = self._born, self._heap
+        at = heap[0][0] if heap else INF
+        return born[0][0] if born and born[0][0] < at else at
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest instant of all timers and whose it is; None if there is none."""
-        one = self._first_of(self._heap)
-        if not self._born:
-            return one
-        other = self._first_of(self._born)
-        if one is None or other is None:
-            return one if other is None else other
-        return min(one, other)
+        return min([heap[0] for heap in (self._heap, self._born) if heap], default=None)
 
     def pop_due(self, now: float, fired: bool, most: float = math.inf) -> list[int]:
         """Take out the tickets whose instant has come; set their timers again, or drop them.
@@ -129,16 +122,14 @@ class Timers:
         Returns:
             Their sequences, ascending.
         """
-        born, heap = self._born, self._heap
-        # The first entries may count no more, but then nothing else is earlier.
-        if (not born or born[0][0] > now) and (not heap or heap[0][0] > now):
-            return []
         due: dict[int, None] = {}
         for heap, is_now_due in ((self._born, True), (self._heap, fired)):
-            while heap and len(due) < most and (item := self._first_of(heap)) is not None:
+            while heap and len(due) < most:
+                item = heap[0]
                 if item[0] > now or (item[0] == now and not is_now_due):
                     break
                 due[heappop(heap)[1]] = None
+                self._clear_front(heap)
         return sorted(due)
 
     def put_back(self, sequence: int) -> None:
@@ -151,16 +142,15 @@ class Timers:
         timer = self._timers[sequence]
         return timer.at < now or (timer.at == now and (fired or timer.enqueued_at == now))
 
-    def _first_of(self, heap: list[tuple[float, int]]) -> tuple[float, int] | None:
-        """Return the first entry of a heap that counts, without those before it from now on."""
+    def _clear_front(self, heap: list[tuple[float, int]]) -> None:
+        """Take out of a heap what counts no more before the first entry that does."""
         timers = self._timers
         while heap:
-            first = heap[0]
-            timer = timers.get(first[1])
-            if timer is not None and timer.at == first[0]:
-                return first
+            at, sequence = heap[0]
+            timer = timers.get(sequence)
+            if timer is not None and timer.at == at:
+                return
             heappop(heap)
-        return None
 
     def _compact(self) -> None:
         """Keep only the entries that count, each once."""
@@ -171,11 +161,17 @@ class Timers:
         timer = self._timers.get(sequence)
         return timer is not None and timer.at == at
 
-    def _unlink(self, sequence: int) -> None:
-        for other in self._timers[sequence].needs:
+    def _forget(self, sequence: int, timer: _Timer) -> None:
+        """Forget what rests on the former timer of a ticket."""
+        for other in timer.needs:
             needed_by = self._needed_by.get(other)
             if needed_by is not None:
                 needed_by.pop(sequence, None)
+        heap, born = self._heap, self._born
+        if heap and heap[0][1] == sequence:
+            self._clear_front(heap)
+        if born and born[0][1] == sequence:
+            self._clear_front(born)
 
     def _check(self, waiting: set[int]) -> None:
         """Assert that each waiting ticket has a timer, set with waiting tickets only."""
@@ -183,3 +179,5 @@ class Timers:
         for sequence, timer in self._timers.items():
             assert all(other in waiting for other in timer.needs)
             assert all(sequence in self._needed_by[other] for other in timer.needs)
+        for heap in (self._heap, self._born):
+            assert not heap or self._counts(*heap[0])

@@ -102,14 +102,10 @@ class CreateTickets:
         self._metrics = metrics
         self._accounts = accounts
         self._limits = runtime.plan.settings.limits
+        self.body_bytes_max = self._limits.body_bytes_max
         self._admission = LoadShedding(
             lambda: runtime.lag.standing, runtime.commit_age, clock=self.stopwatch
         )
-
-    @property
-    def body_bytes_max(self) -> int:
-        """Return how many bytes a body may have."""
-        return self._limits.body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of ASGI."""

@@ -287,7 +287,7 @@ class Runtime(CallbackPort):
         self.note_lag(given.now)
         if self.failure is not None:
             return given
-        due = self.shard.next_wakeup
+        due = self.shard.engine.next_wakeup
         return replace(given, now=due) if given.now - LATE_LEAST <= due < given.now else given
 
     def handle(
@@ -317,8 +317,9 @@ class Runtime(CallbackPort):
             to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
             return
         try:
-            began, queue = self.timings.clock(), queue_of(given, self.engine.tables)
-            effects = self.shard.handle(given, to)
+            shard = self.shard
+            began, queue = self.timings.clock(), queue_of(given, shard.engine.tables)
+            effects = shard.handle(given, to)
             self.timings.input(given, queue, began)
             self._see_to_records()
         except Exception as error:  # noqa: BLE001
@@ -355,7 +356,7 @@ class Runtime(CallbackPort):
         if self.shard.has_records:
             self._idle.clear()
             self._work.set()
-        self._timer.arm(self.clock, self.shard.next_wakeup)
+        self._timer.arm(self.clock, self.shard.engine.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobResult) -> None:
         self._hand_in(self.in_turn(running.settle(plan, self.now())), ignore)

@@ -158,7 +158,8 @@ class MatchFeed:
         for line in lines:
             shelf.add(sequence, line.match)
         assert self._engine is not None
-        shelf.trim(self._engine.tables.forgotten.get(queue, 0))
+        if forgotten_to := self._engine.tables.forgotten.get(queue):
+            shelf.trim(forgotten_to)
         if shelf.followers:
             told = event_of(lines)
             for follower in shelf.followers:
@@ -176,7 +177,10 @@ def _queue_of(line: FeedMatch) -> str:
 def _lines(engine: Engine, record: Record) -> list[FeedMatch]:
     """Return what a record says of matches: those made, and those called off."""
     found: list[FeedMatch] = []
-    places = {each.match: each.assignment for each in record.events if isinstance(each, Assigned)}
+    places: dict[str, dict[str, str] | None] = {}
+    for event in record.events:
+        if isinstance(event, Assigned):
+            places[event.match] = event.assignment
     for event in record.events:
         if isinstance(event, Matched):
             place = places.get(event.match.id)

@@ -126,15 +126,15 @@ class Metrics:
 
     def created(self, status: int, seconds: float) -> None:
         """Count a create."""
-        self._requests.of("POST /v1/tickets", str(status)).observe(seconds)
+        self._requests.observe(seconds, "POST /v1/tickets", str(status))
 
     def requested(self, route: str, status: int, seconds: float) -> None:
         """Count a request by its route's pattern, never by its path."""
-        self._requests.of(route, str(status)).observe(seconds)
+        self._requests.observe(seconds, route, str(status))
 
     def waited(self, queue: str, seconds: float) -> None:
         """Count the wait of a matched player."""
-        self._waits.of(queue).observe(seconds)
+        self._waits.observe(seconds, queue)
 
     def committed(self, seconds: float, records: int) -> None:
         """Count a commit."""
@@ -151,11 +151,11 @@ class Metrics:
 
     def handled(self, kind: str, queue: str, seconds: float) -> None:
         """Count an input that the engine has dealt with."""
-        self._inputs.of(kind, queue).observe(seconds)
+        self._inputs.observe(seconds, kind, queue)
 
     def decided(self, queue: str, seconds: float) -> None:
         """Count a decision of a policy."""
-        self._decisions.of(queue).observe(seconds)
+        self._decisions.observe(seconds, queue)
 
     def turned_away(self, reason: str) -> None:
         """Count a request that the gate let nobody see."""
@@ -215,12 +215,12 @@ class Tallies(Collector):
         self._name, self._text, self._labels, self._bounds = name, text, labels, bounds
         self._tallies: dict[tuple[str, ...], Tally] = {}
 
-    def of(self, *labels: str) -> Tally:
-        """Return the tally under these labels; there are few, so they are kept for ever."""
+    def observe(self, value: float, *labels: str) -> None:
+        """Count a value under these labels; there are few, so they are kept for ever."""
         tally = self._tallies.get(labels)
         if tally is None:
             tally = self._tallies[labels] = Tally(self._bounds)
-        return tally
+        tally.observe(value)
 
     def describe(self) -> list[Metric]:
         """Return the metric without values."""

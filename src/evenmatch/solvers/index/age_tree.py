@@ -134,27 +134,32 @@ class AgeTree(Generic[Item]):
         Complexity:
             O(1) amortised per item; the tree must not change meanwhile.
         """
-        values, value = self._value, self._value[node]
-        below, above = self._older_side(node, True), self._older_side(node, False)
-        low, high = next(below, NONE), next(above, NONE)
+        values, items, value = self._value, self._items, self._value[node]
+        low, high = self._low[node], self._high[node]
+        below, above = self._older_side(node, low, True), self._older_side(node, high, False)
         while low != NONE or high != NONE:
             takes_low = high == NONE or (
                 low != NONE and value - values[low] <= values[high] - value
             )
             nearest = low if takes_low else high
-            yield abs(value - values[nearest]), self.item(nearest)
+            item = items[nearest]
+            assert item is not None
+            yield abs(value - values[nearest]), item
             if takes_low:
                 low = next(below, NONE)
             else:
                 high = next(above, NONE)
 
-    def _older_side(self, node: int, is_low: bool) -> Iterator[int]:
-        """Yield older nodes on one side, nearest first; younger subtrees are never entered."""
-        ages, age = self._age, self._age[node]
+    def _older_side(self, asks: int, nearest: int, is_low: bool) -> Iterator[int]:
+        """Yield older nodes on one side beyond the nearest one, in order of their distance.
+
+        Younger subtrees are never entered.
+        """
+        ages, age = self._age, self._age[asks]
         beyond = self._low if is_low else self._high
         near, far = (self._right, self._left) if is_low else (self._left, self._right)
-        while (node := beyond[node]) != NONE:
-            yield node
+        node = nearest
+        while node != NONE:
             stack: list[int] = []
             at = far[node]
             while True:
@@ -166,6 +171,9 @@ class AgeTree(Generic[Item]):
                 at = stack.pop()
                 yield at
                 at = far[at]
+            node = beyond[node]
+            if node != NONE:
+                yield node
 
     def _new_node(self) -> int:
         self._value.append(0.0)
