@@ -20,6 +20,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime import recovery
 from evenmatch.server.runtime.recovery import APPLIED_AT_ONCE, Rebuilt, ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
+from tests.waiting import until
 
 PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
 
@@ -175,16 +176,17 @@ def test_lease_that_is_lost_while_the_shard_is_rebuilt_is_not_forgotten(
 ) -> None:
     async def scene() -> None:
         plan = msgspec.structs.replace(PLAN, journal="sqlite:elsewhere", lease_seconds=0.3)
-        journal = MemoryJournal()
+        now = 0.0
+        journal = MemoryJournal(wall=lambda: now)
         runtime, rebuild_shard = Runtime(plan, journal), recovery.rebuild
 
         async def rebuild(*given: object) -> Rebuilt:
+            nonlocal now
             found = await rebuild_shard(*given)
-            await journal.lease(plan.shard, plan.owner, 0.001)
-            await asyncio.sleep(0.01)
+            now = 2 * plan.lease_seconds
             await journal.lease(plan.shard, "another", 60.0)
-            # Until this server has asked for its lease once more.
-            await asyncio.sleep(0.2)
+            # This server asks for its lease once more, and hears of it.
+            await until(lambda: runtime.failure != "starting")
             return found
 
         monkeypatch.setattr(recovery, "rebuild", rebuild)
