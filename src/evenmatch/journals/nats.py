@@ -56,6 +56,10 @@ LOOK_AGAIN = 0.1
 """Pause until a server that does not answer is asked once more after a lost answer, seconds."""
 
 
+FIRST_FORMAT = 3
+"""What a message has that names none: the format in which the first of them were written."""
+
+
 class NatsHead(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a message of a shard's log says before the records.
 
@@ -85,7 +89,7 @@ class NatsHead(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     first_seq: int = 0
     crc: int = 0
     parts: str = ""
-    format: int = FORMAT
+    format: int = FIRST_FORMAT
 
 
 class Tip(msgspec.Struct, frozen=True, gc=False):

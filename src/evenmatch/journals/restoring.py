@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.engine.records import Record, encode
+from evenmatch.engine.records import FORMAT, Record, encode
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
 from evenmatch.journals.base import Entry, Segment, StoredSnapshot
 from evenmatch.journals.batches import StoredBatch, make_batch
@@ -253,6 +253,7 @@ async def _fill_nats_shard(
             batch.first_seq,
             batch.crc,
             parts,
+            FORMAT,
         )
         at = await link.publish(subject, encode_head(head, name, body), at)
         if at is None:
