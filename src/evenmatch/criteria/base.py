@@ -150,6 +150,9 @@ class Comparison(ABC):
     gap_most: ClassVar[float | None] = None
     """The largest gap that there is, if there is one."""
 
+    plain_values: ClassVar[frozenset[type]] = frozenset()
+    """Types of attributes that are right whatever their value: `problem` need not look at them."""
+
     # Its words.
 
     compared: ClassVar[str] = "{}"
@@ -169,9 +172,6 @@ class Comparison(ABC):
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         self.given = given
         self.queue = queue
-
-    plain_values: ClassVar[frozenset[type]] = frozenset()
-    """Types of attributes that are right whatever their value: `problem` need not look at them."""
 
     @staticmethod
     def problem(value: Value | None) -> str | None:

@@ -35,9 +35,10 @@ INSTANTS_MAX = 24
 """Instants to come at which ages change that are looked at."""
 LOOKS = 600
 """Half-built matches that one search looks at."""
-OWN = "of the queue beside its rules_file"
 LOOKS_MAX = 6_000
 """The same of all searches together."""
+OWN = "of the queue beside its rules_file"
+"""How the other rules of the queue are named among conditions that forbid a match."""
 
 
 class ConditionProspect(NamedTuple):
