@@ -8,6 +8,8 @@ paused keeps its callbacks for later; one that was killed loses them, and nothin
 not even what its coroutines would do in the end.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextvars
 import heapq
@@ -83,7 +85,8 @@ class World:
                 self.now = until
                 return
             self.now, _, call = heapq.heappop(later)
-            ready.append(call)
+            self.steps += 1
+            call()
 
 
 class NodeLoop(asyncio.AbstractEventLoop):
@@ -104,7 +107,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
         self._offset = offset
         self._chance = world.chance(f"threads of {name}")
         self._is_paused = False
-        self._held: list[asyncio.Handle] = []
+        self._held: list[_Handle] = []
         # What was killed is kept to the end, so that no collector runs its last words in between.
         self._tasks: list[asyncio.Task[Any]] = []
         self.wires: dict[Any, None] = {}
@@ -153,7 +156,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
         self._is_paused = False
         held, self._held = self._held, []
         for handle in held:
-            self.world.soon(self._runner(handle))
+            self.world.soon(handle)
 
     # What asyncio asks of a loop
 
@@ -166,9 +169,9 @@ class NodeLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Handle(self, callback, args, context)
         if not self.is_dead:
-            self.world.soon(self._runner(handle))
+            self.world.soon(handle)
         return handle
 
     call_soon_threadsafe = call_soon
@@ -189,28 +192,16 @@ class NodeLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle = _Handle(self, callback, args, context, when)
         if not self.is_dead:
-            self.world.at((when - self._offset) / self.rate, self._runner(handle))
+            self.world.at((when - self._offset) / self.rate, handle)
         return handle
 
-    def _runner(self, handle: asyncio.Handle) -> Call:
-        def run() -> None:
-            if self.is_dead or handle.cancelled():
-                return
-            if self._is_paused:
-                self._held.append(handle)
-                return
-            events._set_running_loop(self)
-            try:
-                handle._run()
-            finally:
-                events._set_running_loop(None)
-
-        return run
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass
+    def hold(self, handle: _Handle) -> bool:
+        """Return whether the process is paused; then the callback waits until it goes on."""
+        if self._is_paused:
+            self._held.append(handle)
+        return self._is_paused
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -273,3 +264,55 @@ class NodeLoop(asyncio.AbstractEventLoop):
     def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Begin a task from outside, at this instant."""
         return self.create_task(work)
+
+
+class _Handle(asyncio.TimerHandle):
+    """A callback of a process, which the world calls; asyncio's own takes twice the time."""
+
+    __slots__ = ()
+
+    _callback: Callable[..., object]
+    _args: tuple[Any, ...]
+    _cancelled: bool
+    _context: contextvars.Context
+    _loop: NodeLoop
+    _when: float
+
+    def __init__(
+        self,
+        loop: NodeLoop,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: contextvars.Context | None,
+        when: float = 0.0,
+    ) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._context = contextvars.copy_context() if context is None else context
+        self._when = when
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback, self._args = _nothing, ()
+
+    def __call__(self) -> None:
+        """Run it, unless its process is gone or holds it back."""
+        loop = self._loop
+        if loop.is_dead or self._cancelled or loop.hold(self):
+            return
+        events._set_running_loop(loop)
+        try:
+            self._context.run(self._callback, *self._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            what = f"Exception in callback {self._callback!r}"
+            loop.call_exception_handler({"message": what, "exception": error})
+        finally:
+            events._set_running_loop(None)
+
+
+def _nothing() -> None:
+    """Stand for a callback that was cancelled, so that what it held can go."""

@@ -37,18 +37,21 @@ class Network:
         self._chance = world.chance("network")
         # How often each link is cut now; cuts may overlap.
         self._cut: Counter[tuple[str, str]] = Counter()
+        self._cuts = 0
 
     def cut(self, one: str, other: str) -> None:
         """Let nothing pass between two ends, in either direction."""
         self._cut[_link(one, other)] += 1
+        self._cuts += 1
 
     def mend(self, one: str, other: str) -> None:
         """Take a cut back."""
         self._cut[_link(one, other)] -= 1
+        self._cuts -= 1
 
     def is_cut(self, one: str, other: str) -> bool:
         """Return whether nothing passes between two ends."""
-        return self._cut[_link(one, other)] > 0
+        return self._cuts > 0 and self._cut[_link(one, other)] > 0
 
     def note(self, *facts: object) -> None:
         """Make facts part of the run's trace."""
