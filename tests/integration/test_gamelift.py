@@ -688,7 +688,7 @@ def test_webhook_hears_of_all_that_becomes_of_tickets(tmp_path: Path) -> None:
         assert kinds == [
             "MatchmakingSearching", "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch",
             "AcceptMatch", "MatchmakingCancelled", "AcceptMatchCompleted", "MatchmakingSearching",
-            "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch", "AcceptMatch",
+            "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch",
             "AcceptMatchCompleted", "MatchmakingSucceeded", "MatchmakingSearching",
             "MatchmakingTimedOut",
         ]  # fmt: skip

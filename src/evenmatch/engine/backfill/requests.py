@@ -98,7 +98,7 @@ class BackfillRequests:
         else:
             if any(opened.free):
                 self._check_pace(given.match, roster)
-            self._scheduler.withdraw_fill(given.match, "replaced")
+            self._scheduler.withdraw_fill(given.match)
         self._emit_opened(opened, left)
         self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
@@ -193,7 +193,7 @@ class BackfillRequests:
         roster = scheduler.tables.rosters.get(given.match)
         if roster is None or kept.assignment is not None:
             raise TooLate(f"match {given.match} cannot be called off now", match=given.match)
-        scheduler.withdraw_fill(given.match, "match_over")
+        scheduler.withdraw_fill(given.match)
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
         if roster.open is not None:
             self._fills.close(given.match, roster.queue)
@@ -356,7 +356,7 @@ class BackfillRequests:
                 self._steps.add((at, opened.sequence, 0, match_id, opened.queue))
 
     def _close(self, match_id: str, roster: Roster, reason: str) -> None:
-        self._scheduler.withdraw_fill(match_id, "closed")
+        self._scheduler.withdraw_fill(match_id)
         self._fills.close(match_id, roster.queue)
         self._scheduler.emit(Closed(match_id, reason))
         if roster.session:

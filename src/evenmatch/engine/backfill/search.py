@@ -111,7 +111,7 @@ class BackfillSearch:
 
     def over(self, match_id: str) -> None:
         """Forget a match that nobody can join any more; newcomers who are asked wait again."""
-        self._scheduler.withdraw_fill(match_id, "match_over")
+        self._scheduler.withdraw_fill(match_id)
         kept = self._scheduler.tables.matches.get(match_id)
         if kept is not None:
             self.close(match_id, kept.match.queue)

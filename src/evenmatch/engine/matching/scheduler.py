@@ -120,7 +120,7 @@ class Scheduler:
         self._fresh: dict[str, list[str]] = {}
         self.on_made: Callable[[str], None] = _nobody
         # Who lets the newcomers of a running match wait again that were asked to join it.
-        self.withdraw_fill: Callable[[str, str], None] = _not_asked
+        self.withdraw_fill: Callable[[str], None] = _nobody
         self._places: dict[str, int] = {}
         # No pool is woken before: the rounds until then were missed, and one stands for all.
         self._skips_to = -math.inf
@@ -436,7 +436,3 @@ def _nothing(name: str, fresh: list[str]) -> None:
 
 def _nobody(match_id: str) -> None:
     """Tell nobody of a match."""
-
-
-def _not_asked(match_id: str, reason: str) -> None:
-    """Withdraw nothing."""

@@ -26,6 +26,7 @@ from evenmatch.engine.state.rows import Proposal
 from evenmatch.engine.state.state import find_match, players_of
 from evenmatch.errors import NotInMatch, ProposalOver, TooLate
 from evenmatch.model.events import (
+    WITHDRAWN,
     Cancelled,
     Confirmed,
     Penalised,
@@ -188,7 +189,7 @@ class Proposals:
         whole = proposal.match.extends
         if whole is not None and whole not in scheduler.tables.rosters:
             # So many matches began since that the roster of this one was laid down.
-            self._repairs.dissolve(proposal, proposal.tickets, "match_over")
+            self._repairs.dissolve(proposal, proposal.tickets, WITHDRAWN)
             scheduler.decide(list(scheduler.dirty), fired=False)
             return
         pool = scheduler.pools.get(proposal.match.queue)
@@ -249,12 +250,12 @@ class Proposals:
         if roster is not None and roster.open is not None and roster.queue in self._scheduler.pools:
             self._scheduler.fills.open(roster.open.id, roster.queue)
 
-    def _withdraw_fill(self, match_id: str, reason: str) -> None:
+    def _withdraw_fill(self, match_id: str) -> None:
         """Let the newcomers wait on who are asked to join a match, if there are any."""
         roster = self._scheduler.tables.rosters.get(match_id)
         if roster is not None and roster.proposed:
             proposal = self._scheduler.tables.proposals[roster.proposed]
-            self._repairs.dissolve(proposal, proposal.tickets, reason)
+            self._repairs.dissolve(proposal, proposal.tickets, WITHDRAWN)
 
     def _blame(self, player: str, proposal: Proposal) -> None:
         """Count a player's failure; from the second within a day on it costs a cooldown."""

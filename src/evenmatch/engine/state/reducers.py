@@ -52,6 +52,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, as_accepted, seed_ratings
 from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
 from evenmatch.model.events import (
+    WITHDRAWN,
     Accepted,
     Assigned,
     Cancelled,
@@ -319,8 +320,7 @@ def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
     reserve(tables, proposal.match, "")
-    if proposal.match.extends is not None and event.tickets == proposal.match.tickets:
-        # A fill that was withdrawn: nobody has failed it.
+    if proposal.match.extends is not None and event.reason == WITHDRAWN:
         return
     if proposal.queue.accept is not None:
         players = [player for team in proposal.match.players for player in team]
