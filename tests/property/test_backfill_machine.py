@@ -26,6 +26,7 @@ from evenmatch.engine.state.snapshot import (
 )
 from evenmatch.errors import Refusal, StaleRoster
 from evenmatch.model.events import (
+    WITHDRAWN,
     Accepted,
     Closed,
     Confirmed,
@@ -106,6 +107,8 @@ class BackfillMachine(RuleBasedStateMachine):
         # Who is asked to join a match, by proposal, and who of them has accepted.
         self.asked: dict[str, tuple[str, set[str]]] = {}
         self.accepted: dict[str, set[str]] = {}
+        # Until when newcomers who failed a ready-check together are not asked again.
+        self.failed: dict[frozenset[str], float] = {}
         self.engine = Engine(chosen)
         self.hand_in(Configure(0.0, (queue,)))
         self.rush(seed, 40)
@@ -131,7 +134,7 @@ class BackfillMachine(RuleBasedStateMachine):
                 assert player.rating is not None
                 self.ratings[player.id] = player.rating.mean
             elif isinstance(event, Proposed | Confirmed | Dissolved):
-                self.ask(event)
+                self.ask(event, record.input.now)
             elif isinstance(event, Matched):
                 self.made(event)
             elif isinstance(event, Opened):
@@ -149,15 +152,18 @@ class BackfillMachine(RuleBasedStateMachine):
                 over = self.games.pop(event.match, None)
                 assert over is None or not over.asked, "a match asks and is over"
 
-    def ask(self, event: Proposed | Confirmed | Dissolved) -> None:
+    def ask(self, event: Proposed | Confirmed | Dissolved, now: float) -> None:
         if isinstance(event, Confirmed):
             if event.match in self.asked:
                 assert set(event.players) <= self.asked[event.match][1], "others were asked"
                 self.accepted[event.match] |= set(event.players)
         elif isinstance(event, Dissolved):
             if event.match in self.asked:
-                base, _ = self.asked.pop(event.match)
+                base, newcomers = self.asked.pop(event.match)
                 self.games[base].asked = ""
+                if event.reason != WITHDRAWN:
+                    assert self.queue.accept is not None
+                    self.failed[frozenset(newcomers)] = now + self.queue.accept.again
         elif event.match.extends is not None:
             game = self.games[event.match.extends]
             assert self.queue.accept is not None
@@ -165,6 +171,7 @@ class BackfillMachine(RuleBasedStateMachine):
             assert game.is_open, "newcomers of a match are asked that asks for nobody"
             assert not game.asked, "two fills for the same seats"
             newcomers = {player for team in event.match.players for player in team}
+            assert self.failed.get(frozenset(newcomers), 0.0) <= now, "asked again at once"
             game.asked = event.match.id
             self.asked[event.match.id] = event.match.extends, newcomers
             self.accepted[event.match.id] = set()
@@ -224,9 +231,9 @@ class BackfillMachine(RuleBasedStateMachine):
     @rule(later=LATER, place=FEW, says_yes=st.booleans())
     def answer(self, later: float, place: int, says_yes: bool) -> None:
         self.now += later
-        for row in list(self.engine.tables.waiting.values()):
+        for at, row in enumerate(list(self.engine.tables.waiting.values())):
             if row.match is not None:
-                kind = Accept if says_yes or place % 3 else Decline
+                kind = Accept if says_yes or (place + at) % 3 else Decline
                 self.hand_in(kind(self.now, row.match, row.ticket.id))
 
     @rule(

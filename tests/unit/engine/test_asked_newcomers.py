@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.replay import Replay
 from evenmatch.engine.state.snapshot import (
     decode_snapshot,
     encode_snapshot,
@@ -40,6 +42,7 @@ from evenmatch.model.inputs import (
     Void,
 )
 from evenmatch.model.queue import Queue, ReadyCheck
+from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, rule
 from tests.unit.engine.test_backfill import House, filled, fills, kinds
 
@@ -316,6 +319,20 @@ def test_restart_keeps_the_seats_of_a_proposed_fill(way: str) -> None:
     assert not asked(house.pass_to(9.0))
     assert asked([*house.hand(Decline(9.0, "s0-m2", "s0-3")), *house.pass_to(9.0)]) == ["s0-m3"]
     assert fills(house.hand(Accept(10.0, "s0-m3", "s0-4")))
+
+
+def test_replay_decides_the_same_from_the_inputs_alone() -> None:
+    house = running(House(asking(1, 1)))
+    house.enter(4.0, "e")
+    house.enter(4.5, "f")
+    house.hand(Decline(6.0, "s0-m2", "s0-3"))
+    house.pass_to(6.0)
+    house.hand(Close(7.0, "s0-m1"))
+    house.open(8.0, "b", lease=600.0)
+    house.pass_to(8.0)
+    assert fills(house.hand(Accept(9.0, "s0-m4", "s0-4")))
+    replay = Replay(Engine(lambda each: parse_policy(each.policy)))
+    assert [replay.hear(record) for record in house.journal] == [None] * len(house.journal)
 
 
 def test_match_of_the_policy_gives_way_to_a_fill_whose_newcomers_are_asked() -> None:
