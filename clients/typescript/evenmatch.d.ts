@@ -367,6 +367,7 @@ export interface BackfillState {
   wanted: Array<number>;
   fills: Array<string>;
   expires_in?: number | null;
+  proposed?: string;
 }
 
 /** How a queue does, with what operators try out on it. */

@@ -594,6 +594,32 @@ def test_running_match_is_filled_by_a_backfill(server: Server) -> None:
     assert states(client, "d") == ["SEARCHING"]
 
 
+def test_newcomers_of_a_backfill_are_asked_and_their_places_kept_over_a_kill(
+    tmp_path: Path,
+) -> None:
+    given = {"ConfigurationName": "game", "GameSessionArn": FOREIGN}
+    with running(tmp_path) as server:
+        client = client_of(server)
+        prepare(client, DUEL, AcceptanceRequired=True, AcceptanceTimeoutSeconds=600)
+        client.start_match_backfill(TicketId="f1", Players=[on("red", "r")], **given)
+        client.start_matchmaking(TicketId="a", ConfigurationName="game", Players=[player("a")])
+        wait_until(lambda: states(client, "f1", "a") == ["REQUIRES_ACCEPTANCE"] * 2)
+        client.start_match_backfill(TicketId="f2", Players=[on("red", "r")], **given)
+        wait_until(lambda: states(client, "f2", "a") == ["REQUIRES_ACCEPTANCE"] * 2)
+        assert states(client, "f1") == ["CANCELLED"]
+        server.kill()
+    with running(tmp_path) as server:
+        client = client_of(server)
+        client.start_matchmaking(TicketId="b", ConfigurationName="game", Players=[player("b")])
+        assert states(client, "f2", "a", "b") == ["REQUIRES_ACCEPTANCE"] * 2 + ["SEARCHING"]
+        client.accept_match(TicketId="a", PlayerIds=["a"], AcceptanceType="REJECT")
+        wait_until(lambda: states(client, "f2", "b") == ["REQUIRES_ACCEPTANCE"] * 2)
+        client.accept_match(TicketId="b", PlayerIds=["b"], AcceptanceType="ACCEPT")
+        assert states(client, "f2", "a", "b") == ["COMPLETED", "CANCELLED", "COMPLETED"]
+        (came,) = client.describe_matchmaking(TicketIds=["b"])["TicketList"]
+        assert came["GameSessionConnectionInfo"]["GameSessionArn"] == FOREIGN
+
+
 def test_match_that_another_server_made_is_filled_and_known_after_a_kill(tmp_path: Path) -> None:
     duo = json.loads(DUEL)
     for team in duo["teams"]:
@@ -688,7 +714,7 @@ def test_webhook_hears_of_all_that_becomes_of_tickets(tmp_path: Path) -> None:
         assert kinds == [
             "MatchmakingSearching", "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch",
             "AcceptMatch", "MatchmakingCancelled", "AcceptMatchCompleted", "MatchmakingSearching",
-            "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch", "AcceptMatch",
+            "MatchmakingSearching", "PotentialMatchCreated", "AcceptMatch",
             "AcceptMatchCompleted", "MatchmakingSucceeded", "MatchmakingSearching",
             "MatchmakingTimedOut",
         ]  # fmt: skip

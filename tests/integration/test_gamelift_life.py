@@ -135,7 +135,15 @@ def finish(game: Game, there: list[str]) -> None:
     game.call("StartMatchBackfill", TicketId="f0", Players=roster[1:], **asking)
     game.call("StartMatchBackfill", TicketId="f1", Players=roster[1:], **asking)
     assert [each["Status"] for each in game.tickets("f0", "f1")] == ["CANCELLED", "SEARCHING"]
+    game.start("x0")
+    game.until("REQUIRES_ACCEPTANCE", "f1", "x0")
+    assert game.states(*there) == {"COMPLETED"}, "who plays was asked"
+    game.answer("x0", how="REJECT")
+    game.until("CANCELLED", "x0")
+    game.until("SEARCHING", "f1")
     game.start("n0")
+    game.until("REQUIRES_ACCEPTANCE", "f1", "n0")
+    game.answer("n0")
     game.until("COMPLETED", "f1", "n0")
     filled, came = game.tickets("f1", "n0")
     assert came["GameSessionConnectionInfo"]["GameSessionArn"] == session
@@ -182,14 +190,14 @@ def live_through(directory: Path, make: type[Boto] | type[JavaScript], protocol:
         with playing() as (server, game, client), following(server) as followed:
             finish(game, there)
             last = "MatchmakingCancelled"
-            wait_until(lambda: [e["event"] for e in followed].count(last) == 4)
+            wait_until(lambda: [e["event"] for e in followed].count(last) == 5)
             # The webhook turns each event down once, so it is behind.
             wait_until(lambda: "PotentialMatchCreated" in [e["type"] for e in details(heard)])
             sent = client.sent
         assert [each["event"] for each in followed].count("MatchmakingSucceeded") == 2
         assert {each["customEventData"] for each in details(heard)} == {"mine"}
         made = [each["data"] for each in followed if each["event"] == "PotentialMatchCreated"]
-        assert len(made) == 2  # with another in place of the silent one, and the backfill
+        assert len(made) == 3  # with another in place of the silent one, and the backfill twice
         for each in made:
             (metric,) = each["detail"]["ruleEvaluationMetrics"]
             assert metric["ruleName"] == "FairTeams"

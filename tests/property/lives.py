@@ -60,6 +60,10 @@ SETS: tuple[tuple[Queue, ...], ...] = (
             "main", Format((2, 2)), GAP, NEAR, accept=CHECK, backfill="manual", allocation="fleet"
         ),
     ),
+    (
+        Queue("main", Format((1, 1)), GAP, accept=CHECK, backfill="manual", match_max=40.0),
+        Queue("pairs", Format((2, 2)), GAP, accept=CHECK, backfill="automatic"),
+    ),
 )
 LATER = (0.0, 0.0, 0.25, 0.5, 1.0, 3.0, 9.0)
 

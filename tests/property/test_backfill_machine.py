@@ -1,7 +1,8 @@
 """Running matches under random inputs, against a plain model of who may play where.
 
 The model knows no costs: it says who plays in which match, who has left it and which version its
-roster has, and holds every fill to that. By default 60 runs of 12 rules, always the same.
+roster has, which newcomers are asked and who of them has accepted, and holds every fill to that.
+By default 60 runs of 12 rules, always the same.
 
     EVENMATCH_MACHINE=long .venv/bin/python -m pytest tests/property/test_backfill_machine.py
 """
@@ -24,7 +25,18 @@ from evenmatch.engine.state.snapshot import (
     take,
 )
 from evenmatch.errors import Refusal, StaleRoster
-from evenmatch.model.events import Accepted, Closed, Finished, Matched, Opened, Voided
+from evenmatch.model.events import (
+    WITHDRAWN,
+    Accepted,
+    Closed,
+    Confirmed,
+    Dissolved,
+    Finished,
+    Matched,
+    Opened,
+    Proposed,
+    Voided,
+)
 from evenmatch.model.inputs import (
     Accept,
     Advance,
@@ -50,11 +62,15 @@ RUNS, RULES = (5_000, 30) if IS_LONG else (60, 12)
 GAP = 150.0
 
 NEAR = (Rule("spread", "rating", GAP),)
+ASKED = ReadyCheck(5.0, cooldowns=(3.0,), repair=0.0, again=4.0)
 QUEUES = (
     Queue("main", Format((1, 1)), backfill="manual", allocation="fleet"),
     Queue("main", Format((2, 2)), (), NEAR, backfill="manual", exclusive_match=True),
     Queue("main", Format((2, 2), players_min=(1, 1)), backfill="automatic", match_max=20.0),
     Queue("main", Format((2, 2)), (), NEAR, 12.0, backfill="manual", accept=ReadyCheck()),
+    Queue("main", Format((2, 2)), (), NEAR, 12.0, backfill="automatic", accept=ASKED),
+    Queue("main", Format((1, 1)), backfill="manual", allocation="fleet", accept=ASKED),
+    Queue("main", Format((2, 2)), backfill="manual", accept=ReadyCheck(newcomers=False)),
     Queue("main", Format((3, 1), sides=("many", "one")), (), NEAR, backfill="manual"),
 )
 LATER = st.sampled_from((0.0, 0.0, 0.25, 1.0, 4.0, 13.0))
@@ -74,6 +90,8 @@ class Game:
         self.version = 0
         self.is_open = False
         self.fills: list[str] = []
+        # The proposal that has its free seats.
+        self.asked = ""
 
 
 class BackfillMachine(RuleBasedStateMachine):
@@ -86,6 +104,11 @@ class BackfillMachine(RuleBasedStateMachine):
         self.journal: list[bytes] = []
         self.games: dict[str, Game] = {}
         self.ratings: dict[str, float] = {}
+        # Who is asked to join a match, by proposal, and who of them has accepted.
+        self.asked: dict[str, tuple[str, set[str]]] = {}
+        self.accepted: dict[str, set[str]] = {}
+        # Until when newcomers who failed a ready-check together are not asked again.
+        self.failed: dict[frozenset[str], float] = {}
         self.engine = Engine(chosen)
         self.hand_in(Configure(0.0, (queue,)))
         self.rush(seed, 40)
@@ -110,19 +133,48 @@ class BackfillMachine(RuleBasedStateMachine):
                 (player,) = record.input.tickets[event.item].players
                 assert player.rating is not None
                 self.ratings[player.id] = player.rating.mean
+            elif isinstance(event, Proposed | Confirmed | Dissolved):
+                self.ask(event, record.input.now)
             elif isinstance(event, Matched):
                 self.made(event)
             elif isinstance(event, Opened):
                 game = self.games[event.open.id]
+                assert not (event.left and game.asked), "seats changed under those who are asked"
                 game.left |= set(event.left)
                 for team in game.teams:
                     team -= set(event.left)
                 game.is_open = any(event.open.free)
             elif isinstance(event, Closed):
                 assert self.games[event.match].is_open
+                assert not self.games[event.match].asked, "a match asks and is closed"
                 self.games[event.match].is_open = False
             elif isinstance(event, Finished | Voided):
-                self.games.pop(event.match, None)
+                over = self.games.pop(event.match, None)
+                assert over is None or not over.asked, "a match asks and is over"
+
+    def ask(self, event: Proposed | Confirmed | Dissolved, now: float) -> None:
+        if isinstance(event, Confirmed):
+            if event.match in self.asked:
+                assert set(event.players) <= self.asked[event.match][1], "others were asked"
+                self.accepted[event.match] |= set(event.players)
+        elif isinstance(event, Dissolved):
+            if event.match in self.asked:
+                base, newcomers = self.asked.pop(event.match)
+                self.games[base].asked = ""
+                if event.reason != WITHDRAWN:
+                    assert self.queue.accept is not None
+                    self.failed[frozenset(newcomers)] = now + self.queue.accept.again
+        elif event.match.extends is not None:
+            game = self.games[event.match.extends]
+            assert self.queue.accept is not None
+            assert self.queue.accept.newcomers
+            assert game.is_open, "newcomers of a match are asked that asks for nobody"
+            assert not game.asked, "two fills for the same seats"
+            newcomers = {player for team in event.match.players for player in team}
+            assert self.failed.get(frozenset(newcomers), 0.0) <= now, "asked again at once"
+            game.asked = event.match.id
+            self.asked[event.match.id] = event.match.extends, newcomers
+            self.accepted[event.match.id] = set()
 
     def made(self, event: Matched) -> None:
         match = event.match
@@ -133,6 +185,10 @@ class BackfillMachine(RuleBasedStateMachine):
         assert game.is_open, "a match was filled that asked for nobody"
         newcomers = {player for team in match.players for player in team}
         assert newcomers
+        if self.queue.accept is not None and self.queue.accept.newcomers:
+            assert self.asked.pop(match.id) == (match.extends, newcomers), "not asked"
+            assert self.accepted.pop(match.id) == newcomers, "somebody has not accepted"
+            game.asked = ""
         assert not newcomers & game.left, "somebody came back who had left"
         seats = zip(game.teams, match.players, self.queue.format.players, strict=True)
         for team, joined, most in seats:
@@ -175,9 +231,9 @@ class BackfillMachine(RuleBasedStateMachine):
     @rule(later=LATER, place=FEW, says_yes=st.booleans())
     def answer(self, later: float, place: int, says_yes: bool) -> None:
         self.now += later
-        for row in list(self.engine.tables.waiting.values()):
+        for at, row in enumerate(list(self.engine.tables.waiting.values())):
             if row.match is not None:
-                kind = Accept if says_yes or place % 3 else Decline
+                kind = Accept if says_yes or (place + at) % 3 else Decline
                 self.hand_in(kind(self.now, row.match, row.ticket.id))
 
     @rule(
@@ -268,12 +324,15 @@ class BackfillMachine(RuleBasedStateMachine):
         tables = self.engine.tables
         tables._check()
         assert not self.engine.faults
+        asked = [key for key, each in tables.proposals.items() if each.match.extends is not None]
+        assert set(asked) == set(self.asked), "a proposal outlived its match"
         for match_id, roster in tables.rosters.items():
             game = self.games[match_id]
             assert [set(team) for team in roster.players] == game.teams
             assert set(roster.left) == game.left
             assert (roster.version, list(roster.fills)) == (game.version, game.fills)
             assert (roster.open is not None) == game.is_open
+            assert roster.proposed == game.asked
             place = tables.matches[match_id].assignment
             for fill in roster.fills:
                 assert tables.matches[fill].assignment == place, "newcomers got another server"

@@ -16,6 +16,7 @@ from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.lab.export.export import Trace, _take
 from evenmatch.model.events import (
+    WITHDRAWN,
     Accepted,
     Cancelled,
     Dissolved,
@@ -98,7 +99,8 @@ class Recount:
         elif isinstance(event, Proposed | Repaired):
             self._ask(event)
         elif isinstance(event, Dissolved):
-            self.counts[self.proposals.pop(event.match), "failed"] += 1
+            how = "withdrawn" if event.reason == WITHDRAWN else "failed"
+            self.counts[self.proposals.pop(event.match), how] += 1
             for each in event.tickets:
                 self.live[each].proposal = ""
 
@@ -199,7 +201,8 @@ class Views:
         asked, unready, ended, given_up = self.statistics.checks()[name]
         assert (asked, unready) == (counts.get("asked", 0), counts.get("unready", 0))
         failed = counts.get("failed", 0)
-        assert (ended, given_up) == (counts.get("confirmed", 0) + failed, failed)
+        done = counts.get("confirmed", 0) + counts.get("withdrawn", 0)
+        assert (ended, given_up) == (done + failed, failed)
 
         figures = self.figures.queues[name]
         assert {ticket.id for ticket in figures.waiting.tickets()} == waiting

@@ -339,6 +339,7 @@ class Engine:
             )
         if kept.live:
             self._scheduler.emit(Finished(kept.match.id, "finish"))
+        self._decide_anew()
 
     def _open(self, given: Open) -> None:
         self._backfill.open(given)
@@ -346,6 +347,12 @@ class Engine:
 
     def _outcome(self, given: Outcome) -> None:
         self._outcomes.hear(given, self.match(given.match))
+        self._decide_anew()
+
+    def _decide_anew(self) -> None:
+        """Let queues decide to which newcomers of a match came back that is over."""
+        if self._scheduler.dirty:
+            self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
     def _advance(self, given: Advance) -> None:
         scheduler, now = self._scheduler, given.now
@@ -377,6 +384,8 @@ class Engine:
                 if scheduler.tables.matches[entry[3]].live:
                     scheduler.emit(Finished(entry[3], "match_max"))
             self._outcomes.advance()
+            if scheduler.dirty:
+                scheduler.decide(list(scheduler.dirty), fired=True)
 
     def _settle(self, given: Settle) -> None:
         scheduler = self._scheduler

@@ -123,6 +123,11 @@ class Skipped(_Event, frozen=True):
     """Policies are asked again when the time that the server missed is over."""
 
 
+WITHDRAWN = "fill_withdrawn"
+"""Reason of a proposal that came to nothing because the match that it was to fill asks for nobody
+any more, or for others: nobody has failed it."""
+
+
 class Dissolved(_Event, frozen=True):
     """A proposal came to nothing; those of its tickets that have not ended wait again."""
 

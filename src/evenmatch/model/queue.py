@@ -430,6 +430,11 @@ class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return bool(self.backfill or self.allocation)
 
     @property
+    def asks_newcomers(self) -> ReadyCheck | None:
+        """Return the ready-check of those who are to join a running match; None: they just join."""
+        return self.accept if self.accept is not None and self.accept.newcomers else None
+
+    @property
     def rated_in(self) -> str:
         """Return the name of the ladder whose ratings its tickets get."""
         return self.ladder or self.group
@@ -481,6 +486,7 @@ class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         again: Seconds for which players whose check failed are not proposed together again.
         long_wait: Seconds of waiting after which a ticket is a long-waiting one; None = never.
         long_seconds: How long the players of such a ticket have to confirm; None = as all.
+        newcomers: Whether those who are to join a running match are asked too.
     """
 
     seconds: Seconds = 15.0
@@ -490,6 +496,7 @@ class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     again: Wait = 30.0
     long_wait: Wait | None = None
     long_seconds: Seconds | None = None
+    newcomers: bool = True
 
     def fault(self) -> Fault:
         """Return a longer time to confirm that is none, or that nobody gets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from evenmatch.model.match import Priority
 
@@ -47,6 +47,8 @@ class BackfillState(msgspec.Struct, frozen=True, gc=False):
         wanted: Those of them that are to be filled now.
         fills: The matches that brought newcomers, in order.
         expires_in: Seconds until it closes unless it is heard of; null while it is closed.
+        proposed: The fill whose newcomers are asked now whether they accept; left out if there is
+            none.
     """
 
     match: str
@@ -58,6 +60,7 @@ class BackfillState(msgspec.Struct, frozen=True, gc=False):
     wanted: tuple[int, ...]
     fills: tuple[str, ...]
     expires_in: float | None = None
+    proposed: str | UnsetType = UNSET
 
 
 class AllocationState(msgspec.Struct, frozen=True, gc=False):

@@ -406,8 +406,8 @@ class TestFill:
         (match,) = fills(house.enter(4.0, new_ticket("f", 1550)))
         assert match.quality == pytest.approx(0.95)
 
-    def test_asks_nobody_in_a_queue_with_a_ready_check(self) -> None:
-        house = House(replace(filled(1, 1), accept=ReadyCheck()))
+    def test_asks_nobody_where_a_ready_check_is_not_for_newcomers(self) -> None:
+        house = House(replace(filled(1, 1), accept=ReadyCheck(newcomers=False)))
         from evenmatch.model.inputs import Accept as Yes
 
         house.enter(1.0, "a", "b")

@@ -149,7 +149,7 @@ def test_instant_at_which_a_rule_on_the_match_allows_one_of_the_first_is_kept(
 
 
 def test_older_ticket_that_comes_back_while_a_look_goes_on_is_seen_by_the_rest_of_it() -> None:
-    form, checked = Format((2, 2), roles=ROLES), Check(1.0, repair=0.0)
+    form, checked = Format((2, 2), roles=ROLES), Check(1.0, repair=0.0, newcomers=False)
     house = House(Queue("main", form, rules=(rule(limit=100),), backfill="manual", accept=checked))
     for name, role in (("a", "tank"), ("b", "dps"), ("c", "tank"), ("d", "dps")):
         house.enter(1.0, person(name, role, 1500.0))

@@ -3,9 +3,10 @@
 from msgspec.structs import replace
 
 from evenmatch.model.inputs import Void
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.server.runtime.services import Services
 from tests.unit.server.test_app import call, pair, play, started
+from tests.waiting import until
 
 DUEL = Queue(name="duel", policy="greedy", backfill="manual")
 OPEN, CLOSE = "/v1/matches/s0-m1/open", "/v1/matches/s0-m1/close"
@@ -39,6 +40,42 @@ def test_a_running_match_asks_for_players_and_gets_them() -> None:
         assert (status, stale["error"], stale["roster_version"]) == (409, "stale_roster", 1)
         _, closed = await call(parts, "POST", CLOSE)
         assert (closed["open"], closed["fills"]) == (False, ["s0-m2"])
+
+    play(scene)
+
+
+def test_newcomers_of_a_queue_with_a_ready_check_accept_before_they_join() -> None:
+    async def scene() -> None:
+        parts = await started(replace(DUEL, accept=ReadyCheck()))
+        await pair(parts, "duel", "a", "b")
+        for ticket in ("s0-1", "s0-2"):
+            body = f'{{"ticket": "{ticket}"}}'.encode()
+            await call(parts, "POST", "/v1/matches/s0-m1/accept", body)
+        _, opened = await call(parts, "POST", OPEN, LEFT)
+        assert "proposed" not in opened
+
+        await pair(parts, "duel", "e", "f")
+        _, asked = await call(parts, "GET", OPEN)
+        assert (asked["open"], asked["proposed"], asked["fills"]) == (True, "s0-m2", [])
+        _, proposal = await call(parts, "GET", "/v1/matches/s0-m2")
+        assert (proposal["state"], proposal["extends"]) == ("proposed", "s0-m1")
+        _, ticket = await call(parts, "GET", "/v1/tickets/s0-3")
+        assert (ticket["state"], ticket["match"]) == ("proposed", "s0-m2")
+        assert 14.0 < ticket["answer_within"] <= 15.0
+        _, why = await call(parts, "GET", "/v1/tickets/s0-3/explain")
+        assert "s0-m2" in str(why)
+
+        decline = b'{"ticket": "s0-3"}'
+        assert (await call(parts, "POST", "/v1/matches/s0-m2/decline", decline))[0] == 200
+        rosters = parts.runtime.engine.tables.rosters
+        await until(lambda: rosters["s0-m1"].proposed == "s0-m3")
+        accept = b'{"ticket": "s0-4"}'
+        assert (await call(parts, "POST", "/v1/matches/s0-m3/accept", accept))[0] == 200
+        _, filled = await call(parts, "GET", OPEN)
+        assert (filled["fills"], filled["roster_version"]) == (["s0-m3"], 1)
+        assert "proposed" not in filled
+        status, late = await call(parts, "POST", "/v1/matches/s0-m3/decline", accept)
+        assert (status, late["error"]) == (409, "too_late")
 
     play(scene)
 

@@ -95,8 +95,10 @@ class BackfillRequests:
             known = roster.open.expires_at
             if known is not None and opened.expires_at - known < given.lease / 2:
                 return
-        elif any(opened.free):
-            self._check_pace(given.match, roster)
+        else:
+            if any(opened.free):
+                self._check_pace(given.match, roster)
+            self._scheduler.withdraw_fill(given.match)
         self._emit_opened(opened, left)
         self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
@@ -159,6 +161,7 @@ class BackfillRequests:
         roster = self.roster(given.match)
         if roster.open is not None:
             self._close(given.match, roster, "close")
+            self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
     def assign(self, given: Assign) -> None:
         """Give a match its place, and those who have joined it.
@@ -190,6 +193,7 @@ class BackfillRequests:
         roster = scheduler.tables.rosters.get(given.match)
         if roster is None or kept.assignment is not None:
             raise TooLate(f"match {given.match} cannot be called off now", match=given.match)
+        scheduler.withdraw_fill(given.match)
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
         if roster.open is not None:
             self._fills.close(given.match, roster.queue)
@@ -352,6 +356,7 @@ class BackfillRequests:
                 self._steps.add((at, opened.sequence, 0, match_id, opened.queue))
 
     def _close(self, match_id: str, roster: Roster, reason: str) -> None:
+        self._scheduler.withdraw_fill(match_id)
         self._fills.close(match_id, roster.queue)
         self._scheduler.emit(Closed(match_id, reason))
         if roster.session:
@@ -360,6 +365,8 @@ class BackfillRequests:
     def _made(self, match_id: str) -> None:
         """Let a match that has just been made or filled open itself, where its queue says so."""
         roster = self._scheduler.tables.rosters.get(match_id)
+        if roster is not None:
+            self._fills.close(match_id, roster.queue)
         if roster is not None and roster.session:
             self._scheduler.emit(Finished(match_id, "filled"))
             return

@@ -16,6 +16,9 @@ the first may join, it goes on with the others at its next turn, until it has se
   waiting of tickets and seats has cost. Tickets that lose their match wait on.
 - `low`: a running match gets who is left over: when the policy has nothing in mind, or has just
   decided at an instant of its own.
+
+Where the queue has a ready-check, newcomers are asked before they join; until they have answered,
+the match looks for nobody else.
 """
 
 from __future__ import annotations
@@ -40,7 +43,6 @@ from evenmatch.engine.matching.decision_check import off_side
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.rows import Roster
-from evenmatch.model.events import Assigned, Matched
 from evenmatch.model.match import Match, Priority
 from evenmatch.model.ticket import Ticket
 
@@ -67,6 +69,8 @@ class BackfillSearch:
         self._arrived: dict[str, dict[str, None]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
+        # The queues of open matches whose newcomers are asked now: their seats are taken so far.
+        self._reserved: dict[str, str] = {}
         # Whether somebody is being let in: an error then leaves the tables half-way.
         self._is_joining = False
         scheduler.add_timer(self)
@@ -74,7 +78,15 @@ class BackfillSearch:
     # Who is open
 
     def open(self, match_id: str, queue: str) -> None:
-        """Let a match take part from now on; all who wait are looked at soon."""
+        """Let a match take part from now on; all who wait are looked at soon.
+
+        Where newcomers are asked already, it has to wait for their answers.
+        """
+        roster = self._scheduler.tables.rosters.get(match_id)
+        if roster is not None and roster.proposed:
+            self._reserved[match_id] = queue
+            return
+        self._reserved.pop(match_id, None)
         pool = self._scheduler.pools[queue]
         table = self._tables.get(queue)
         if table is None or table.pool is not pool:
@@ -88,6 +100,7 @@ class BackfillSearch:
     def close(self, match_id: str, queue: str) -> None:
         """Let a match take part no longer."""
         self._openings.pop(match_id, None)
+        self._reserved.pop(match_id, None)
         table = self._tables.get(queue)
         if table is None:
             return
@@ -97,7 +110,8 @@ class BackfillSearch:
             self._arrived.pop(queue, None)
 
     def over(self, match_id: str) -> None:
-        """Forget a match that nobody can join any more."""
+        """Forget a match that nobody can join any more; newcomers who are asked wait again."""
+        self._scheduler.withdraw_fill(match_id)
         kept = self._scheduler.tables.matches.get(match_id)
         if kept is not None:
             self.close(match_id, kept.match.queue)
@@ -105,11 +119,13 @@ class BackfillSearch:
     def count(self, queue: str) -> int:
         """Return how many matches of a queue are open."""
         table = self._tables.get(queue)
-        return 0 if table is None else len(table.ids)
+        asking = list(self._reserved.values()).count(queue)
+        return asking if table is None else len(table.ids) + asking
 
     def open_matches(self) -> list[str]:
         """Return all open matches, by queue."""
-        return [match_id for table in self._tables.values() for match_id in table.ids]
+        known = [match_id for table in self._tables.values() for match_id in table.ids]
+        return [*known, *self._reserved]
 
     def next(self) -> float:
         """Return the next instant at which a match looks at all who wait."""
@@ -217,7 +233,7 @@ class BackfillSearch:
                 continue
             search = table.search(opening, tickets, ready[:, place], now)
             self._spend(pool.name, search)
-            for join in search.joins:
+            for join in self._not_failed(pool, search):
                 net = join.net(price)
                 if net <= worth and (best is None or (net, place) < best[:2]):
                     best = net, place, join
@@ -312,14 +328,23 @@ class BackfillSearch:
         self, table: OpenMatchTable, match_id: str, search: SearchResult, soonest: float
     ) -> bool:
         self._spend(table.pool.name, search)
-        if search.joins:
-            self._join(table.pool, match_id, search.joins[-1])
+        if joins := self._not_failed(table.pool, search):
+            self._join(table.pool, match_id, joins[-1])
             return True
+        if search.joins:
+            search.again_at = min(search.again_at, self._scheduler.now + LOOK_AGAIN)
         if search.again_at <= self._scheduler.now:
             table.skip(match_id, self._scheduler.now)
         elif search.again_at < math.inf:
             table.look_soon(match_id, max(search.again_at, soonest))
         return False
+
+    def _not_failed(self, pool: Pool, search: SearchResult) -> list[Join]:
+        """Return what a search came to without those who are not asked together again yet."""
+        if pool.queue.asks_newcomers is None:
+            return search.joins
+        tables, now = self._scheduler.tables, self._scheduler.now
+        return [each for each in search.joins if tables.dissolved_until(each.tickets) <= now]
 
     def _is_spent(self, queue: str) -> bool:
         return self._scheduler.evaluated.get(queue, 0) >= BUDGET
@@ -344,7 +369,7 @@ class BackfillSearch:
     def _join(
         self, pool: Pool, match_id: str, join: Join, *, decided: Collection[str] = ()
     ) -> None:
-        """Let newcomers join a running match, and give them its place.
+        """Let newcomers join a running match, and give them its place, or ask them first.
 
         Args:
             pool: The queue's pool.
@@ -353,14 +378,9 @@ class BackfillSearch:
             decided: Those of whom the matcher has let go already.
         """
         scheduler, self._is_joining = self._scheduler, True
-        base = scheduler.tables.matches[match_id]
-        match = _described(scheduler, pool, base.match, join)
+        match = _described(scheduler, pool, scheduler.tables.matches[match_id].match, join)
         waiting = scheduler.tables.waiting
         leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
-        scheduler.emit(Matched(match))
-        if base.assignment is not None:
-            scheduler.emit(Assigned(match.id, base.assignment))
-        scheduler.watch_match(scheduler.tables.matches[match.id])
         for ticket_id, queues in leaves:
             for name in queues:
                 if name == pool.name and ticket_id in decided:
@@ -369,7 +389,11 @@ class BackfillSearch:
                     scheduler.pools[name].leave(ticket_id, scheduler.now)
                     scheduler.dirty[name] = None
         self.close(match_id, pool.name)
-        scheduler.on_made(match_id)
+        if (accept := pool.queue.asks_newcomers) is None:
+            scheduler.settle(match)
+        else:
+            scheduler.propose(accept, match)
+            self.open(match_id, pool.name)
         self._is_joining = False
 
 

@@ -23,6 +23,7 @@ from evenmatch.engine.state.rows import KeptMatch, Proposal
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import PolicyError
 from evenmatch.model.events import (
+    Assigned,
     Event,
     Expired,
     Finished,
@@ -59,8 +60,11 @@ class OpenMatches(Protocol):
         """Return the queues that have open matches."""
         ...
 
+    def open(self, match_id: str, queue: str) -> None:
+        """Let a match take part, unless newcomers are asked already."""
+
     def over(self, match_id: str) -> None:
-        """Forget a match that is over."""
+        """Forget a match that is about to be over."""
 
     def entered(self, ticket_id: str, queue: str) -> None:
         """Note a ticket that waits in a queue from now on."""
@@ -115,6 +119,8 @@ class Scheduler:
         self.offer: Callable[[str, list[str]], None] = _nothing
         self._fresh: dict[str, list[str]] = {}
         self.on_made: Callable[[str], None] = _nobody
+        # Who lets the newcomers of a running match wait again that were asked to join it.
+        self.withdraw_fill: Callable[[str], None] = _nobody
         self._places: dict[str, int] = {}
         # No pool is woken before: the rounds until then were missed, and one stands for all.
         self._skips_to = -math.inf
@@ -131,11 +137,11 @@ class Scheduler:
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
         tables = self.tables
+        if type(event) is Finished:
+            self.fills.over(event.match)
         tables.check_event(event)
         self.events.append(event)
         REDUCERS[type(event)](tables, self._input, event)
-        if type(event) is Finished:
-            self.fills.over(event.match)
 
     def add_timer(self, timer: TimerSource) -> None:
         """Let the engine wake up at the instants of a timer, too."""
@@ -319,7 +325,7 @@ class Scheduler:
         if pool.queue.accept is None:
             self.settle(match)
         else:
-            self._propose(pool.queue.accept, match)
+            self.propose(pool.queue.accept, match)
         for row in rows:
             ticket_id = row.ticket.id
             for name in row.queues:
@@ -333,7 +339,7 @@ class Scheduler:
         """Return the id of the next match or proposal."""
         return f"{self.shard}-m{self.tables.numbered + 1}"
 
-    def _propose(self, accept: ReadyCheck, match: Match) -> None:
+    def propose(self, accept: ReadyCheck, match: Match) -> None:
         """Ask the players of a match whether they accept it."""
         waiting, now = self.tables.waiting, self.now
         until = {
@@ -346,10 +352,14 @@ class Scheduler:
     def settle(self, match: Match) -> None:
         """Make a match final."""
         self.emit(Matched(match))
-        if (kept := self.tables.matches[match.id]).live:
+        kept = self.tables.matches[match.id]
+        whole = kept if match.extends is None else self.tables.matches[match.extends]
+        if whole.assignment is not None:
+            self.emit(Assigned(match.id, whole.assignment))
+        if kept.live:
             self.watch_match(kept)
-        if match.id in self.tables.rosters:
-            self.on_made(match.id)
+        if whole.match.id in self.tables.rosters:
+            self.on_made(whole.match.id)
 
     def watch_match(self, kept: KeptMatch) -> None:
         """Note when a live match ends by itself."""

@@ -8,6 +8,9 @@
 Whoever declines or is silent ends, with their party; all others keep their place, acceptance and
 age; replacements are sought (`repairs`), and only they are asked. Cooldowns are for players
 who fail again and again, and for nobody else.
+
+Newcomers of a running match are asked in the same way, and those who play already are not. Such a
+proposal is not repaired: its innocents wait on, and the running match asks for players anew.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from evenmatch.engine.state.rows import Proposal
 from evenmatch.engine.state.state import find_match, players_of
 from evenmatch.errors import NotInMatch, ProposalOver, TooLate
 from evenmatch.model.events import (
+    WITHDRAWN,
     Cancelled,
     Confirmed,
     Penalised,
@@ -39,6 +43,7 @@ class Proposals:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._repairs = Repairs(scheduler, self._conclude)
+        scheduler.withdraw_fill = self._withdraw_fill
 
     # Inputs
 
@@ -181,8 +186,14 @@ class Proposals:
         for ticket_id in proposal.match.tickets:
             if len(proposal.accepted.get(ticket_id, ())) < waiting[ticket_id].ticket.size:
                 return
+        whole = proposal.match.extends
+        if whole is not None and whole not in scheduler.tables.rosters:
+            # So many matches began since that the roster of this one was laid down.
+            self._repairs.dissolve(proposal, proposal.tickets, WITHDRAWN)
+            scheduler.decide(list(scheduler.dirty), fired=False)
+            return
         pool = scheduler.pools.get(proposal.match.queue)
-        if pool is not None:
+        if pool is not None and whole is None:
             pool.confirmed(scheduler.now - proposal.proposed_at, scheduler.now)
         scheduler.settle(_at(proposal, scheduler.now))
 
@@ -228,9 +239,23 @@ class Proposals:
         pool = self._repairs.where(proposal, stay)
         if not stay or pool is None:
             self._repairs.dissolve(proposal, stay, next(iter(gone.values()))[0])
+            self._reopen(proposal)
             return
         scheduler.emit(SeatsFreed(self._opened(proposal, stay)))
         self._repairs.begin(scheduler.tables.proposals[proposal.match.id], pool, left)
+
+    def _reopen(self, proposal: Proposal) -> None:
+        """Let the running match that a failed proposal was to fill look for players again."""
+        roster = self._scheduler.tables.rosters.get(proposal.match.extends or "")
+        if roster is not None and roster.open is not None and roster.queue in self._scheduler.pools:
+            self._scheduler.fills.open(roster.open.id, roster.queue)
+
+    def _withdraw_fill(self, match_id: str) -> None:
+        """Let the newcomers wait on who are asked to join a match, if there are any."""
+        roster = self._scheduler.tables.rosters.get(match_id)
+        if roster is not None and roster.proposed:
+            proposal = self._scheduler.tables.proposals[roster.proposed]
+            self._repairs.dissolve(proposal, proposal.tickets, WITHDRAWN)
 
     def _blame(self, player: str, proposal: Proposal) -> None:
         """Count a player's failure; from the second within a day on it costs a cooldown."""

@@ -131,6 +131,8 @@ class Repairs:
         """
         tables, name = self._scheduler.tables, proposal.match.queue
         accept, pool = proposal.queue.accept, self._scheduler.pools.get(name)
+        if proposal.match.extends is not None:
+            return None
         if accept is None or not accept.repair or pool is None or pool.fault is not None:
             return None
         if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):

@@ -35,6 +35,7 @@ from evenmatch.engine.state.rosters import (
     lay_down,
     opened,
     registered,
+    reserve,
     voided,
     with_server,
 )
@@ -51,6 +52,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, as_accepted, seed_ratings
 from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
 from evenmatch.model.events import (
+    WITHDRAWN,
     Accepted,
     Assigned,
     Cancelled,
@@ -255,6 +257,7 @@ def _proposed(tables: Tables, given: Input, event: Proposed) -> None:
         event.until,
     )
     _claim(tables, match.tickets, match.id)
+    reserve(tables, match, match.id)
     tables.counters.proposed += 1
 
 
@@ -316,6 +319,9 @@ def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     tables.failed[event.match] = Failed(given.now, event.reason)
     _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
+    reserve(tables, proposal.match, "")
+    if proposal.match.extends is not None and event.reason == WITHDRAWN:
+        return
     if proposal.queue.accept is not None:
         players = [player for team in proposal.match.players for player in team]
         tables.note_failed_set(players, given.now + proposal.queue.accept.again)

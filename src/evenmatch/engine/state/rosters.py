@@ -52,6 +52,7 @@ def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[st
             version=base.version + 1,
             fills=(*base.fills, match.id),
             open=None,
+            proposed="",
         )
     elif match.extends is None:
         tables.rosters[match.id] = Roster(
@@ -64,6 +65,13 @@ def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[st
             backfill=queue.backfill,
             allocation=queue.allocation,
         )
+
+
+def reserve(tables: Tables, match: Match, proposal: str) -> None:
+    """Note which proposal has the free seats of the match that it is to fill; empty: none has."""
+    base = tables.rosters.get(match.extends) if match.extends is not None else None
+    if base is not None and match.extends is not None:
+        tables.rosters[match.extends] = replace(base, proposed=proposal)
 
 
 def with_server(tables: Tables, match_id: str) -> None:

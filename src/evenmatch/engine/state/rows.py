@@ -199,6 +199,8 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         open: The free seats that are to be filled; None while it asks for nobody.
         opened: The last instants at which it was opened.
         session: Under which its backend knows a match that was made elsewhere; empty of others.
+        proposed: The fill that waits for its newcomers' acceptance, and has its seats until then;
+            empty if there is none.
     """
 
     queue: str
@@ -215,6 +217,7 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     open: OpenMatch | None = None
     opened: tuple[float, ...] = ()
     session: str = ""
+    proposed: str = ""
 
     @property
     def players(self) -> tuple[tuple[str, ...], ...]:

@@ -322,6 +322,8 @@ class Tables(msgspec.Struct):
                     group = proposal.queue.group
                     assert (group, player.id) not in seen, f"I1: player {player.id} waits twice"
                     seen[group, player.id] = ticket_id
+            if (base := proposal.match.extends) in self.rosters:
+                assert self.rosters[base].proposed == match_id, "two fills for the same seats"
         index = {(g, p): t for g, players in self.players.items() for p, t in players.items()}
         assert index == seen, "I1: the index of players differs from the tickets"
         self._check_rosters()
@@ -337,6 +339,9 @@ class Tables(msgspec.Struct):
             assert min(roster.free) >= 0, f"match {match_id} has more players than seats"
             assert roster.version == len(roster.fills), f"match {match_id} lost a fill"
             assert all(self.matches[fill].match.extends == match_id for fill in roster.fills)
+            if roster.proposed:
+                asked = self.proposals[roster.proposed].match
+                assert asked.extends == match_id, f"match {match_id} keeps seats for nobody"
             opened = roster.open
             if opened is not None:
                 assert opened.roster_version == roster.version, f"{match_id} has a stale opening"

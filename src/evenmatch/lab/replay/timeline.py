@@ -340,8 +340,11 @@ class _Teller:
     def proposed(self, event: Proposed) -> Iterator[str]:
         match, now = event.match, self.given.now
         by = max(event.until.values(), default=now) - now
+        what = f"match {match.id} in {match.queue}"
+        if match.extends is not None:
+            what = f"match {match.id}, which is to fill {match.extends},"
         yield (
-            f"match {match.id} in {match.queue} is proposed: {teams_of(match)}; {worth(match)}; "
+            f"{what} is proposed: {teams_of(match)}; {worth(match)}; "
             f"they have {seconds(by)} to accept"
         )
         yield self._waits(match.tickets)

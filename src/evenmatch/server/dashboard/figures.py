@@ -8,7 +8,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
-from evenmatch.model.events import Cancelled, Dissolved, Expired, Penalised, Voided
+from evenmatch.model.events import WITHDRAWN, Cancelled, Dissolved, Expired, Penalised, Voided
 from evenmatch.model.inputs import Configure
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
@@ -96,8 +96,8 @@ class Figures(LifecycleView):
 
     def dissolved(self, record: Record, event: Dissolved, queue: str) -> None:
         """Count a proposal that came to nothing."""
-        del event
-        self._count("failed", queue, record)
+        if event.reason != WITHDRAWN:
+            self._count("failed", queue, record)
 
     def released(self, record: Record, row: LiveTicket) -> None:
         """Add a ticket that waits again."""

@@ -242,6 +242,9 @@ def _plays_as(roster: Roster, players: Sequence[Player], places: Sequence[int]) 
 
 def _status_of(tables: Tables, row: BackfillTicket) -> tuple[Status, tuple[str, str]]:
     if row.state == "waiting":
+        roster = tables.rosters.get(row.match)
+        if roster is not None and roster.proposed:
+            return "REQUIRES_ACCEPTANCE", ("", "")
         return ("QUEUED" if row.queue in tables.paused else "SEARCHING"), ("", "")
     if row.state == "matched":
         return "COMPLETED", ("", "")

@@ -23,6 +23,7 @@ from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import (
+    WITHDRAWN,
     Assigned,
     Cancelled,
     Closed,
@@ -36,7 +37,7 @@ from evenmatch.model.events import (
     SeatsFreed,
     Voided,
 )
-from evenmatch.model.inputs import Accept, Decline
+from evenmatch.model.inputs import Decline
 from evenmatch.model.match import Match, OpenMatch
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.rules.flexmatch.rule_set import RuleSet
@@ -165,7 +166,7 @@ class GameLiftEvents(LifecycleView):
     def proposed(self, record: Record, match: Match) -> None:
         """Tell that players are asked."""
         self._asked[match.id], self._answers[match.id] = match, {}
-        self._potential(record, match, is_asked=True)
+        self._potential(record, match, is_asked=True, asking=self._asking_for(match))
 
     def repaired(self, record: Record, match: Match) -> None:
         """Tell that others are asked as well."""
@@ -181,7 +182,10 @@ class GameLiftEvents(LifecycleView):
             self._failed.discard(event.match)
         else:
             how = _failure_in(record)
-            self._completed(queue, self._of(event.tickets), event.match, how, match)
+            asking = None if match is None else self._asking_for(match)
+            self._completed(queue, self._of(event.tickets), event.match, how, match, asking)
+            if asking is not None and event.reason != WITHDRAWN:
+                self._searching(asking.row)
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Tell of a match; with a queue that it succeeded only when it has a server."""
@@ -194,12 +198,7 @@ class GameLiftEvents(LifecycleView):
         if made.was_proposed:
             self._asked.pop(match.id, None)
             self._answers.pop(match.id, None)
-            if isinstance(given := record.input, Accept) and given.match == match.id:
-                # The last answer makes the match, and no more is said of it.
-                answers = {each.id: True for row in rows for each in row.ticket.players}
-                more: Detail = {"matchId": match.id}
-                self._tell(match.queue, "AcceptMatch", rows, more, self._marks(match, answers))
-            self._completed(match.queue, rows, match.id, "Accepted", match)
+            self._completed(match.queue, rows, match.id, "Accepted", match, asking)
         else:
             self._potential(record, match, is_asked=False, asking=asking, rows=rows)
         for row in rows:
@@ -330,27 +329,31 @@ class GameLiftEvents(LifecycleView):
         if is_asked and found is not None and found[1].acceptance_timeout is not None:
             more["acceptanceTimeout"] = found[1].acceptance_timeout
         marks = self._marks(match, self._answers.get(match.id), asking)
-        if asking is not None:
-            rows = [asking.row, *rows]
-        self._tell(match.queue, "PotentialMatchCreated", rows, more, marks)
+        self._tell(match.queue, "PotentialMatchCreated", _with(asking, rows), more, marks)
 
     def _answered(self, match: Match, players: Iterable[str], *, is_yes: bool) -> None:
         answers = self._answers.setdefault(match.id, {})
         answers.update(dict.fromkeys(players, is_yes))
-        rows, more = self._of(match.tickets), {"matchId": match.id}
-        self._tell(match.queue, "AcceptMatch", rows, more, self._marks(match, answers))
+        asking, more = self._asking_for(match), {"matchId": match.id}
+        rows, marks = _with(asking, self._of(match.tickets)), self._marks(match, answers, asking)
+        self._tell(match.queue, "AcceptMatch", rows, more, marks)
+
+    def _asking_for(self, match: Match) -> Asking | None:
+        """Return the request that newcomers are to fill; None of other matches."""
+        return self._asking.get(match.extends) if match.extends is not None else None
 
     def _completed(
         self,
         queue: str,
-        rows: Collection[LiveTicket],
+        rows: list[LiveTicket],
         match_id: str,
         how: str,
         match: Match | None = None,
+        asking: Asking | None = None,
     ) -> None:
         more = {"acceptance": how, "matchId": match_id}
-        marks = None if match is None else self._marks(match)
-        self._tell(queue, "AcceptMatchCompleted", rows, more, marks)
+        marks = None if match is None else self._marks(match, None, asking)
+        self._tell(queue, "AcceptMatchCompleted", _with(asking, rows), more, marks)
 
     def _ended(self, row: LiveTicket, reason: str, now: float, *, is_late: bool) -> None:
         queue = row.ticket.queues[0]
@@ -393,8 +396,7 @@ class GameLiftEvents(LifecycleView):
         has_place: bool = False,
     ) -> None:
         rows = [row for row in made.tickets if row is not None and is_ours(row.ticket.id)]
-        if asking is not None:
-            rows.insert(0, asking.row)
+        rows = _with(asking, rows)
         marks = self._marks(made.match, None, asking)
         if has_place:
             marks = marks._replace(session=made.match.extends or made.match.id)
@@ -521,6 +523,11 @@ def _asking(opened: OpenMatch, teams: Seated) -> Asking:
         opened.ticket, opened.sequence, opened.enqueued_at, tuple(players), (opened.queue,)
     )
     return Asking(LiveTicket(ticket, (opened.queue,), opened.sequence), teams)
+
+
+def _with(asking: Asking | None, rows: list[LiveTicket]) -> list[LiveTicket]:
+    """Return the tickets of newcomers, after the request that they fill if it is one of ours."""
+    return rows if asking is None else [asking.row, *rows]
 
 
 def _failure_in(record: Record) -> str:

@@ -15,6 +15,7 @@ from evenmatch.engine.lifecycle import LifecycleView
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
+from evenmatch.model.events import WITHDRAWN, Dissolved
 from evenmatch.model.ticket import Player
 from evenmatch.server.gamelift.shapes import PlayerShape
 
@@ -53,8 +54,7 @@ class GameLiftMemory(LifecycleView):
 
     def released(self, record: Record, row: LiveTicket) -> None:
         """Note that a ticket waits again because others did not accept."""
-        del record
-        if is_ours(row.ticket.id):
+        if is_ours(row.ticket.id) and not _was_withdrawn(record, row.ticket.id):
             self._returned.add(row.ticket.id)
 
     def players_of(self, ticket: str) -> tuple[Player, ...] | None:
@@ -88,6 +88,14 @@ class GameLiftMemory(LifecycleView):
             else:
                 del self._players[ticket]
                 self._returned.discard(ticket)
+
+
+def _was_withdrawn(record: Record, ticket: str) -> bool:
+    """Return whether a ticket waits again because the match it was to join asks for nobody."""
+    return any(
+        isinstance(each, Dissolved) and each.reason == WITHDRAWN and ticket in each.tickets
+        for each in record.events
+    )
 
 
 def is_ours(ticket: str) -> bool:

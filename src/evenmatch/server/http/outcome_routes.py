@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -156,4 +157,5 @@ def state_of(engine: Engine, match_id: str, now: float) -> BackfillState:
         (0,) * len(roster.free) if opened is None else opened.free,
         roster.fills,
         None if expires_at is None else max(0.0, expires_at - now),
+        roster.proposed or UNSET,
     )

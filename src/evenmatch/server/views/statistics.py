@@ -14,6 +14,7 @@ from evenmatch.engine.state.rosters import remove_last
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Counters
 from evenmatch.model.events import (
+    WITHDRAWN,
     Cancelled,
     Counted,
     Disputed,
@@ -226,12 +227,13 @@ class Statistics(LifecycleView):
         """Count a proposal that came to nothing."""
         del record
         self.totals.dissolved += 1
-        self.totals.checks_failed += event.match not in self._failed
+        has_failed = event.reason != WITHDRAWN
+        self.totals.checks_failed += has_failed and event.match not in self._failed
         self._failed.discard(event.match)
         if queue:
             figures = self._figures(queue)
             figures.ended += 1
-            figures.given_up += 1
+            figures.given_up += has_failed
 
     def released(self, record: Record, row: LiveTicket) -> None:
         """Let a ticket wait again."""

@@ -147,3 +147,57 @@ def test_match_that_ends_while_it_asks_fails_its_request() -> None:
     assert world.kinds[-1] == "MatchmakingFailed"
     assert world.heard[-1]["reason"] == "MATCH_OVER"
     assert world.engine.tables.backfills["aws:f"].reason == "match_over"
+
+
+class TestNewcomers:
+    """Players who are asked whether they join a match that runs."""
+
+    def world(self) -> World:
+        world = World(acceptance_required=True, acceptance_timeout=10)
+        world.hand(Register(1.0, "game", ((Player("r"),), ()), "elsewhere", ticket="aws:f"))
+        world.start(2.0, "a")
+        return world
+
+    def tickets(self, told: dict[str, Any]) -> list[str]:
+        return [each["ticketId"] for each in told["tickets"]]
+
+    def test_are_told_of_as_the_players_of_any_match(self) -> None:
+        world = self.world()
+        world.hand(Accept(3.0, "s0-m1", "aws:a"))
+        asked = world.heard[2:]
+        assert [each["type"] for each in asked] == [
+            "PotentialMatchCreated",
+            "AcceptMatch",
+            "AcceptMatchCompleted",
+            "MatchmakingSucceeded",
+        ]
+        assert [self.tickets(each) for each in asked] == [["f", "a"]] * 4
+        assert asked[0]["acceptanceRequired"] is True
+        assert asked[0]["acceptanceTimeout"] == 10
+        players = {p["playerId"]: p for p in asked[1]["gameSessionInfo"]["players"]}
+        assert players["a"] == {"playerId": "a", "team": "blue", "accepted": True}
+        assert players["r"] == {"playerId": "r", "team": "red"}
+        assert asked[2]["acceptance"] == "Accepted"
+
+    def test_who_decline_let_the_request_search_on(self) -> None:
+        world = self.world()
+        world.hand(Decline(3.0, "s0-m1", "aws:a"))
+        assert world.kinds[3:] == [
+            "AcceptMatch",
+            "MatchmakingCancelled",
+            "AcceptMatchCompleted",
+            "MatchmakingSearching",
+        ]
+        assert world.heard[-2]["acceptance"] == "Rejected"
+        assert self.tickets(world.heard[-1]) == ["f"]
+
+    def test_search_on_when_the_request_is_stopped(self) -> None:
+        world = self.world()
+        world.hand(Close(3.0, world.engine.tables.backfills["aws:f"].match))
+        assert world.kinds[3:] == [
+            "AcceptMatchCompleted",
+            "MatchmakingSearching",
+            "MatchmakingCancelled",
+        ]
+        assert self.tickets(world.heard[4]) == ["a"]
+        assert self.tickets(world.heard[5]) == ["f"]

@@ -3,7 +3,10 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
+from evenmatch.model.events import WITHDRAWN, Dissolved
+from evenmatch.model.inputs import Advance
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.server.gamelift.memory import GameLiftMemory
 
@@ -20,7 +23,7 @@ def begun(known: set[str], *live: LiveTicket) -> GameLiftMemory:
     return memory
 
 
-RECORD = cast(Any, None)
+RECORD = Record(1, Advance(0.0), ())
 
 
 def test_players_of_own_tickets_are_remembered_and_no_others() -> None:
@@ -52,3 +55,12 @@ def test_other_ticket_that_waits_again_is_not_noted() -> None:
     memory = begun(set())
     memory.released(RECORD, row("s0-1"))
     assert not memory.was_returned("s0-1")
+
+
+def test_newcomer_whose_match_asks_for_nobody_any_more_is_not_returned_by_others() -> None:
+    memory = begun({"aws:a"}, row("aws:a"))
+    over = Dissolved("s0-m2", WITHDRAWN, ("aws:a",))
+    memory.released(Record(1, Advance(0.0), (over,)), row("aws:a"))
+    assert not memory.was_returned("aws:a")
+    memory.released(Record(2, Advance(0.0), ()), row("aws:a"))
+    assert memory.was_returned("aws:a")
