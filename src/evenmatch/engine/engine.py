@@ -129,6 +129,18 @@ class Engine:
         }
 
     @property
+    def format(self) -> int:
+        """Return the record format in which its decisions are written.
+
+        Where that is not the newest, it decides nothing that readers of it would not understand.
+        """
+        return self._scheduler.format
+
+    @format.setter
+    def format(self, number: int) -> None:
+        self._scheduler.format = number
+
+    @property
     def now(self) -> float:
         """Return the instant of the last input; none may be earlier."""
         return self._scheduler.now

@@ -79,6 +79,14 @@ def test_newcomers_are_asked_and_those_who_play_are_not() -> None:
     assert house.roster().proposed == "s0-m2"
 
 
+def test_newcomers_just_join_where_an_older_version_reads_the_journal() -> None:
+    house = running(House(asking(1, 1)))
+    house.engine.format = 3
+    events = house.enter(4.0, "e")
+    assert not asked(events)
+    assert [each.extends for each in fills(events)] == ["s0-m1"]
+
+
 def test_fill_happens_when_all_newcomers_have_accepted() -> None:
     house = running(House(asking(1, 1)))
     house.hand(Assign(3.0, "s0-m1", {"connection": "here"}))

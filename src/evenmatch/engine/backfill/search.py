@@ -44,8 +44,11 @@ from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.rows import Roster
 from evenmatch.model.match import Match, Priority
+from evenmatch.model.queue import ReadyCheck
 from evenmatch.model.ticket import Ticket
 
+ASKED_SINCE = 4
+"""The first record format in which newcomers can be asked; readers of older ones fold it wrong."""
 LOOKS_MOST = 8
 """Matches of one queue that look at all who wait at the same instant."""
 BUDGET = 32
@@ -341,10 +344,16 @@ class BackfillSearch:
 
     def _not_failed(self, pool: Pool, search: SearchResult) -> list[Join]:
         """Return what a search came to without those who are not asked together again yet."""
-        if pool.queue.asks_newcomers is None:
+        if self._ready_check(pool) is None:
             return search.joins
         tables, now = self._scheduler.tables, self._scheduler.now
         return [each for each in search.joins if tables.dissolved_until(each.tickets) <= now]
+
+    def _ready_check(self, pool: Pool) -> ReadyCheck | None:
+        """Return how newcomers are asked; None if they just join."""
+        if self._scheduler.format < ASKED_SINCE:
+            return None
+        return pool.queue.asks_newcomers
 
     def _is_spent(self, queue: str) -> bool:
         return self._scheduler.evaluated.get(queue, 0) >= BUDGET
@@ -389,7 +398,7 @@ class BackfillSearch:
                     scheduler.pools[name].leave(ticket_id, scheduler.now)
                     scheduler.dirty[name] = None
         self.close(match_id, pool.name)
-        if (accept := pool.queue.asks_newcomers) is None:
+        if (accept := self._ready_check(pool)) is None:
             scheduler.settle(match)
         else:
             scheduler.propose(accept, match)

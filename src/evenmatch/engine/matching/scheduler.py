@@ -18,6 +18,7 @@ from evenmatch.engine.matching.deadlines import Deadlines, Entry, TimerSource
 from evenmatch.engine.matching.decision_check import check_grouping, describe
 from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.records import FORMAT
 from evenmatch.engine.state.reducers import REDUCERS
 from evenmatch.engine.state.rows import KeptMatch, Proposal
 from evenmatch.engine.state.state import Tables
@@ -95,6 +96,7 @@ class Scheduler:
         self.pools: dict[str, Pool] = {}
         self.objectives: dict[str, Objective] = {}
         self.now = 0.0
+        self.format = FORMAT
         self.events: list[Event] = []
         self.dirty: dict[str, None] = {}
         self.asked: dict[str, RunningJob] = {}

@@ -181,6 +181,7 @@ class _Again:
         tries: list[_Tried] = []
         for memories in choices:
             engine = new_engine(self._source.shard)
+            engine.format = self._source.format_of(begin)
             engine.tables = tables.shallow_copy()
             engine.resume(tables.now, memories)
             tries.append(self._decided(begin, end, engine))

@@ -17,7 +17,7 @@ import msgspec
 
 from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.records import Record
+from evenmatch.engine.records import FORMAT, Record
 from evenmatch.engine.replay import as_judged
 from evenmatch.engine.state.reducers import apply
 from evenmatch.engine.state.snapshot import Snapshot, decode_snapshot
@@ -118,6 +118,11 @@ class Source:
         """Return the version of evenmatch that wrote a record."""
         found = [each.package for each in self.segments if each.first_seq <= sequence]
         return found[-1] if found else None
+
+    def format_of(self, sequence: int) -> int:
+        """Return the format in which a record was written."""
+        found = [each.format for each in self.segments if each.first_seq <= sequence]
+        return found[-1] if found else FORMAT
 
 
 @contextmanager
