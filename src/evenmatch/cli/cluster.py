@@ -173,6 +173,11 @@ def signed_by(key: Path) -> dict[str, str]:
 
 def _finish(node: str, headers: dict[str, str]) -> str:
     """Have the format of all shards raised by a node; return why that was not done, or ""."""
+    known = _asked(node, headers)
+    if known.why:
+        return known.why
+    if known.format is None:
+        return "it runs a version that knows no finish-upgrade: start it with the new one first"
     place = f"{_place(node)}/{FINISH}"
     request = urllib.request.Request(place, headers=headers, method="POST", data=b"")
     try:
@@ -180,8 +185,6 @@ def _finish(node: str, headers: dict[str, str]) -> str:
             return ""
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == 404:
-                return "it runs a version that knows no finish-upgrade, or is no node"
             return _message(error.read(ANSWER_BYTES_MAX)) or f"it answers {error.code}"
     except (OSError, ValueError) as error:
         return str(getattr(error, "reason", error))

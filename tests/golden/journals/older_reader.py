@@ -25,13 +25,13 @@ def unknown_in(record: Record, number: int) -> list[str]:
     """Return what of a record a version with an older format does not understand."""
     known, line = kinds_of(number), json.loads(encode(record))
     return [
-        *_unknown(line["input"], known["inputs"]),
-        *(name for each in line["events"] for name in _unknown(each, known["events"])),
+        *_unknown(line["input"], known["inputs"], "kind"),
+        *(name for each in line["events"] for name in _unknown(each, known["events"], "event")),
     ]
 
 
-def _unknown(value: dict[str, Any], known: dict[str, list[str]]) -> list[str]:
-    kind = value["kind"]
+def _unknown(value: dict[str, Any], known: dict[str, list[str]], tag: str) -> list[str]:
+    kind = value[tag]
     if kind not in known:
         return [kind]
-    return [f"{kind}.{name}" for name in value if name not in known[kind] and name != "kind"]
+    return [f"{kind}.{name}" for name in value if name not in known[kind] and name != tag]
