@@ -194,7 +194,7 @@ class NatsJournal:
             head.renewals + 1,
             head.last_seq,
             head.last_wall,
-            format=head.format,
+            format=max(head.format, self._formats.get(shard, 0)),
         )
 
     async def begin(self, shard: str, segment: Segment) -> None:
