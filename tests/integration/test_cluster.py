@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,10 @@ class Cluster:
         self.key = directory / "cluster.key"
         self.key.write_text("0123456789abcdef0123456789abcdef")
 
-    def start(self, name: str) -> Server:
+    def start(self, name: str, env: Mapping[str, str] = {}) -> Server:
         options = ["--journal", self._address, "--node", name, "--cluster-key", str(self.key)]
         options += ["--lease-seconds", str(LEASE)]
-        self.nodes[name] = Server(self._directory / name, self._config, options=options)
+        self.nodes[name] = Server(self._directory / name, self._config, options=options, env=env)
         return self.nodes[name]
 
     def status(self, name: str) -> Any:
@@ -70,7 +70,7 @@ def cluster(directory: Path, address: str, *names: str, config: str = CONFIG) ->
     try:
         for name in names:
             made.start(name)
-        if config is CONFIG:
+        if names and config is CONFIG:
             made.owner()
         yield made
     finally:

@@ -1,4 +1,4 @@
-"""`evenmatch cluster`: what the nodes of a cluster say of themselves."""
+"""`evenmatch cluster`: what nodes say of themselves, and the end of a rolling upgrade."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ SECONDS = 5.0
 """How long a node may take to answer."""
 ANSWER_BYTES_MAX = 65_536
 UNREACHED = "unreached"
+FINISH = "finish-upgrade"
+FINISH_SECONDS = 30.0
+"""How long a node may take to have the format of all shards raised."""
 NAME = "status"
 """Who asks, in what is signed."""
 
@@ -32,6 +35,7 @@ class ShardAnswer(msgspec.Struct, frozen=True):
     address: str = ""
     epoch: int | None = None
     lease_left: float | None = None
+    format: int | None = None
 
 
 class ShardState(msgspec.Struct, frozen=True):
@@ -45,6 +49,7 @@ class ShardState(msgspec.Struct, frozen=True):
         epoch: Of the lease.
         lease_left: Seconds for which the lease counts from now on.
         ok: Whether exactly one node answers, and all that were reached know it.
+        format: The record format in which it is written.
     """
 
     tenant: str
@@ -54,6 +59,7 @@ class ShardState(msgspec.Struct, frozen=True):
     epoch: int | None = None
     lease_left: float | None = None
     ok: bool = False
+    format: int | None = None
 
 
 class NodeAnswer(msgspec.Struct, frozen=True):
@@ -67,6 +73,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     lease_seconds: float | None = None
     why: str = ""
     shards: tuple[ShardAnswer, ...] = ()
+    format: int | None = None
 
 
 def cluster(
@@ -76,31 +83,46 @@ def cluster(
     cluster_key: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Ask the nodes of a cluster what they do, and who answers for each shard.
+    """Ask the nodes of a cluster what they do, or end a rolling upgrade.
 
-    The exit code is 1 unless exactly one node answers for each shard, and all nodes that are
-    reached know it.
+    `status` says who answers for each shard, and in which record format it is written. The exit
+    code is 1 unless exactly one node answers for each shard, and all nodes that are reached know
+    it.
+
+    `finish-upgrade` asks the first node that is named to have all shards written in the newest
+    record format, once all nodes run the version that brought it; until then they write the older
+    one, which all of them can read. Then it shows the status. The exit code is 1 if a node that
+    lives could not read the newest format, or if it was not done everywhere: the same again does
+    the rest.
 
     For example:
 
         evenmatch cluster status http://10.0.0.5:8080 http://10.0.0.6:8080 --cluster-key cluster.key
+        evenmatch cluster finish-upgrade http://10.0.0.5:8080 --cluster-key cluster.key
 
     Args:
-        action: status.
+        action: status or finish-upgrade.
         nodes: Addresses of nodes.
         cluster_key: The file with the nodes' secret.
         json: Print one JSON object and nothing else.
     """
-    if action != "status":
-        raise ConfigError(f"the action of cluster is status, got {action[:64]!r}")
+    if action not in ("status", FINISH):
+        raise ConfigError(f"the action of cluster is status or {FINISH}, got {action[:64]!r}")
     if not nodes:
         raise ConfigError("name the nodes: evenmatch cluster status http://10.0.0.5:8080 ...")
     if cluster_key is None:
         raise ConfigError("name the file with the nodes' secret: --cluster-key cluster.key")
     headers = signed_by(cluster_key)
+    if action == FINISH and (why := _finish(nodes[0], headers)):
+        print(f"evenmatch: {nodes[0]} has not finished the upgrade: {why}", file=sys.stderr)
+        return 1
     told = [_asked(node, headers) for node in nodes]
     shards = shard_states(told)
     is_well = bool(shards) and all(each.ok for each in shards)
+    if action == FINISH:
+        # Nodes that are not named here may answer for some: of these nothing is known.
+        newest = max((each.format or 0 for each in told), default=0)
+        is_well = all((each.format or newest) == newest for each in shards)
     if json:
         found = {"nodes": told, "shards": shards, "ok": is_well}
         print(msgspec.json.encode(found).decode())
@@ -124,7 +146,15 @@ def shard_states(told: list[NodeAnswer]) -> list[ShardState]:
         node, shard = answering[0]
         is_well = len(answering) == 1 and all(one.owner == node.node for _, one in each)
         found.append(
-            ShardState(*name, node.node, shard.address, shard.epoch, shard.lease_left, is_well)
+            ShardState(
+                *name,
+                node.node,
+                shard.address,
+                shard.epoch,
+                shard.lease_left,
+                is_well,
+                shard.format,
+            )
         )
     return found
 
@@ -141,10 +171,41 @@ def signed_by(key: Path) -> dict[str, str]:
     return {"evenmatch-forwarded": signed.decode("latin-1")}
 
 
-def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
+def _finish(node: str, headers: dict[str, str]) -> str:
+    """Have the format of all shards raised by a node; return why that was not done, or ""."""
+    known = _asked(node, headers)
+    if known.why:
+        return known.why
+    if known.format is None:
+        return "it runs a version that knows no finish-upgrade: start it with the new one first"
+    place = f"{_place(node)}/{FINISH}"
+    request = urllib.request.Request(place, headers=headers, method="POST", data=b"")
+    try:
+        with urllib.request.urlopen(request, timeout=FINISH_SECONDS):
+            return ""
+    except urllib.error.HTTPError as error:
+        with error:
+            return _message(error.read(ANSWER_BYTES_MAX)) or f"it answers {error.code}"
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error))
+
+
+def _message(body: bytes) -> str:
+    """Return what a refusal says, "" if that cannot be read."""
+    try:
+        return str(msgspec.json.decode(body, type=dict[str, object]).get("message", ""))
+    except msgspec.MsgspecError:
+        return ""
+
+
+def _place(node: str) -> str:
     if urlsplit(node).scheme not in ("http", "https"):
         raise ConfigError(f"a node is named by its address, http://HOST:PORT, got {node[:80]!r}")
-    request = urllib.request.Request(node.rstrip("/") + "/v1/cluster", headers=headers)
+    return node.rstrip("/") + "/v1/cluster"
+
+
+def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
+    request = urllib.request.Request(_place(node), headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             found = msgspec.json.decode(answer.read(ANSWER_BYTES_MAX), type=NodeAnswer)
@@ -163,18 +224,21 @@ def _show(told: list[NodeAnswer], shards: list[ShardState]) -> None:
     from rich.table import Table
 
     console = Console(file=sys.stdout)
-    table = Table("asked at", "node", "does", "answers for")
+    table = Table("asked at", "node", "does", "answers for", "knows format")
     for each in told:
         role = f"not reached: {each.why}" if each.role == UNREACHED else each.role.replace("_", " ")
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
-        table.add_row(each.at, each.node, role, ", ".join(own))
+        number = "" if each.role == UNREACHED else str(each.format or "not said")
+        table.add_row(each.at, each.node, role, ", ".join(own), number)
     console.print(table)
-    table = Table("shard", "answers now", "at address", "epoch", "lease left", "all agree")
+    table = Table(
+        "shard", "answers now", "at address", "epoch", "lease left", "format", "all agree"
+    )
     for one in shards:
         left = "" if one.lease_left is None else f"{one.lease_left:.1f} s"
         epoch, agree = "" if one.epoch is None else str(one.epoch), "yes" if one.ok else "no"
-        name = _name(one.tenant, one.shard)
-        table.add_row(name, one.owner or "nobody", one.address, epoch, left, agree)
+        name, number = _name(one.tenant, one.shard), str(one.format or "")
+        table.add_row(name, one.owner or "nobody", one.address, epoch, left, number, agree)
     console.print(table)
 
 

@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "serve": "Take tickets and make matches, over HTTP.",
-    "cluster": "Say which node of a cluster answers.",
+    "cluster": "Say which node of a cluster answers, or end a rolling upgrade.",
     "keys": "Make, list and revoke the keys of a server.",
     "warm": "Compile the solvers for this machine, so that nothing has to wait for it later.",
     "demo": "Show a server at work on real arrivals.",

@@ -6,14 +6,21 @@ Numbers survive the round trip exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import msgspec
 
 from evenmatch.errors import JournalCorrupt
+from evenmatch.model.condition import Condition, TeamProperty
 from evenmatch.model.events import Event, Existing, Refused
-from evenmatch.model.inputs import Enqueue, Input
+from evenmatch.model.inputs import Configure, Enqueue, Input, Open, Register, Skip
+from evenmatch.model.queue import Criterion
 
 FORMAT = 4
 """Number of the record and snapshot format; a newer one is refused, an older one migrated."""
+GROWN = frozenset({Configure, Open, Register, Skip})
+"""Inputs that later formats brought, or gave fields to; all others stand in every format."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -55,6 +62,48 @@ def decode(body: bytes) -> Record:
         raise JournalCorrupt(
             f"a journal line is not a record of format {FORMAT}: {error}"
         ) from None
+
+
+def needs(given: Input) -> int:
+    """Return the first format in which an input can be written so that its readers understand it.
+
+    A reader of an older one would refuse it, or read it without what it does not know.
+
+    Complexity:
+        O(1) but for `Configure`, whose queues are looked through.
+    """
+    if type(given) not in GROWN:
+        return 1
+    return max((_since(each) for each in _structs_in(given)), default=1)
+
+
+def _since(value: msgspec.Struct) -> int:
+    """Return the format that brought a value, or what stands in it."""
+    if type(value) is Skip:
+        return 3
+    is_new = _IS_NEW.get(type(value))
+    return 4 if is_new is not None and is_new(value) else 1
+
+
+# What format 4 can say, and format 3 cannot.
+_IS_NEW: dict[type[msgspec.Struct], Callable[[Any], bool]] = {
+    Register: lambda _: True,
+    Open: lambda given: bool(given.ticket or given.steps),
+    Criterion: lambda given: given.sort is not None,
+    Condition: lambda given: given.clock == "each",
+    TeamProperty: lambda given: given.is_optional or given.what == "party_sizes",
+}
+
+
+def _structs_in(value: object) -> Iterator[msgspec.Struct]:
+    """Return a value of ours and all that stand in it."""
+    if isinstance(value, msgspec.Struct):
+        yield value
+        for name in value.__struct_fields__:
+            yield from _structs_in(getattr(value, name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _structs_in(each)
 
 
 def changes_state(given: Input, events: tuple[Event, ...]) -> bool:

@@ -14,8 +14,11 @@ from typing import Protocol
 
 import msgspec
 
-from evenmatch.engine.records import Record
+from evenmatch.engine.records import FORMAT, Record
 from evenmatch.errors import JournalUnavailable
+
+FIRST_FORMAT = 3
+"""The format in which the first journals on servers were written; what names none has this one."""
 
 
 class AnswerLost(JournalUnavailable):
@@ -40,6 +43,25 @@ class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
     policies: dict[str, str]
     wall: float
     keyed: bool = False
+
+
+def format_of(segments: Sequence[Segment]) -> int:
+    """Return the format in which a journal with these segments is written; it never falls."""
+    return max((each.format for each in segments), default=FORMAT)
+
+
+def in_place_of(before: Segment | None, segment: Segment) -> Segment:
+    """Return a segment as it is kept where another began at the same record: no format falls.
+
+    A paused owner that comes too late with its own must not make readers expect older records.
+
+    >>> old, new = (Segment(1, number, "0.1", {}, 0.0) for number in (3, 4))
+    >>> in_place_of(new, old).format, in_place_of(old, new).format, in_place_of(None, old).format
+    (4, 4, 3)
+    """
+    if before is None or before.format <= segment.format:
+        return segment
+    return msgspec.structs.replace(segment, format=before.format)
 
 
 class StoredSnapshot(msgspec.Struct, frozen=True):
@@ -72,7 +94,10 @@ class Journal(Protocol):
         ...
 
     async def begin(self, shard: str, segment: Segment) -> None:
-        """Note who writes from `segment.first_seq` on: format, package and policies."""
+        """Note who writes from `segment.first_seq` on: format, package and policies.
+
+        It takes the place of one that begins at the same record, but never lowers its format.
+        """
         ...
 
     async def append(

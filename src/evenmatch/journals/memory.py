@@ -9,7 +9,7 @@ import msgspec
 
 from evenmatch.engine.records import Record, encode
 from evenmatch.errors import JournalCorrupt, JournalUnavailable
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot, in_place_of
 from evenmatch.journals.head import (
     EntryReader,
     JournalHead,
@@ -77,7 +77,10 @@ class MemoryJournal:
 
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from `segment.first_seq` on."""
-        self._shelf(shard).segments[segment.first_seq] = msgspec.json.encode(segment)
+        segments = self._shelf(shard).segments
+        before = segments.get(segment.first_seq)
+        known = None if before is None else msgspec.json.decode(before, type=Segment)
+        segments[segment.first_seq] = msgspec.json.encode(in_place_of(known, segment))
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]

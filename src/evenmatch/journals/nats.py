@@ -34,7 +34,14 @@ import msgspec
 
 from evenmatch.engine.records import FORMAT, Record
 from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable, StaleOwner
-from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import (
+    FIRST_FORMAT,
+    AnswerLost,
+    Entry,
+    Segment,
+    StoredSnapshot,
+    in_place_of,
+)
 from evenmatch.journals.batches import BatchReader, StoredBatch, make_batch
 from evenmatch.journals.head import (
     check_append,
@@ -56,10 +63,6 @@ LOOK_AGAIN = 0.1
 """Pause until a server that does not answer is asked once more after a lost answer, seconds."""
 
 
-FIRST_FORMAT = 3
-"""What a message has that names none: the format in which the first of them were written."""
-
-
 class NatsHead(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a message of a shard's log says before the records.
 
@@ -75,7 +78,7 @@ class NatsHead(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         first_seq: Of a batch: sequence of its first record.
         crc: Of a batch: its checksum.
         parts: Of a batch that is too large for a message: name of its parts.
-        format: Of the records.
+        format: The newest that any record up to here has.
     """
 
     kind: Literal["lease", "turn", "batch"]
@@ -149,6 +152,8 @@ class NatsJournal:
         # The message after which this journal may write, by shard; and the newest one ever seen.
         self._tips: dict[str, Tip] = {}
         self._newest: dict[str, int] = {}
+        # In which format the next batch is, by shard; it never falls.
+        self._formats: dict[str, int] = {}
         self._ends = ShardWitness(self._link, clock)
         self._documents = Documents(self._link)
 
@@ -189,16 +194,19 @@ class NatsJournal:
             head.renewals + 1,
             head.last_seq,
             head.last_wall,
+            format=max(head.format, self._formats.get(shard, 0)),
         )
 
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from `segment.first_seq` on."""
 
         def add(kept: list[Segment]) -> list[Segment]:
-            others = [each for each in kept if each.first_seq != segment.first_seq]
-            return sorted([*others, segment], key=lambda each: each.first_seq)
+            known = {each.first_seq: each for each in kept}
+            known[segment.first_seq] = in_place_of(known.get(segment.first_seq), segment)
+            return sorted(known.values(), key=lambda each: each.first_seq)
 
         await self._documents.change(shard, "segments", list[Segment], add)
+        self._formats[shard] = segment.format
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
@@ -242,7 +250,7 @@ class NatsJournal:
             first_seq=batch.first_seq,
             crc=batch.crc,
             parts=parts,
-            format=FORMAT,
+            format=max(head.format, self._formats.get(shard, FORMAT)),
         )
 
     async def _turn(self, shard: str, holder: tuple[str, int], first_seq: int) -> Tip:
@@ -572,9 +580,7 @@ def _continues(head: NatsHead | None, holder: tuple[str, int], first_seq: int) -
 
 
 def _as_turn(head: NatsHead, writer: str) -> NatsHead:
-    return msgspec.structs.replace(
-        head, kind="turn", writer=writer, first_seq=0, crc=0, parts="", format=FORMAT
-    )
+    return msgspec.structs.replace(head, kind="turn", writer=writer, first_seq=0, crc=0, parts="")
 
 
 def _needed(segments: list[Segment], first_seq: int) -> list[Segment]:

@@ -32,7 +32,7 @@ import msgspec
 
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalCorrupt, JournalUnavailable, SequenceGap, StaleOwner
-from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot, in_place_of
 from evenmatch.journals.batches import BatchReader, StoredBatch, make_batch
 from evenmatch.journals.head import (
     check_append,
@@ -187,8 +187,21 @@ class PostgresJournal:
 
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from `segment.first_seq` on."""
-        row = _row(shard, segment.first_seq, float(segment.wall), msgspec.json.encode(segment))
-        await self._large(lambda connection: connection.execute(self._sql.put_segment, *row))
+        first_seq, wall = segment.first_seq, float(segment.wall)
+
+        async def work(connection: Connection) -> None:
+            async with connection.transaction():
+                # From here on it may hold what an older version could not read. One after the
+                # other does this, so nobody changes the segment meanwhile.
+                await connection.execute(self._sql.raise_format, segment.format)
+                rows = await connection.fetch(self._sql.segments, shard)
+                known = {row["seq"]: row["body"] for row in rows}.get(first_seq)
+                before = None if known is None else msgspec.json.decode(known, type=Segment)
+                kept = msgspec.json.encode(in_place_of(before, segment))
+                row = _row(shard, first_seq, wall, kept)
+                await connection.execute(self._sql.put_segment, *row)
+
+        await self._large(work)
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
@@ -534,6 +547,7 @@ class Statements:
             f"DELETE FROM {s}.segments WHERE shard = $1 AND seq < (SELECT max(seq) FROM"
             f" {s}.segments WHERE shard = $1 AND seq <= $2)"
         )
+        self.raise_format = f"UPDATE {s}.about SET format = greatest(format, $1)"
         self.put_segment = (
             f"INSERT INTO {s}.segments VALUES ($1, $2, $3, $4, $5) ON CONFLICT (shard, seq)"
             " DO UPDATE SET wall = $3, crc = $4, body = $5"

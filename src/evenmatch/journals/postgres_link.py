@@ -17,7 +17,7 @@ from evenmatch.errors import (
     MatchmakingError,
     NotSupported,
 )
-from evenmatch.journals.base import AnswerLost
+from evenmatch.journals.base import FIRST_FORMAT, AnswerLost
 
 Connection: TypeAlias = Any
 """An `asyncpg.Connection`; the package has no types."""
@@ -228,11 +228,9 @@ class PostgresLink:
                 # Another process may have made the tables since we looked.
                 if not await self._has_tables(connection):
                     await self._make_tables(connection)
-        if await self._check_format(connection) < FORMAT:
-            # From here on it may hold what an older version could not read.
-            await connection.execute(f"UPDATE {self._schema}.about SET format = {FORMAT}")
+        await self._check_format(connection)
 
-    async def _check_format(self, connection: Connection) -> int:
+    async def _check_format(self, connection: Connection) -> None:
         present: int = await connection.fetchval(f"SELECT format FROM {self._schema}.about")
         if present > FORMAT:
             raise JournalCorrupt(
@@ -240,7 +238,6 @@ class PostgresLink:
                 f"{present}, and this evenmatch knows formats up to {FORMAT}: use the version that "
                 "wrote it, or a newer one"
             )
-        return present
 
     async def _has_tables(self, connection: Connection) -> bool:
         name = f"{self._schema}.about"
@@ -252,7 +249,7 @@ class PostgresLink:
         if await connection.fetchval(known, schema) is None:
             await connection.execute(f"CREATE SCHEMA {schema}")
         await connection.execute(_TABLES.format(schema))
-        await connection.execute(f"INSERT INTO {schema}.about VALUES ({FORMAT})")
+        await connection.execute(f"INSERT INTO {schema}.about VALUES ({FIRST_FORMAT})")
 
     def _note_warning(self, connection: Connection, message: Any) -> None:
         if message.severity_en == "WARNING":

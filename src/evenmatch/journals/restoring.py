@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.engine.records import FORMAT, Record, encode
+from evenmatch.engine.records import Record, encode
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot, format_of
 from evenmatch.journals.batches import StoredBatch, make_batch
 from evenmatch.journals.copying import OWNER, Say
 from evenmatch.journals.head import TTL_MAX, sealer
@@ -205,6 +205,8 @@ async def _fill_postgres_shard(
     await copy("batches", held)
     bodies = [(each.first_seq, each.wall, msgspec.json.encode(each)) for each in shard.segments]
     await copy("segments", [(name, *each[:2], seal(*each), each[2]) for each in bodies])
+    number = format_of(shard.segments)
+    await connection.execute(f"UPDATE {schema}.about SET format = greatest(format, $1)", number)
     states = [(each.sequence, each.wall, each.state) for each in shard.snapshots]
     await copy("snapshots", [(name, *each[:2], seal(*each), each[2]) for each in states])
 
@@ -232,6 +234,7 @@ async def _fill_nats_shard(
 ) -> None:
     name, seal, documents = shard.shard, sealer(shard.shard), Documents(link)
     writer, subject = secrets.token_hex(8), link.log_subject(shard.shard)
+    number = format_of(shard.segments)
     held = NatsHead("lease", writer, UNFINISHED, 1, TTL_MAX, 1, shard.first_seq - 1)
     at = await link.publish(subject, encode_head(held, name, b""), 0)
     if at is None:
@@ -253,7 +256,7 @@ async def _fill_nats_shard(
             batch.first_seq,
             batch.crc,
             parts,
-            FORMAT,
+            number,
         )
         at = await link.publish(subject, encode_head(head, name, body), at)
         if at is None:
@@ -270,6 +273,7 @@ async def _fill_nats_shard(
     await documents.change(name, "snapshots", list[StoredDocument], lambda _: stored)
     await documents.change(name, "segments", list[Segment], lambda _: shard.segments)
     await link.publish(link.state_subject(name, "end"), b"%d" % shard.last_seq)
-    free = NatsHead("lease", writer, OWNER, 2, FREE, 2, shard.last_seq, shard.last_wall)
+    end = (shard.last_seq, shard.last_wall)
+    free = NatsHead("lease", writer, OWNER, 2, FREE, 2, *end, format=number)
     if await link.publish(subject, encode_head(free, name, b""), at) is None:
         raise refused(address, [name])

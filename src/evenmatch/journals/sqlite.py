@@ -32,7 +32,7 @@ import msgspec
 
 from evenmatch.engine.records import Record, encode
 from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot, in_place_of
 from evenmatch.journals.head import (
     EntryReader,
     JournalHead,
@@ -53,6 +53,7 @@ from evenmatch.journals.sqlite_file import (
     examine,
     load_ends,
     make_directory,
+    raise_format,
     transaction,
 )
 
@@ -150,9 +151,17 @@ class SqliteJournal:
 
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from `segment.first_seq` on."""
-        body = msgspec.json.encode(segment)
-        row = (shard, segment.first_seq, float(segment.wall), body)
-        await self._writer.run(partial(put_row, table="segments", row=row))
+
+        def work(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                raise_format(connection, segment.format)
+                known = (each for each in _segments(connection, shard))
+                before = next((each for each in known if each.first_seq == segment.first_seq), None)
+                body = msgspec.json.encode(in_place_of(before, segment))
+                row = (shard, segment.first_seq, float(segment.wall), body)
+                put_row(connection, table="segments", row=row)
+
+        await self._writer.run(work)
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]

@@ -189,9 +189,6 @@ def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite
             connection.execute(f"PRAGMA max_page_count = {max(1, bytes_max // page_size)}")
         if is_new:
             _create(connection, path)
-        elif _number(connection, "PRAGMA user_version") < FORMAT:
-            # From here on it may hold what an older version could not read.
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
     except BaseException:
         connection.close()
         raise
@@ -230,6 +227,12 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def raise_format(connection: sqlite3.Connection, number: int) -> None:
+    """Note that from here on it may hold what versions with older formats could not read."""
+    if _number(connection, "PRAGMA user_version") < number:
+        connection.execute(f"PRAGMA user_version = {number:d}")
 
 
 def _stored_ends(connection: sqlite3.Connection) -> dict[str, object]:

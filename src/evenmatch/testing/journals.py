@@ -458,6 +458,17 @@ async def _keeps_segments(bench: JournalUnderTest) -> None:
     bench.expect(found == kept, f"expected {kept}, got {found}")
 
 
+@_promise("a segment takes the place of one that begins at the same record, and lowers no format")
+async def _raises_formats(bench: JournalUnderTest) -> None:
+    await bench.own()
+    for number in (2, 1):
+        await bench.journal.begin(bench.shard, Segment(4, number, f"0.{number}", {}, 0.5))
+    await bench.reopen()
+    found = await bench.journal.segments(bench.shard)
+    kept = [Segment(4, 2, "0.1", {}, 0.5)]
+    bench.expect(found == kept, f"expected {kept}, got {found}")
+
+
 @_promise("a lease is renewed by its owner and refused to others until its time is over")
 async def _leases(bench: JournalUnderTest) -> None:
     lease, shard = bench.journal.lease, bench.shard

@@ -19,7 +19,7 @@ import msgspec
 
 from evenmatch.engine.records import Record, encode
 from evenmatch.errors import JournalUnavailable, StaleOwner
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot, in_place_of
 from evenmatch.journals.head import (
     EntryReader,
     check_append,
@@ -300,8 +300,12 @@ class StoreJournal:
 
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from a record on."""
-        segments = self._store.of(shard).segments
-        await self._ask("begin", lambda: segments.__setitem__(segment.first_seq, segment))
+        segments, at = self._store.of(shard).segments, segment.first_seq
+
+        def work() -> None:
+            segments[at] = in_place_of(segments.get(at), segment)
+
+        await self._ask("begin", work)
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]

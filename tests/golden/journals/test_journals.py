@@ -1,15 +1,31 @@
 """Journals of older versions are recovered, exported and told of as on their own day."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from evenmatch.cli.main import main
+from evenmatch.engine.records import FORMAT
+from evenmatch.journals.base import Segment
 from tests.golden.journals.stored import NAMES, expected, forget_snapshots, read, unpack
 
 
 def test_every_format_that_was_shipped_is_kept() -> None:
-    assert {"duels_and_squads-format3", "heroes-format3"} <= set(NAMES)
+    shipped = range(3, FORMAT + 1)
+    kinds = ("duels_and_squads", "heroes")
+    assert {f"{kind}-format{number}" for kind in kinds for number in shipped} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(f"-format{FORMAT}")])
+def test_journal_of_this_version_says_so(name: str, tmp_path: Path) -> None:
+    data = unpack(name, tmp_path)
+    with closing(sqlite3.connect(data / "journal.db")) as journal:
+        assert journal.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+        (body,) = journal.execute("SELECT body FROM segments ORDER BY seq DESC").fetchone()
+    assert msgspec.json.decode(body, type=Segment).format == FORMAT
 
 
 @pytest.mark.parametrize("name", NAMES)

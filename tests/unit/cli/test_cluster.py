@@ -1,12 +1,17 @@
 """What `serve` and `cluster` refuse of nodes, and what they say of nodes that are not there."""
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from evenmatch.cli.cluster import NodeAnswer, ShardAnswer, shard_states
 from evenmatch.cli.main import main
+from evenmatch.engine.records import FORMAT
 
 CONFIG = '[[queue]]\nname = "duel"\nteams = 2\nplayers = 1\npolicy = "greedy"\n'
 SHARED = ("--journal", "nats://127.0.0.1:1")
@@ -100,7 +105,7 @@ def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixtur
     key = tmp_path / "key"
     key.write_text("0123456789abcdef")
     for given, why in (
-        (["start"], "the action of cluster is status"),
+        (["start"], "the action of cluster is status or finish-upgrade"),
         (["status"], "name the nodes"),
         (["status", "http://127.0.0.1:1"], "name the file with the nodes' secret"),
         (["status", "nowhere", "--cluster-key", str(key)], "a node is named by its address"),
@@ -108,3 +113,106 @@ def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixtur
     ):
         assert main(["cluster", *given]) == 2
         assert why in capsys.readouterr().err
+
+
+class PlayedNode(BaseHTTPRequestHandler):
+    """A node that refuses to finish the upgrade, or does so; it says what it knows."""
+
+    refusal: ClassVar[tuple[int, bytes] | None] = None
+    shard_format = FORMAT
+    node_format: ClassVar[int | None] = FORMAT
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        shard = {"shard": "s0", "role": "answering", "owner": "a", "format": self.shard_format}
+        told = {"node": "a", "role": "answering", "owner": "a", "format": self.node_format}
+        self._answer(200, json.dumps({**told, "shards": [shard]}).encode())
+
+    def do_POST(self) -> None:
+        self.asked.append(self.path)
+        self._answer(*(self.refusal or (200, b"{}")))
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Iterator[list[str]]:
+    """Give what is said to a node that runs, after the action."""
+    (tmp_path / "key").write_text("0123456789abcdef")
+    server = HTTPServer(("127.0.0.1", 0), PlayedNode)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield [f"http://127.0.0.1:{server.server_port}", "--cluster-key", str(tmp_path / "key")]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_upgrade_is_finished_by_one_node_and_the_status_shown(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedNode, "asked", [])
+    assert main(["cluster", "finish-upgrade", *played, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["shards"][0]["format"], told["nodes"][0]["format"]) == (
+        True,
+        FORMAT,
+        FORMAT,
+    )
+    assert PlayedNode.asked == ["/v1/cluster/finish-upgrade"]
+    assert main(["cluster", "status", *played]) == 0
+    assert "format" in capsys.readouterr().out
+    assert len(PlayedNode.asked) == 1
+    # Somebody took the shard over just then, and goes on in the older one.
+    monkeypatch.setattr(PlayedNode, "shard_format", FORMAT - 1)
+    assert main(["cluster", "finish-upgrade", *played, "--json"]) == 1
+    assert main(["cluster", "status", *played, "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "why"),
+    [
+        (400, b'{"error":"config_error","message":"node b could not"}', "node b could not"),
+        (503, b"no JSON", "it answers 503"),
+    ],
+    ids=["older", "odd"],
+)
+def test_refusal_to_finish_an_upgrade_is_told(
+    played: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    body: bytes,
+    why: str,
+) -> None:
+    monkeypatch.setattr(PlayedNode, "refusal", (status, body))
+    assert main(["cluster", "finish-upgrade", *played]) == 1
+    assert f"has not finished the upgrade: {why}" in " ".join(capsys.readouterr().err.split())
+
+
+def test_node_of_a_version_without_the_command_is_not_asked(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedNode, "asked", [])
+    monkeypatch.setattr(PlayedNode, "node_format", None)
+    assert main(["cluster", "finish-upgrade", *played]) == 1
+    assert "knows no finish-upgrade" in capsys.readouterr().err
+    assert PlayedNode.asked == []
+    assert main(["cluster", "status", *played]) == 0
+    assert "not said" in capsys.readouterr().out
+
+
+def test_node_that_is_not_there_finishes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "key").write_text("0123456789abcdef")
+    asked = ["finish-upgrade", "http://127.0.0.1:1", "--cluster-key", str(tmp_path / "key")]
+    assert main(["cluster", *asked]) == 1
+    assert "has not finished the upgrade" in capsys.readouterr().err

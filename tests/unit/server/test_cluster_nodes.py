@@ -16,7 +16,8 @@ from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.front import _Asked, take_here
 from evenmatch.server.cluster.identity import NodeIdentity
-from evenmatch.server.cluster.node import NODE_PATHS, GamePlan, Node
+from evenmatch.server.cluster.node import GamePlan, Node
+from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Seat, SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
@@ -94,8 +95,8 @@ def test_what_nodes_ask_each_other_is_not_there_for_clients(path: str) -> None:
         await until(lambda: seat.present is not None, "the lease")
         assert (await asked(running, path)).status == 404
         assert (await asked(running, path, signed=IDENTITY.sign("10.9.8.7", "/s0"))).status == 503
-        note = IDENTITY.sign("1", "b/1@h:2", purpose="nodes")
-        assert (await asked(running, path, signed=note)).status == 200
+        note = IDENTITY.sign("1", "" if path == FINISH_PATH else "b/1@h:2", purpose="nodes")
+        assert (await asked(running, path, signed=note, method="POST")).status == 200
         # Behind a proxy on the node's own machine every client comes from there.
         assert (await asked(running, path, client=("127.0.0.1", 5))).status == 404
         assert (await asked(running, path, client=None)).status == 404

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.server.cluster.seat import AGAIN_SECONDS, UNFIT_SECONDS_MAX, Seat, SeatPlan
@@ -29,7 +30,7 @@ class PlayedGame:
     def __init__(
         self, error: MatchmakingError | None = None, stuck: Exception | None = None
     ) -> None:
-        runtime = SimpleNamespace(lease=(1, LEASE), unready=None)
+        runtime = SimpleNamespace(lease=(1, LEASE), unready=None, format=FORMAT)
         self.services = (SimpleNamespace(runtime=runtime),)
         self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True
@@ -51,6 +52,9 @@ class PlayedGame:
 
     async def follow(self, *, anew: bool = False) -> None:
         del anew
+
+    async def raise_format(self) -> None:
+        self.services[0].runtime.format = FORMAT
 
     async def over(self) -> None:
         await self.drained.wait()

@@ -61,14 +61,19 @@ MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {
 """From format n to n + 1."""
 
 
-def take(engine: Engine) -> Snapshot:
+def take(engine: Engine, number: int = FORMAT) -> Snapshot:
     """Return a consistent snapshot; the engine may go on at once.
+
+    Args:
+        engine: At work.
+        number: The format in which its journal is written. Later formats only add, so that a state
+            in which nothing came of their records can be read by older versions as it is.
 
     Complexity:
         One shallow copy of the tables; encoding comes later and may run in a thread.
     """
     memories: dict[str, Memory] = engine.memories()
-    return Snapshot(FORMAT, engine.shard, engine.tables.shallow_copy(), dict(memories))
+    return Snapshot(number, engine.shard, engine.tables.shallow_copy(), dict(memories))
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from evenmatch.config.server import ServerSettings
-from evenmatch.errors import JournalUnavailable, MatchmakingError
+from evenmatch.engine.records import FORMAT
+from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
@@ -23,11 +24,20 @@ from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.front import FrameOwner, Front
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members
-from evenmatch.server.cluster.peer_calls import ask_node
+from evenmatch.server.cluster.peer_calls import (
+    FINISH_PATH,
+    NODE_PATHS,
+    PREPARE_PATH,
+    STATUS_PATH,
+    TAKE_PATH,
+    NodeStatus,
+    ask_node,
+)
 from evenmatch.server.cluster.router import GameRouter
-from evenmatch.server.cluster.seat import Role, Seat, SeatPlan, SeatStatus
+from evenmatch.server.cluster.seat import Role, Seat, SeatPlan
 from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
+from evenmatch.server.cluster.upgrade import finish_upgrade
 from evenmatch.server.http.responses import (
     Asgi,
     Disconnected,
@@ -47,13 +57,6 @@ from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
 
-STATUS_PATH = "/v1/cluster"
-PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
-NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH})
-"""What nodes ask each other; others may only with the key of the cluster.
-
-An address proves nothing: behind a proxy on the same machine all clients come from there.
-"""
 NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
@@ -70,32 +73,6 @@ LINK_AGAIN = 0.5
 """Seconds until a connection for frames is tried again; creates take the longer way meanwhile."""
 CALM_SECONDS = 2.0
 """A shard that a node has just got is not given away before."""
-
-
-class NodeStatus(msgspec.Struct, frozen=True):
-    """What a node knows of its cluster.
-
-    Args:
-        node: Its name.
-        role: `answering` if it answers for any shard, else `recovering` or `standing_by`.
-        owner: Name of the node that answers for the first shard; "" if nobody is known to.
-        address: HOST:PORT of that node.
-        lease_seconds: Length of a lease.
-        shards: What it knows of each.
-        owns_as: The name under which it owns leases.
-        others: The same of the other nodes that it has heard of lately.
-        leaving: Whether it is about to stop.
-    """
-
-    node: str
-    role: Role
-    owner: str
-    address: str
-    lease_seconds: float
-    shards: tuple[SeatStatus, ...] = ()
-    owns_as: str = ""
-    others: tuple[str, ...] = ()
-    leaving: bool = False
 
 
 class GamePlan(msgspec.Struct, frozen=True):
@@ -426,6 +403,7 @@ class Node:
             self._identity.owner,
             tuple(each.owner for each in self._members.alive),
             self._is_leaving,
+            FORMAT,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -455,7 +433,7 @@ class Node:
             told = denying(send) if scope["type"] == "websocket" else send
             await send_body(told, 404, encode(Problem("not_found", NOTHING_HERE)))
         elif is_for_nodes:
-            await self._hear(path, note)
+            await self._hear(scope, note)
             await send_body(send, 200, encode(self.status))
         elif note is not None:
             await self._answer_node(scope, receive, send, note)
@@ -468,9 +446,15 @@ class Node:
         else:
             await self.route(scope, receive, send)
 
-    async def _hear(self, path: str, note: PeerNote | None) -> None:
+    async def _hear(self, scope: Scope, note: PeerNote | None) -> None:
         """Take note of what another node tells of itself, or gives to this one."""
-        if note is None or not note.about:
+        path = scope["path"]
+        if note is not None and path == FINISH_PATH:
+            if scope["method"] != "POST":
+                raise ConfigError(f"{FINISH_PATH} takes POST only, got {scope['method'][:16]}")
+            others = [each.owner for each in self._members.alive]
+            await finish_upgrade(self._identity, self._seats, others, note.about)
+        if note is None or not note.about or path == FINISH_PATH:
             return
         if path == STATUS_PATH:
             self._members.hear(note.about, int(note.client) if note.client.isdigit() else 0)

@@ -4,11 +4,50 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from evenmatch.server.cluster.forwarding import FORWARDED
+from evenmatch.server.cluster.seat import Role, SeatStatus
 from evenmatch.wire.http1 import Connection
 
+STATUS_PATH = "/v1/cluster"
+PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
+FINISH_PATH = "/v1/cluster/finish-upgrade"
+NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH, FINISH_PATH})
+"""What nodes ask each other; others may only with the key of the cluster.
+
+An address proves nothing: behind a proxy on the same machine all clients come from there.
+"""
 SECONDS = 1.0
 BYTES_MAX = 1_000_000
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """What a node knows of its cluster.
+
+    Args:
+        node: Its name.
+        role: `answering` if it answers for any shard, else `recovering` or `standing_by`.
+        owner: Name of the node that answers for the first shard; "" if nobody is known to.
+        address: HOST:PORT of that node.
+        lease_seconds: Length of a lease.
+        shards: What it knows of each.
+        owns_as: The name under which it owns leases.
+        others: The same of the other nodes that it has heard of lately.
+        leaving: Whether it is about to stop.
+        format: The newest record format that it knows; 0 for a version that does not say it.
+    """
+
+    node: str
+    role: Role
+    owner: str
+    address: str
+    lease_seconds: float
+    shards: tuple[SeatStatus, ...] = ()
+    owns_as: str = ""
+    others: tuple[str, ...] = ()
+    leaving: bool = False
+    format: int = 0
 
 
 async def ask_node(

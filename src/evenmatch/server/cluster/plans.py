@@ -32,7 +32,9 @@ def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every
     seats = []
     for part in layout:
         plan = _shard_plan(game.plan, part, layout)
-        plan = msgspec.structs.replace(plan, owner=owner, lease_seconds=lease_seconds)
+        plan = msgspec.structs.replace(
+            plan, owner=owner, lease_seconds=lease_seconds, keeps_format=True
+        )
         one = msgspec.structs.replace(game, plan=plan)
         claim = Claim(part.name, owner, lease_seconds)
         start = partial(Games, [one], snapshot_every=snapshot_every)

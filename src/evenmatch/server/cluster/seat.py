@@ -47,6 +47,7 @@ class SeatStatus(msgspec.Struct, frozen=True):
         address: HOST:PORT of that node.
         epoch: Of the lease; null unless this node answers.
         lease_left: Seconds for which the lease counts from now on; null unless this node answers.
+        format: In which its records are written; null unless this node answers.
     """
 
     tenant: str
@@ -56,6 +57,7 @@ class SeatStatus(msgspec.Struct, frozen=True):
     address: str
     epoch: int | None = None
     lease_left: float | None = None
+    format: int | None = None
 
 
 class SeatPlan(NamedTuple):
@@ -148,13 +150,15 @@ class Seat:
     def status(self) -> SeatStatus:
         """Return what this node knows of the shard."""
         role: Role = "recovering" if self._is_recovering else "standing_by"
-        epoch = left = None
+        epoch = left = number = None
         if (games := self.present) is not None:
             role = "answering"
-            epoch, left = games.services[0].runtime.lease
+            runtime = games.services[0].runtime
+            epoch, left, number = *runtime.lease, runtime.format
             left = round(left, 3)
         owner, place = name_of(self.holder), self.holder.rpartition("@")[2]
-        return SeatStatus(self.tenant, self.claim.shard, role, owner, place, epoch, left)
+        shard = self.claim.shard
+        return SeatStatus(self.tenant, shard, role, owner, place, epoch, left, number)
 
     async def settled(self, seconds: float) -> None:
         """Wait until it is known who answers, or for so long."""

@@ -231,6 +231,11 @@ class Games:
         """Take snapshots of what none covers."""
         await asyncio.gather(*(each.runtime.save() for each in self.services))
 
+    async def raise_format(self) -> None:
+        """Write the newest record format from now on, which older versions cannot read."""
+        for each in self.services:
+            await each.runtime.raise_format()
+
     async def leave(self) -> None:
         """Give the games to other nodes: there are none."""
 

@@ -25,7 +25,7 @@ from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, re
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
-from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot
+from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
 from evenmatch.journals.opening import shown
 from evenmatch.model.inputs import Configure, Prolong
 from evenmatch.model.queue import DAY, Queue
@@ -75,6 +75,8 @@ class ShardPlan(msgspec.Struct, frozen=True):
         waits: Wait at the start for as long as another server holds the shard.
         lease_seconds: Length of the lease on the shard.
         layout: All shards of the game, where nodes share them out; `queues` are those of this one.
+        keeps_format: Go on in the format in which the journal is written, since nodes of an older
+            version may read it, until somebody raises it.
         set_by: What brought the configuration over HTTP, if it is in force already under the
             journal's number; empty for that of the file.
     """
@@ -96,6 +98,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
     waits: bool = False
     lease_seconds: float = LEASE_SECONDS
     layout: tuple[ShardPart, ...] = ()
+    keeps_format: bool = False
 
     @property
     def folder(self) -> Path | None:
@@ -180,6 +183,7 @@ class Recovered(msgspec.Struct, frozen=True):
         snapshot_at: The record after which the snapshot was taken that recovery began with, 0 if
             there was none.
         events: How many came after it.
+        format: In which it is written on.
     """
 
     engine: Engine
@@ -187,6 +191,7 @@ class Recovered(msgspec.Struct, frozen=True):
     last_wall: float
     snapshot_at: int = 0
     events: int = 0
+    format: int = FORMAT
 
 
 async def recover(
@@ -230,12 +235,27 @@ async def recover(
     last_seq, last_wall = await journal.last(plan.shard)
     # Not later: deadlines that passed meanwhile are met at their own instants.
     await asyncio.to_thread(engine.resume, engine.tables.now, found.memories)
-    await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
+    number = await _next_format(journal, plan)
+    await journal.begin(plan.shard, segment_of(plan, last_seq + 1, wall(), number))
     if last_seq:
         waiting = len(engine.tables.waiting)
         read = last_seq - snapshot_at
         log.info("recovered", shard=plan.shard, record=last_seq, read=read, waiting=waiting)
-    return Recovered(engine, epoch, last_wall, snapshot_at, found.events)
+    return Recovered(engine, epoch, last_wall, snapshot_at, found.events, number)
+
+
+async def _next_format(journal: Journal, plan: ShardPlan) -> int:
+    """Return the format in which a journal is written on.
+
+    Where nodes share it, that is the one that it has; a shard that nobody has written yet begins as
+    the others of its game, and the first of all in the newest.
+    """
+    if not plan.keeps_format:
+        return FORMAT
+    if own := await journal.segments(plan.shard):
+        return format_of(own)
+    others = [await journal.segments(part.name) for part in plan.layout]
+    return min((format_of(each) for each in others if each), default=FORMAT)
 
 
 async def rebuild(
@@ -364,6 +384,7 @@ class Snapshots:
         self._every = every
         self._shard: Shard | None = None
         self._durable = 0
+        self.format = FORMAT
         # The record of the newest one, and the record from which the next one is due.
         self._at = self._due = 0
         # Durable events that the newest one does not cover.
@@ -411,7 +432,7 @@ class Snapshots:
         return self._task
 
     async def _take(self, shard: Shard) -> None:
-        snapshot = take(shard.engine)
+        snapshot = take(shard.engine, self.format)
         sequence = snapshot.tables.sequence
         state = await asyncio.to_thread(encode_snapshot, snapshot)
         while self._durable < sequence and self._shard is shard:
@@ -567,6 +588,7 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
-def _segment(plan: ShardPlan, first_seq: int, wall: float) -> Segment:
+def segment_of(plan: ShardPlan, first_seq: int, wall: float, number: int) -> Segment:
+    """Return what says that this version writes a journal from a record on, in a format."""
     policies = {queue.name: queue.policy for queue in plan.queues}
-    return Segment(first_seq, FORMAT, evenmatch.__version__, policies, wall, plan.keyed)
+    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.keyed)

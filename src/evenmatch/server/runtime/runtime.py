@@ -21,13 +21,14 @@ from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.jobs import RunningJob
-from evenmatch.engine.records import Record
+from evenmatch.engine.records import FORMAT, Record, needs
 from evenmatch.engine.shard import LATE_LEAST, Answer, Effect, Shard, Solve
 from evenmatch.errors import (
     Draining,
     JournalError,
     JournalUnavailable,
     MatchmakingError,
+    NotSupported,
     PolicyError,
     StaleOwner,
 )
@@ -51,6 +52,7 @@ from evenmatch.server.runtime.recovery import (
     expired_by_change,
     rebuild,
     recover,
+    segment_of,
     time_back,
 )
 from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
@@ -64,6 +66,11 @@ COMMIT_MAX = 5.0
 """Seconds after which a commit that is not done makes the server not ready."""
 LEASE_OVER = "its lease is over, and the journal does not renew it"
 """Why a server answers nobody that another one may have taken over from."""
+BEYOND = (
+    "the nodes of this cluster write record format {}, so that those of an older version can read "
+    "along, and this needs format {}: once all nodes run this version, say: evenmatch cluster "
+    "finish-upgrade http://HOST:PORT --cluster-key FILE"
+)
 REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
 
@@ -115,6 +122,7 @@ class Runtime(CallbackPort):
         self._commit_began: float | None = None
         self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
+        self.format = FORMAT
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -313,6 +321,9 @@ class Runtime(CallbackPort):
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
+        if self.format < FORMAT and (number := needs(given)) > self.format:
+            to(Answer(to, error=NotSupported(BEYOND.format(self.format, number))))
+            return
         if self.draining and type(given) is Enqueue and not is_repeat(self.shard, given):
             to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
             return
@@ -461,6 +472,28 @@ class Runtime(CallbackPort):
             self._followed = None
             raise
 
+    async def raise_format(self) -> None:
+        """Write the newest format from now on, which older versions cannot read.
+
+        Raises:
+            JournalError: Another owner has the shard, or the journal takes no note of it: nothing
+                was changed here.
+        """
+        if self.format == FORMAT:
+            return
+        if (reason := self.refusal) is not None:
+            raise JournalUnavailable(f"the server is not ready: {reason}")
+        await self._lease.confirm()
+        shard, segment = self.shard, segment_of(self.plan, self.durable + 1, self.wall(), FORMAT)
+        await self.journal.begin(self.plan.shard, segment)
+        if self.shard is not shard:
+            raise JournalUnavailable("the shard was rebuilt meanwhile: say it again")
+        self._write_in(FORMAT)
+        log.warning("format_raised", shard=self.plan.shard, format=FORMAT)
+
+    def _write_in(self, number: int) -> None:
+        self.format = self._snapshots.format = self.shard.engine.format = number
+
     async def save(self) -> None:
         """Take a snapshot of what no snapshot covers, and go on meanwhile."""
         await self._snapshots.finish(with_last=self.failure is None)
@@ -484,6 +517,7 @@ class Runtime(CallbackPort):
         self._workers.forget()
         self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
         self._epoch = found.epoch
+        self._write_in(found.format)
         self.durable = found.engine.tables.sequence
         self._snapshots.follow(
             self.shard, durable=self.durable, stored=found.snapshot_at, events=found.events

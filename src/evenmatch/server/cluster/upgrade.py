@@ -1,0 +1,89 @@
+"""The end of a rolling upgrade: all shards are written in the newest record format from then on.
+
+While nodes of two versions run together, a node goes on in the format in which it found a shard, so
+that the older ones can read along and take over. An operator says when that is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from evenmatch.engine.records import FORMAT
+from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.server.cluster.identity import NodeIdentity, address_of, name_of
+from evenmatch.server.cluster.peer_calls import FINISH_PATH, STATUS_PATH, NodeStatus, ask_node
+from evenmatch.server.cluster.seat import Seat
+
+RAISE_SECONDS = 5.0
+"""How long a node may take to raise the format of a shard."""
+
+
+async def finish_upgrade(
+    identity: NodeIdentity, seats: Mapping[str, Seat], others: Iterable[str], about: str = ""
+) -> None:
+    """Raise the format of all shards, here and at their owners; again, it changes nothing.
+
+    Args:
+        identity: Of this node.
+        seats: Of all shards, by the names by which nodes speak of them.
+        others: The other nodes that live, by the names under which they own leases.
+        about: A shard: then another node asks for that one, and has seen to the nodes.
+
+    Raises:
+        ConfigError: A node could not read the newest format; nothing was changed.
+        JournalUnavailable: A node or a journal does not answer: some shards may have been raised,
+            and the same again raises the others.
+    """
+    if about:
+        await _raise_here(seats.get(about))
+        return
+    nodes = dict.fromkeys([*others, *(seat.holder for seat in seats.values())])
+    nodes.pop(identity.owner, None)
+    await asyncio.gather(*(_check(identity, each) for each in nodes if address_of(each)))
+    await asyncio.gather(*(_raise(identity, seat) for seat in seats.values()))
+
+
+async def _raise_here(seat: Seat | None) -> None:
+    games = None if seat is None else seat.present
+    if games is None:
+        raise JournalUnavailable("this node does not answer for the shard: say it again")
+    await games.raise_format()
+
+
+async def _check(identity: NodeIdentity, owner: str) -> None:
+    """Refuse while a node knows older formats only, or does not say which."""
+    place = address_of(owner)
+    signed = identity.sign(identity.name, purpose="nodes")
+    body = None if place is None else await ask_node(place, "GET", STATUS_PATH, signed)
+    if body is None:
+        raise JournalUnavailable(
+            f"node {name_of(owner)} does not say which version it runs: nothing was changed; say "
+            "it again when that node is back, or has been gone for some seconds"
+        )
+    try:
+        known = msgspec.json.decode(body, type=NodeStatus).format
+    except msgspec.MsgspecError:
+        known = 0
+    if known < FORMAT:
+        limit = f", and knows those up to {known}" if known else ""
+        raise ConfigError(
+            f"node {name_of(owner)} could not read record format {FORMAT}{limit}: nothing was "
+            "changed; start it with this version first"
+        )
+
+
+async def _raise(identity: NodeIdentity, seat: Seat) -> None:
+    """Raise the format of a shard, wherever it is."""
+    place = address_of(seat.holder)
+    if seat.present is not None or place is None or seat.holder == identity.owner:
+        await _raise_here(seat)
+        return
+    signed = identity.sign(identity.name, seat.about, purpose="nodes")
+    if await ask_node(place, "POST", FINISH_PATH, signed, RAISE_SECONDS) is None:
+        raise JournalUnavailable(
+            f"node {name_of(seat.holder)} did not raise the format of shard {seat.claim.shard}: "
+            "say it again"
+        )
