@@ -19,8 +19,11 @@ from evenmatch.rules.flexmatch.rule_set import RuleSet, TeamExpansion
 
 UNTIL = 700.0
 """Seconds after which every policy has made what it makes."""
-LATE_MAX = 0.1
-"""Seconds by which a match may be later than the first instant at which one is legal."""
+LATE_MAX = 1e-6
+"""Seconds by which a match may be later than the first instant at which one is legal.
+
+A timer rings at the next instant of the time grid, 2^-20 s; nothing else may come between.
+"""
 
 
 def queue_of(rule_set: RuleSet, policy: str = "by_rules") -> Queue:

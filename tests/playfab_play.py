@@ -23,7 +23,7 @@ from evenmatch.rules.playfab.checker import (
     legal_instants,
 )
 
-LATE_MAX = 0.1
+LATE_MAX = 1e-6
 WORDS = ("x", "y", "z")
 REGIONS = ("north", "south")
 Made = list[tuple[float, list[list[PlainTicket]]]]
