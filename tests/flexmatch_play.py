@@ -6,6 +6,7 @@ from itertools import product
 
 import msgspec
 
+from evenmatch.criteria.expansion import TICKS
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import Rules
 from evenmatch.lab.simulate import simulate
@@ -19,10 +20,11 @@ from evenmatch.rules.flexmatch.rule_set import RuleSet, TeamExpansion
 
 UNTIL = 700.0
 """Seconds after which every policy has made what it makes."""
-LATE_MAX = 1e-6
+LATE_MAX = 4 / TICKS
 """Seconds by which a match may be later than the first instant at which one is legal.
 
-A timer rings at the next instant of the time grid, 2^-20 s; nothing else may come between.
+A timer rings at the next instant of the time grid, and a search that is longer than a turn goes on
+at the one after it.
 """
 
 
