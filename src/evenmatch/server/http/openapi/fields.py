@@ -62,7 +62,7 @@ def _words() -> dict[str, Iterable[str]]:
         "ShadowStats.state": ("running", "dropped"),
         "Reason.code": REASON_CODES,
         "LongWait.code": REASON_CODES,
-        "Tolerance.rule": RULE_KINDS,
+        "Tolerance.rule": (*RULE_KINDS, "condition"),
         "Tolerance.unit": get_args(Unit),
         "Tolerance.accept": ("both", "either"),
         "QueuePart.at_deadline": get_args(OnDeadline),
