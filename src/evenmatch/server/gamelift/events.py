@@ -193,10 +193,11 @@ class GameLiftEvents(LifecycleView):
         self._failed.discard(match.id)
         if made.was_proposed:
             self._asked.pop(match.id, None)
-            self._answers.pop(match.id, None)
-            if isinstance(given := record.input, Accept) and given.match == match.id:
-                # The last answer makes the match, and no more is said of it.
-                answers = {each.id: True for row in rows for each in row.ticket.players}
+            before = self._answers.pop(match.id, {})
+            answers = {each.id: True for row in rows for each in row.ticket.players}
+            is_answer = isinstance(given := record.input, Accept) and given.match == match.id
+            if is_answer and not all(before.get(each) for each in answers):
+                # The last answer makes the match; only after a repair has it been told of by now.
                 more: Detail = {"matchId": match.id}
                 self._tell(match.queue, "AcceptMatch", rows, more, self._marks(match, answers))
             self._completed(match.queue, rows, match.id, "Accepted", match)
