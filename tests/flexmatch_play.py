@@ -6,6 +6,7 @@ from itertools import product
 
 import msgspec
 
+from evenmatch.criteria.expansion import TICKS
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import Rules
 from evenmatch.lab.simulate import simulate
@@ -19,8 +20,12 @@ from evenmatch.rules.flexmatch.rule_set import RuleSet, TeamExpansion
 
 UNTIL = 700.0
 """Seconds after which every policy has made what it makes."""
-LATE_MAX = 0.1
-"""Seconds by which a match may be later than the first instant at which one is legal."""
+LATE_MAX = 4 / TICKS
+"""Seconds by which a match may be later than the first instant at which one is legal.
+
+A timer rings at the next instant of the time grid, and a search that is longer than a turn goes on
+at the one after it.
+"""
 
 
 def queue_of(rule_set: RuleSet, policy: str = "by_rules") -> Queue:

@@ -22,8 +22,8 @@ from evenmatch.rules.playfab.checker import (
     is_legal,
     legal_instants,
 )
+from tests.flexmatch_play import LATE_MAX
 
-LATE_MAX = 0.1
 WORDS = ("x", "y", "z")
 REGIONS = ("north", "south")
 Made = list[tuple[float, list[list[PlainTicket]]]]

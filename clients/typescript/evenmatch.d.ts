@@ -232,7 +232,7 @@ export interface QueuePart {
 
 /** What one rule makes of the other tickets of the queue, seen from this ticket. */
 export interface Tolerance {
-  rule: "spread" | "mean_gap" | "imbalance" | "same" | "rematch" | "latency" | "party_parity" | "host_options" | "overlap" | "avoid" | "pair_limit" | "household_limit" | "fullness" | "role_rank";
+  rule: "spread" | "mean_gap" | "imbalance" | "same" | "rematch" | "latency" | "party_parity" | "host_options" | "overlap" | "avoid" | "pair_limit" | "household_limit" | "fullness" | "role_rank" | "condition";
   attribute: string;
   unit: "difference" | "relative" | "percentile";
   accept: "both" | "either";

@@ -131,7 +131,7 @@ def test_new_ticket_of_a_player_cancels_the_older_one(server: Server) -> None:
     assert states(client, "a", "b") == ["CANCELLED", "SEARCHING"]
     start(TicketId="c", ConfigurationName="game", Players=[player("p")])
     assert states(client, "b", "c") == ["CANCELLED", "SEARCHING"]
-    with refused("InvalidRequestException", "used before"):
+    with refused("InvalidRequestException", "TicketId: 'c' was used before; give another"):
         start(TicketId="c", ConfigurationName="game", Players=[player("r")])
     # Whoever asks for what cannot be keeps what they have.
     with refused("InvalidRequestException", "skil"):

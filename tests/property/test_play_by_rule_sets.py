@@ -6,6 +6,7 @@ The checker and a finder that tries everything judge it; neither shares code wit
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants
 from tests.extent import extent, more
@@ -23,6 +24,10 @@ def play_of(seed: int, most: int, divisions_max: int) -> tuple[list[str], int]:
     rng = Random(seed)
     text, rule_set = drawn_rule_set(rng, only_widens=seed % 2 == 0)
     pool = admitted(rule_set, drawn_pool(rng, most))
+    if seed % 3 == 0:
+        # These come between the instants at which a timer can ring.
+        pool = [replace(each, enqueued_at=each.enqueued_at + rng.random()) for each in pool]
+        pool.sort(key=lambda each: each.enqueued_at)
     ways = len(rule_set.scope.all_teams()) + 1
     while ways ** len(pool) > divisions_max:
         pool.pop()

@@ -21,6 +21,11 @@ from evenmatch.rules.playfab.reader import is_playfab_text, read_source
 PROBLEMS_MAX = 20
 """Problems of a file that are printed; the rest is counted."""
 BAD_INPUT = 2
+LINE = (
+    'a line is {"match": ..., "at": ..., "teams": {TEAM: [{"id": ..., "enqueued_at": ..., '
+    '"players": [{"id": ..., "attributes": {...}}]}]}}'
+)
+"""What a line of a file of matches looks like; those of `simulate` have no attributes."""
 
 
 class MatchToCheck(CandidateMatch, frozen=True, kw_only=True):
@@ -101,7 +106,8 @@ def _say(path: Path, errors: list[Finding]) -> None:
 
 def _extent(rule_set: RuleSet) -> str:
     teams = rule_set.scope.all_teams()
-    least = sum(each.players_min * each.quantity for each in rule_set.teams)
+    # Nobody makes no match, even if each team may be empty.
+    least = max(1, sum(each.players_min * each.quantity for each in rule_set.teams))
     most = sum(each.players_max * each.quantity for each in rule_set.teams)
     players = f"{most}" if least == most else f"{least} to {most}"
     counts = [
@@ -110,7 +116,7 @@ def _extent(rule_set: RuleSet) -> str:
             ("team", teams), ("rule", rule_set.rules), ("expansion", rule_set.expansions)
         )
     ]  # fmt: skip
-    return f"{players} players, {', '.join(counts)}"
+    return f"{players} player{'s'[: most != 1]}, {', '.join(counts)}"
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -170,7 +176,7 @@ def _judged(judge: Judge, matches: Path) -> Iterator[list[str]]:
         try:
             line = decoder.decode(text)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            yield [f"line {number}: not a match to check: {error}"]
+            yield [f"line {number}: not a match to check: {error}; {LINE}"]
             continue
         problems = judge(line)
         for ticket in line.tickets():

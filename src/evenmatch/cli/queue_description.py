@@ -195,7 +195,8 @@ def _minimum(queue: Queue) -> str:
     else:
         teams = f", {', '.join(map(str, least[:-1]))} and {least[-1]} players by team"
     text = f"A match may start with {form.k_min} of its {form.k} players{teams}"
-    if queue.wait_max is None or queue.on_deadline == "keep":
+    is_ruled = any(rule.condition is not None for rule in queue.rules)
+    if is_ruled or queue.wait_max is None or queue.on_deadline == "keep":
         return f"{text}."
     bots = ", with bots up to that number" if queue.on_deadline == "bots" else ""
     return f"{text}; at the latest when one of them has waited {seconds(queue.wait_max)}{bots}."

@@ -50,6 +50,8 @@ _NUMBERS = takewhile(lambda kind: KINDS[kind].form is Form.NUMBERS, _RULED)
 _WORDS = [kind for kind in _RULED if KINDS[kind].form is Form.WORD]
 RULE_KINDS = tuple(dict.fromkeys([*_NUMBERS, *_WORDS, *_RULED]))
 """Kinds that rules may have; a rule on one word comes behind those on numbers."""
+EXPLAINED_KINDS = (*RULE_KINDS, *[kind for kind, each in KINDS.items() if each is Conditional])
+"""Kinds of all rules that a queue may hold, those of a rule set too."""
 NUMERIC = tuple(kind for kind, each in KINDS.items() if each.form is Form.NUMBERS)
 """Kinds that compare numbers; between two players all are the gap."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from evenmatch.criteria.expansion import curve_points, limit_at, round_up
 from evenmatch.explain.pairwise import Obstacle, PairwiseView
 from evenmatch.explain.waiting_table import Mask, PairColumnTable
+from evenmatch.model.condition import waits_of
 from evenmatch.model.explanation import Tolerance
 from evenmatch.model.queue import Expansion, Rule
 
@@ -55,6 +56,9 @@ def next_change(rule: Rule, waited: float) -> tuple[float, float | None] | None:
 
     The wait is the given one, and the limit None, where it grows all the time.
     """
+    if rule.condition is not None:
+        changes = [round_up(wait) for wait in waits_of(rule.condition.test)]
+        return next(((wait, None) for wait in changes if wait > waited), None)
     expand = rule.expand
     final = final_limit(rule)
     if expand is None or (final is not None and limit_now(rule, waited) >= final):
@@ -93,14 +97,14 @@ def _tolerance(
         forever = int(np.count_nonzero(blocked & (obstacle.ready_at == math.inf)))
     return Tolerance(
         rule=rule.kind,
-        attribute=rule.attribute,
+        attribute=rule.attribute if rule.condition is None else rule.condition.name,
         unit=rule.unit,
         accept=rule.accept,
         limit=limit_now(rule, waited),
         next_at=None if change is None else born + change[0],
         next_limit=None if change is None else change[1],
         final=final_limit(rule),
-        is_pairwise=obstacle is not None,
+        is_pairwise=obstacle is not None and rule.condition is None,
         blocks=blocks,
         blocks_alone=alone,
         blocks_forever=forever,

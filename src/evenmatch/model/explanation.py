@@ -13,12 +13,13 @@ class Tolerance(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Args:
         rule: The kind.
-        attribute: What it compares, or "".
+        attribute: What it compares, or ""; the name of a rule of a rule set.
         unit: `difference`, `relative` (a share of one's own value) or `percentile`.
         accept: Whose limit must have reached the gap: that of `both`, or of `either`.
         limit: This ticket's limit now.
         next_at: When it changes next; now, if it grows all the time; null if it never will.
-        next_limit: The limit then; null if it grows all the time, or not at all.
+        next_limit: The limit then; null if it grows all the time, or not at
+            all, and for a rule of a rule set, which has no limit.
         final: The limit that it ends at; null if it grows without an end.
         is_pairwise: Whether two tickets alone can break the rule. Where it looks at the whole
             match, no single ticket is blocked by it.

@@ -88,5 +88,7 @@ def child_path(path: str, key: str | int) -> str:
 
 def shown(value: object) -> str:
     """Return a value as it stands in the text, cut short."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)  # numbers are read as floats, "-1" too
     text = msgspec.json.encode(value).decode() if value is not None else "null"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -667,3 +667,25 @@ def test_games_that_are_wrong_keep_none_of_the_others_from_being_checked(
     out = capsys.readouterr()
     assert len(out.err.splitlines()) == 2
     assert f"{tmp_path / 'b.toml'} is valid." in out.out
+
+
+def test_rules_of_a_file_are_told_with_whose_age_counts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    level = {
+        "Type": "DifferenceRule",
+        "Name": "Level",
+        "Difference": 10,
+        "Attribute": {"Path": "level", "Source": "User"},
+        "Expansion": {"DifferenceOverrides": [10, 5, 20], "SecondsBetweenExpansions": 10},
+    }
+    teams = [{"Name": name, "MinTeamSize": 1, "MaxTeamSize": 2} for name in ("a", "b")]
+    queue = {"Name": "q", "MinMatchSize": 2, "MaxMatchSize": 4, "Teams": teams, "Rules": [level]}
+    (tmp_path / "rules.json").write_text(json.dumps(queue))
+    told = check(capsys, tmp_path, QUEUE + 'rules_file = "rules.json"\nwait_max = 60.0\n')
+    assert "A match may start with 2 of its 4 players, 1 player in each team.\n" in told
+    assert "Team sizes must hold.\n" in told
+    assert (
+        "Level must hold as it stands at the age of each ticket of the match; "
+        "it changes at 10 s, 20 s."
+    ) in told

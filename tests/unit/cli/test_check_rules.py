@@ -96,6 +96,7 @@ def test_illegal_matches_are_named_with_the_rule_that_says_no(
         for number in range(4, 8)
     ]
     assert broken.startswith(f"{path}: line 3: not a match to check: ")
+    assert '; a line is {"match": ..., "at": ..., "teams": {TEAM: [{"id": ...,' in broken
     assert last == f"{path} breaks {ALIENS} 6 times."
 
 
@@ -159,3 +160,15 @@ def test_match_names_its_playfab_queue_where_there_are_several(
     assert code == 1
     assert "queue must be one of co-op, anything" in err
     assert "match b" not in err
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "players"), [(1, 1, "1 player"), (0, 2, "1 to 2 players")]
+)
+def test_fewest_players_of_a_match_are_one(
+    least: int, most: int, players: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text(text_of(teams=[{"name": "red", "minPlayers": least, "maxPlayers": most}]))
+    _, out, _ = run(capsys, path)
+    assert f"rule set: {players}, 1 team," in out

@@ -73,6 +73,24 @@ def test_it_names_the_first_legal_match_and_who_says_no_until_then() -> None:
     )
 
 
+def test_each_rule_of_the_set_has_its_name_and_blocks_no_ticket_by_itself() -> None:
+    engine = world(*[HUNTER] * 4, MONSTER, now=2.0)
+    rules = {each.attribute: each for each in explain(engine, "p0", 2.0).queues[0].rules}
+    assert [*rules] == [
+        "team sizes",
+        "player attributes",
+        "MonsterSelection",
+        "PlayerSelection",
+        "MonsterSkill",
+    ]
+    assert {(each.rule, each.is_pairwise, each.blocks) for each in rules.values()} == {
+        ("condition", False, 0)
+    }
+    # Four players are enough after 30 s, three after 60 s.
+    assert (rules["team sizes"].next_at, rules["team sizes"].next_limit) == (30.0, None)
+    assert rules["MonsterSkill"].next_at is None
+
+
 def test_it_names_the_rule_without_which_there_would_be_a_match() -> None:
     demanding = (0.0, 0.0, 10.0, 30.0)
     engine = world(*[demanding] * 5, MONSTER, now=2.0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.server.http.table import OPERATIONS
+from evenmatch.server.http.table import OPERATIONS, openapi_document
 from tests.callers import Site, add_key, duel, token, with_site
 
 ERRORS = {(row.method, row.path): row.errors.split() for row in OPERATIONS}
@@ -52,3 +52,8 @@ def test_configuration_is_not_shown_while_the_engine_comes_back(tmp_path: Path) 
         site.parts.runtime.failure = None
 
     with_site(tmp_path, scene)
+
+
+def test_rules_of_an_explanation_may_be_conditions_of_a_rule_set() -> None:
+    tolerance = openapi_document()["components"]["schemas"]["Tolerance"]
+    assert "condition" in tolerance["properties"]["rule"]["enum"]

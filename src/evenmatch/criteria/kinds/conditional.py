@@ -45,14 +45,19 @@ class Conditional(Comparison):
     def sentence(cls, rule: Rule) -> str:
         """Return what a rule demands, by its name, and when that changes."""
         assert rule.condition is not None
+        name = rule.condition.name
+        if " " in name:
+            # What a compiler calls its own conditions; names of rules stay as they are.
+            name = name[0].upper() + name[1:]
         waits = waits_of(rule.condition.test)[1:]
         if not waits:
-            return f"{rule.condition.name} must hold."
+            return f"{name} must hold."
         when = ", ".join([seconds(wait) for wait in waits])
-        whose = rule.condition.clock
+        clock = rule.condition.clock
+        whose = "each" if clock == "each" else f"the {clock}"
         return (
-            f"{rule.condition.name} must hold as it stands at the age of the {whose} ticket of the "
-            f"match; it changes at {when}."
+            f"{name} must hold as it stands at the age of {whose} ticket of the match; "
+            f"it changes at {when}."
         )
 
     @classmethod

@@ -253,8 +253,9 @@ def _waits(fields: Fields) -> Iterable[tuple[Fields, float]]:
             elif wait == 0:
                 step.findings.warning(path, "is 0, so that the step always counts; write it above")
             elif wait > WAIT_MAX:
+                shown = f"{wait:,.0f}" if wait < 1e15 else f"{wait:g}"
                 message = f"is never reached: AWS ends a request after {WAIT_MAX:,} s at most"
-                step.findings.warning(path, f"{message}, got {wait:,.0f}")
+                step.findings.warning(path, f"{message}, got {shown}")
             before = wait
         yield step, wait or 0.0
         step.end("a step")

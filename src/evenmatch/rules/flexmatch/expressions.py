@@ -206,7 +206,8 @@ class _Parser:
             return self._property(name)
         if name not in FUNCTIONS:
             allowed = f"must begin with teams[...], players or one of {', '.join(FUNCTIONS)}"
-            raise WrongExpression(f"{allowed}, got {name or self._rest()!r}", name, FUNCTIONS)
+            shown = repr(name) if name else self._rest()
+            raise WrongExpression(f"{allowed}, got {shown}", name, FUNCTIONS)
         self._take("(")
         argument = self.expression(depth + 1)
         self._take(")")
@@ -217,7 +218,7 @@ class _Parser:
 
     def end(self) -> None:
         if self._at < len(self._text.rstrip()):
-            raise WrongExpression(f"must end before {self._rest()!r}; check its brackets")
+            raise WrongExpression(f"must end before {self._rest()}; check its brackets")
 
     def _property(self, start: str) -> Property:
         if start == "players":
@@ -304,7 +305,7 @@ class _Parser:
 
     def _take(self, sign: str) -> None:
         if not self._next_is(sign):
-            raise WrongExpression(f"must have {sign} before {self._rest()!r}")
+            raise WrongExpression(f"must have {sign} before {self._rest()}")
         self._at += 1
 
     def _skip(self) -> None:
@@ -312,7 +313,8 @@ class _Parser:
         self._at = blank.end() if blank else self._at
 
     def _rest(self) -> str:
-        return self._text[self._at : self._at + 30] or "its end"
+        rest = self._text[self._at : self._at + 30]
+        return repr(rest) if rest else "its end"
 
 
 def render_expression(expression: Expression, scope: Scope) -> str:

@@ -80,7 +80,7 @@ class _Parser:
         name = self._text[begin : self._at].strip()
         if not self._is("("):
             if not name:
-                raise WrongStatement(f"must name a rule before {self._rest()!r}")
+                raise WrongStatement(f"must name a rule before {self._rest()}")
             return RuleName(name)
         operator = next((each for each in OPERATORS if each == name.lower()), None)
         if operator is None:
@@ -96,7 +96,7 @@ class _Parser:
             self._at += 1
             parts.append(self.statement(depth + 1))
         if not self._is(")"):
-            raise WrongStatement(f"must have a closing bracket before {self._rest()!r}")
+            raise WrongStatement(f"must have a closing bracket before {self._rest()}")
         self._at += 1
         while self._is(" "):
             self._at += 1
@@ -115,10 +115,11 @@ class _Parser:
 
     def end(self) -> None:
         if self._text[self._at :].strip():
-            raise WrongStatement(f"must end before {self._rest()!r}; check its brackets")
+            raise WrongStatement(f"must end before {self._rest()}; check its brackets")
 
     def _is(self, sign: str) -> bool:
         return self._text.startswith(sign, self._at)
 
     def _rest(self) -> str:
-        return self._text[self._at : self._at + 30] or "its end"
+        rest = self._text[self._at : self._at + 30]
+        return repr(rest) if rest else "its end"

@@ -28,6 +28,7 @@ TIMES = frozenset({"StartTime", "EndTime", "CreationTime"})
 """Fields that hold an instant, wherever they stand."""
 SERVICE_PATH = "/service/"
 """Where the paths of RPC v2 begin."""
+_PATTERN = re.compile(r"^Expected `str` matching regex '(?:\\\\A)?(.*?)(?:\\\\Z)?'$")
 _AT = re.compile(r" - at `(?:key in )?(\$.*)`$")
 
 ShapeT = TypeVar("ShapeT")
@@ -205,4 +206,5 @@ def _sentence(text: str) -> str:
     """Return what is wrong with a request, the place first."""
     found = _AT.search(text)
     place = found[1].removeprefix("$").lstrip(".") if found else ""
-    return f"{place or 'the request'}: {_AT.sub('', text)}"
+    said = _PATTERN.sub(r"has characters that are not allowed; it must match \1", _AT.sub("", text))
+    return f"{place or 'the request'}: {said}"

@@ -121,8 +121,8 @@ class Tickets:
             raise invalid(f"ticket {given.ticket_id!r} has ended: TIMED_OUT")
         try:
             await self._runtime.ask(Cancel(self._runtime.now(), view.id))
-        except TooLate as error:
-            raise invalid(f"ticket {given.ticket_id!r} has a match: {error.message}") from None
+        except TooLate:
+            raise invalid(f"ticket {given.ticket_id!r} has a match already") from None
         return shapes.Nothing()
 
     async def accept(self, given: shapes.AcceptMatch, caller: Principal) -> shapes.Nothing:
@@ -163,7 +163,7 @@ class Tickets:
             if isinstance(result, TicketView) and result.id == new.id:
                 return result
             if isinstance(result, Refused) and result.code != "already_waiting":
-                raise _refused(result)
+                raise _refused(result, (new.id or "").removeprefix(PREFIX))
             await self._cancel_older(new.players)
         raise ServiceError("ThrottlingException", "players of the ticket keep asking for others")
 
@@ -227,10 +227,12 @@ def _check_own(caller: Principal, queues: Iterable[str]) -> None:
         raise Forbidden(f"the key is for {', '.join(sorted(caller.queues))} only")
 
 
-def _refused(result: Refused) -> ServiceError:
+def _refused(result: Refused, ticket: str) -> ServiceError:
     """Return why a ticket could not enter, in AWS's words."""
     if result.code in ("overloaded", "paused"):
         return ServiceError("ServiceUnavailableException", result.message, 503)
+    if result.where.endswith("/id") and "was used before" in result.message:
+        return invalid(f"TicketId: {ticket!r} was used before; give another, or none")
     if result.code == "unknown_queue":
         return ServiceError("NotFoundException", result.message)
     return invalid(f"Players: {result.message}" if "players" in result.where else result.message)

@@ -415,6 +415,11 @@ def test_wrong_expansion_is_an_error_with_its_path(
         (steps("rules[Fair].maxDistance", (0, 9)), "steps[0].waitTimeSeconds", "always counts"),
         (steps("rules[Fair].maxDistance", (50_000, 9)), "steps[0].waitTimeSeconds",
          "is never reached"),
+        (
+            steps("rules[Fair].maxDistance", (5, 9), (1e300, 10)),
+            "steps[1].waitTimeSeconds",
+            "at most, got 1e+300",
+        ),
         (steps("rules[Fair].maxDistance", (5, 9)) | {"note": 1}, "note", "no key of an expansion"),
         (steps("algorithm.backfillPriority", (5, "high")), "target", "stays the same"),
     ],

@@ -51,7 +51,7 @@ def test_other_spelling_is_noted(text: str, note: str) -> None:
         ("and(A)", "gives and one statement"),
         ("not(A,B)", "gives not 2 statements"),
         ("nand(A,B)", "must use one of and, or, not, xor"),
-        ("and(A,B", "closing bracket"),
+        ("and(A,B", "closing bracket before its end"),
         ("and(A,)", "must name a rule before ')'"),
         ("and()", "must name a rule before ')'"),
         ("A,B", "must end before ',B'"),

@@ -120,6 +120,25 @@ def test_silence_and_rejection_have_different_words() -> None:
         assert len(said) == 1 + is_rejected
 
 
+def test_each_answer_is_told_once_also_after_a_repair() -> None:
+    for is_repaired in (False, True):
+        world = World(acceptance_required=True, acceptance_timeout=10)
+        world.start(1.0, "a", "b")
+        world.hand(Accept(2.0, "s0-m1", "aws:a"))
+        last = "b"
+        if is_repaired:
+            world.hand(Decline(3.0, "s0-m1", "aws:b"))
+            world.start(4.0, "c")
+            last = "c"
+        before = len(world.heard)
+        world.hand(Accept(5.0, "s0-m1", f"aws:{last}"))
+        assert world.kinds[before:] == [
+            "AcceptMatch",
+            "AcceptMatchCompleted",
+            "MatchmakingSucceeded",
+        ]
+
+
 def test_view_that_begins_anew_knows_who_is_asked_and_who_asks() -> None:
     world = World(acceptance_required=True, acceptance_timeout=100)
     world.start(1.0, "a", "b")

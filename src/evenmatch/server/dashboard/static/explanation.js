@@ -48,10 +48,10 @@ function inQueue(part, now) {
 function rules(rows, now) {
   const line = (rule) => make("tr", {},
     make("th", { scope: "row" }, rule.attribute ? `${rule.rule} of ${rule.attribute}` : rule.rule),
-    make("td", { class: "number" }, `${number(rule.limit)}${UNITS[rule.unit] ?? ""}`),
+    make("td", { class: "number" }, rule.rule === "condition" ? "–" : `${number(rule.limit)}${UNITS[rule.unit] ?? ""}`),
     make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks) : "–"),
     make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks_alone) : "–"),
-    make("td", { class: "number" }, rule.next_at === null ? "never" : rule.next_limit === null ? "grows all the time" : `${until(rule.next_at, now)}, to ${number(rule.next_limit)}`));
+    make("td", { class: "number" }, rule.next_at === null ? "never" : rule.next_limit === null ? (rule.rule === "condition" ? until(rule.next_at, now) : "grows all the time") : `${until(rule.next_at, now)}, to ${number(rule.next_limit)}`));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rules of this ticket" }, make("table", {},
     make("thead", {}, make("tr", {}, ...["Rule", "Limit", "Keeps away", "Alone", "Widens"].map((name, at) =>
       make("th", { scope: "col", class: at ? "number" : null }, name)))),

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from evenmatch.criteria.registry import RULE_KINDS
+from evenmatch.criteria.registry import EXPLAINED_KINDS
 from evenmatch.model.queue import OnDeadline, Unit
 from evenmatch.server.allocation.routes import STATES as ALLOCATION_STATES
 from evenmatch.server.auth.principal import Kind
@@ -62,7 +62,7 @@ def _words() -> dict[str, Iterable[str]]:
         "ShadowStats.state": ("running", "dropped"),
         "Reason.code": REASON_CODES,
         "LongWait.code": REASON_CODES,
-        "Tolerance.rule": RULE_KINDS,
+        "Tolerance.rule": EXPLAINED_KINDS,
         "Tolerance.unit": get_args(Unit),
         "Tolerance.accept": ("both", "either"),
         "QueuePart.at_deadline": get_args(OnDeadline),
