@@ -60,7 +60,7 @@ LARGER = 0.75
 """A pair would pay this part of what the pickier one would, and the rest of the other's."""
 SILENCE = 4.0
 """After n mean intervals without an arrival, the rate is no longer believed above 6 / silence."""
-SAMPLES = 128
+SAMPLES = 256
 AT_ONCE = -1.0
 """An instant before all others."""
 MOST_GAIN = 1e300
