@@ -51,7 +51,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
     ages add to it, and it is the dearest match that is accepted and not the mean, which differ
     most for few players and criteria. The .82 is the one number that was fitted, once for all.
 
-    When nobody has come for six mean intervals, the rate is no longer believed, and groups that
+    When nobody has come for four mean intervals, the rate is no longer believed, and groups that
     fewer arrivals make good enough play. So in a queue without a deadline k players who may play
     together do so at some time; with a fixed `theta` they play only if it allows it.
 

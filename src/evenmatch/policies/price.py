@@ -37,13 +37,13 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
     one's waiting cost), if it is not negative; T is 3/4 of the larger of both and 1/4 of the
     smaller. At its deadline a ticket takes the cheapest partner there is. Where a rule keeps a
     pair apart for a time, the ticket looks around again when the rule lets it play. When nobody
-    has come for six mean intervals, the rate is no longer believed, and pairs that fewer arrivals
+    has come for four mean intervals, the rate is no longer believed, and pairs that fewer arrivals
     make good enough meet.
 
     Who comes at one instant is decided together, the largest gain first; and where several came at
     one instant lately, E counts the cheapest of them.
 
-    Nothing has to be tuned: rate and distribution are those of the last 50 and 128 arrivals.
+    Nothing has to be tuned: rate and distribution are those of the last 50 and 256 arrivals.
 
     When to use:
         One against one, whenever closeness can be weighed against waiting: it is the default of
@@ -63,7 +63,7 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
 
     Complexity:
         O(m log m) for each ticket that looks around, m players within the widest limit of a rule,
-        O(n) without one; O(128) for each arrival.
+        O(n) without one; O(256) for each arrival.
     """
 
     held_back = "price waits for somebody whose match costs less than waiting for a closer one"

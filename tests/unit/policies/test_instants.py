@@ -10,6 +10,7 @@ import evenmatch
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.registry import POLICIES, parse_policy
+from evenmatch.solvers.steps.price import TOGETHER_MAX
 from evenmatch.testing import ticket
 from evenmatch.testing.scripts import RULED_QUEUES
 from tests.bench.streams import STRANGE, Stream, streams
@@ -53,6 +54,26 @@ def test_those_who_are_left_at_an_instant_find_each_other(policy: str) -> None:
     assert {frozenset(pair) for pair in found} >= {
         frozenset({"100", "100.5"}), frozenset({"900", "901"}),
     }  # fmt: skip
+
+
+def test_a_closest_pair_parts_if_both_find_others_at_one_instant() -> None:
+    matcher = parse_policy("price:theta=0.1").matcher(DUEL, seed=1)
+    assert come(matcher, 1.0, 170.0) == []
+    # 60 and 110 are closest, and would leave nobody whom the others may play.
+    found = come(matcher, 1.125, 1.0, 60.0, 110.0)
+    assert {frozenset(pair) for pair in found} == {
+        frozenset({"1", "60"}),
+        frozenset({"110", "170"}),
+    }
+
+
+def test_more_than_are_paired_together_play_the_closest_first() -> None:
+    wide = Criterion("spread", "rating", scale=Scale(max=1e6))
+    queue = msgspec.structs.replace(DUEL, criteria=(wide,))
+    matcher = parse_policy("price:theta=0.0001").matcher(queue, seed=1)
+    alone = [1_000.0 * number for number in range(1, TOGETHER_MAX)]
+    assert come(matcher, 1.0, 170.0) == []
+    assert come(matcher, 1.125, 1.0, 60.0, 110.0, *alone) == [("60", "110")]
 
 
 def test_three_who_come_at_one_instant_play_with_those_nearest() -> None:

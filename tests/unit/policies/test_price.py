@@ -95,7 +95,7 @@ def test_long_silence_lowers_the_rate_that_is_believed() -> None:
         left -= {name for group in groups(decision) for name in group}
     assert len(left) >= 2
 
-    # After six mean intervals of silence the first pair may follow, and then all of them.
+    # After four mean intervals of silence the first pair may follow, and then all of them.
     made = 0
     wake_at = decision.wake_at
     assert at + SILENCE / 10.0 < wake_at < math.inf

@@ -65,3 +65,22 @@ def test_samples_of_arrivals_are_remembered(policy: str, seats: int) -> None:
     expected = play(matcher, coming[BEFORE:], wake_at)
     assert play(again, coming[BEFORE:], wake_at) == expected
     assert sum(len(row) > 1 for row in expected) > 20
+
+
+@pytest.mark.parametrize("came", [60, 200])
+def test_fewer_samples_of_an_earlier_version_are_taken_over(came: int) -> None:
+    """They are a ring of 128, in which the newest end before the oldest."""
+    queue, coming = queue_for("price", 2), tickets(seed=6)[:came]
+    matcher = parse_policy("price").matcher(queue, seed=1)
+    play(matcher, coming, np.inf)
+    memory = msgspec.json.decode(msgspec.json.encode(matcher.memory()))
+    ring = [[0.0] * 128 for _ in memory["samples"]]
+    for number in range(came):
+        for row, samples in zip(ring, memory["samples"], strict=True):
+            row[number % 128] = samples[number]
+    memory["samples"] = ring
+    again = parse_policy("price").matcher(queue, seed=1, memory=memory)
+    kept = np.array(again.memory()["samples"])[:, : min(came, 128)]
+    last = [ticket.enqueued_at for ticket in coming[-128:]]
+    assert kept[0].tolist() == last
+    assert len(set(kept[1].tolist())) > 50

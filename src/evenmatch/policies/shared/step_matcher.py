@@ -20,7 +20,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.kernel import entry as entry_of
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME, Floats
 from evenmatch.solvers.steps.lanes import AXIS, NO_AXIS, REACH, link
 from evenmatch.solvers.steps.waiting import (
     COUNTS,
@@ -28,6 +28,7 @@ from evenmatch.solvers.steps.waiting import (
     FREE_TOP,
     NEWEST,
     NONE,
+    NOTED,
     OLDEST,
     PARTNER,
     PRICE,
@@ -51,7 +52,7 @@ PAIRS_A_TURN = 400_000
 """Pairs that those who come back after a restart are compared with at one instant."""
 TURN = 0.05
 """Seconds between two such instants."""
-SAMPLED = 128
+SAMPLED = 256
 """Arrivals that a newcomer is compared with at the most, to learn from."""
 
 
@@ -102,6 +103,20 @@ def make_pool(
     for place, number in numbers.items():
         known[place] = number
     return waiting
+
+
+def _take_over(old: Floats, samples: Floats, noted: int) -> int:
+    """Fill in what was sampled before a restart; return how many arrivals count as noted.
+
+    An earlier version may have remembered more or fewer: then the newest stand first, by age.
+    """
+    if old.shape == samples.shape:
+        samples[:] = old
+        return noted
+    known = min(noted, old.shape[1])
+    newest = np.arange(noted - min(known, samples.shape[1]), noted) % old.shape[1]
+    samples[:, : len(newest)] = old[:, newest]
+    return len(newest)
 
 
 def _axis(columns: StepColumns, steps: Steps) -> tuple[float, float]:
@@ -320,7 +335,7 @@ class StepMatcher(NoJobs):
         counts[:COUNTS] = memory["counts"]
         for place, count in kept.items():
             counts[place] = count
-        samples[:-1] = memory["samples"]
+        counts[NOTED] = _take_over(np.asarray(memory["samples"]), samples[:-1], int(counts[NOTED]))
         self._known = {int(row[0]): row for row in memory["tickets"]}
 
     def _recall(self, sequence: int, slot: int, now: float) -> None:

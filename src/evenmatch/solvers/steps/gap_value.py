@@ -35,7 +35,6 @@ from evenmatch.solvers.steps.price import (
     LAST,
     LOOK,
     RATE_NOW,
-    SAMPLES,
     WORTH,
     at_rate,
     most,
@@ -70,6 +69,8 @@ REACH = 8
 FALLS_MAX = 128.0
 SILENCE, FALL = 4.0, 0.7
 """After n mean intervals without an arrival 4 / n of the rate is believed, in steps."""
+SAMPLES = 128
+"""Arrivals that are remembered: lengths need fewer than prices."""
 
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 

@@ -26,7 +26,6 @@ from evenmatch.solvers.steps.price import (
     LOOK,
     MOST_GAIN,
     RATE_NOW,
-    SAMPLES,
     THETA,
     WORTH,
     at_rate,
@@ -59,6 +58,8 @@ NOTHING = -1.0
 """Gain of a group that is not worth its cost yet."""
 PART = 0.82
 """Part of the price of a box that is asked of criteria; ages and the pickier half add the rest."""
+SAMPLES = 128
+"""Arrivals that are remembered."""
 
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 

@@ -18,6 +18,7 @@ import numpy as np
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
 from evenmatch.solvers.steps.reach import find_within
+from evenmatch.solvers.steps.together import most_together
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FLAG,
@@ -27,6 +28,7 @@ from evenmatch.solvers.steps.waiting import (
     OLDEST,
     PARTNER,
     PRICE,
+    SIZE,
     WAIT_MAX,
     WAKE,
     WEIGHT,
@@ -56,9 +58,9 @@ within an instant what the partner gains, inf before a look."""
 
 LARGER = 0.75
 """A pair would pay this part of what the pickier one would, and the rest of the other's."""
-SILENCE = 6.0
+SILENCE = 4.0
 """After n mean intervals without an arrival, the rate is no longer believed above 6 / silence."""
-SAMPLES = 128
+SAMPLES = 256
 AT_ONCE = -1.0
 """An instant before all others."""
 MOST_GAIN = 1e300
@@ -69,6 +71,8 @@ WIDE = 4.0
 """Pairs up to so many times the price are waited for when only a rule keeps them apart."""
 STEPS_MAX = 60
 PRECISION = 0.01
+TOGETHER_MAX = 256
+"""Players who are paired together at one instant; of more, the largest gain comes first."""
 
 
 @kernel("float64(float64, float64)", inline=True)
@@ -141,12 +145,18 @@ def _have_company(samples: Floats, count: int) -> bool:
     return found > 0
 
 
-@kernel("void(float64[:,::1], float64[::1], int64)")
-def _take_cheapest(samples: Floats, costs: Floats, count: int) -> None:
-    """Of those who came at one instant keep the cheapest: a player would take that one."""
-    for i in range(1, count):
-        if samples[0, i] == samples[0, i - 1]:
-            costs[i], costs[i - 1] = min(costs[i], costs[i - 1]), np.inf
+@kernel("void(float64[:,::1], float64[::1], int64, int64)")
+def _take_cheapest(samples: Floats, costs: Floats, count: int, oldest: int) -> None:
+    """Of those who came at one instant keep the cheapest: a player would take that one.
+
+    The newest samples end before the oldest.
+    """
+    before = oldest
+    for _ in range(1, count):
+        i = before + 1 if before + 1 < count else 0
+        if samples[0, i] == samples[0, before]:
+            costs[i], costs[before] = min(costs[i], costs[before]), np.inf
+        before = i
 
 
 @kernel("float64(WaitingRoster, int64, float64)")
@@ -169,7 +179,7 @@ def most(waiting: WaitingRoster, slot: int, rate: float) -> float:
     highest = costs.max()
     costs[count:] = np.inf
     if _have_company(waiting.samples, count):
-        _take_cheapest(waiting.samples, costs, count)
+        _take_cheapest(waiting.samples, costs, count, waiting.counts[NOTED] % count)
     target = numbers[C] * numbers[C] * numbers[PRICE] / rate
     guess = numbers[GUESS] / at_rate(rate, dimensions)
     for _ in range(STEPS_MAX):
@@ -217,6 +227,15 @@ def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
     wake_by(waiting, now)
 
 
+@kernel("float64(WaitingRoster, int64, int64)", inline=True)
+def worth_of(waiting: WaitingRoster, one: int, two: int) -> float:
+    """Return what a pair would pay in criteria, at rate 1."""
+    marks = waiting.marks
+    mine, yours = marks[WORTH, one], marks[WORTH, two]
+    worth: float = LARGER * max(mine, yours) + (1.0 - LARGER) * min(mine, yours)
+    return worth
+
+
 @kernel("int64(WaitingRoster, int64, float64, boolean)")
 def look(waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool) -> int:
     """Return whom a player plays with now; if nobody, note when it looks around again.
@@ -235,8 +254,7 @@ def look(waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool) -> in
         other = links[FOUND, found]
         cost = pair_cost(points, terms, gates, 0.0, other, slot)
         if cost < np.inf:
-            mine, yours = marks[WORTH, slot], marks[WORTH, other]
-            worth = LARGER * max(mine, yours) + (1.0 - LARGER) * min(mine, yours)
+            worth = worth_of(waiting, slot, other)
             age = now - min(points[TIME, slot], points[TIME, other])
             limit = worth * scale + numbers[GROW] * numbers[PRICE] * age
             if at_any_cost or links[FLAG, other] == 1:
@@ -346,6 +364,62 @@ def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
     return slot
 
 
+@kernel("float64(WaitingRoster, int64, int64, float64)", inline=True)
+def _gain_of(waiting: WaitingRoster, one: int, two: int, now: float) -> float:
+    """Return by how much a pair's cost is below what both would pay; -inf if it may not play."""
+    points, numbers = waiting.points, waiting.numbers
+    cost = pair_cost(points, waiting.terms, waiting.gates, 0.0, one, two)
+    if cost == np.inf:
+        return -np.inf
+    if waiting.rules.shape[0] > 0 and ready_at(waiting, one, two) > now:
+        return -np.inf
+    age = now - min(points[TIME, one], points[TIME, two])
+    scale = 1.0 / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
+    gain: float = worth_of(waiting, one, two) * scale + numbers[GROW] * numbers[PRICE] * age - cost
+    return gain
+
+
+@kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
+def _pair_together(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
+    """Pair those who look around at one instant so that all gain most together; return how many.
+
+    Nothing is done for one alone, for more than `TOGETHER_MAX`, or beside somebody who plays at
+    any cost: then the largest gain comes first.
+
+    Complexity:
+        O(n^2) for n who wait, and for each pass of `improve`.
+    """
+    marks, links, counts = waiting.marks, waiting.links, waiting.counts
+    size, lookers = counts[SIZE], 0
+    if size > TOGETHER_MAX:
+        return 0
+    slot = counts[OLDEST]
+    while slot != NONE:
+        lookers += 1 if is_due(marks[LOOK, slot], now, fired) else 0
+        if links[FLAG, slot] == 1:
+            return 0
+        slot = links[YOUNGER, slot]
+    if lookers < 2:
+        return 0
+    slots = np.empty(size, dtype=np.int64)
+    slot = counts[OLDEST]
+    for i in range(size):
+        slots[i], slot = slot, links[YOUNGER, slot]
+    gains = np.full((size, size), -np.inf)
+    for i in range(size):
+        for j in range(i):
+            one, two = slots[j], slots[i]
+            if is_due(marks[LOOK, one], now, fired) or is_due(marks[LOOK, two], now, fired):
+                gains[i, j] = gains[j, i] = _gain_of(waiting, one, two, now)
+    mates = most_together(gains)
+    found = 0
+    for i in range(size):
+        if mates[i] > i:
+            pair(waiting, slots[i], slots[mates[i]], out, found)
+            found += 1
+    return found
+
+
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
 def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
@@ -359,9 +433,9 @@ def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n) for each match, and for each player who looks around at most: `find_within`.
     """
-    found = 0
     if is_early(waiting, now, fired):
-        return found
+        return 0
+    found = _pair_together(waiting, now, fired, out)
     while True:
         slot = _best_looker(waiting, now, fired)
         if slot == NONE:
