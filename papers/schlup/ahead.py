@@ -169,8 +169,8 @@ ON_TICKS = Series(
     "ticks",
     "Deciding on a clock",
     "Arrivals are seen at the next tick of a clock only, while their waits count from when they "
-    f"came. {ON_CLOCK[0]} decides one by one, {ON_CLOCK[1]} plans all that a tick brings at "
-    "once. The mean of the six ratios to the optimum.",
+    f"came. {ON_CLOCK[0]} pairs those whom a tick brings so that all gain most, {ON_CLOCK[1]} "
+    "plans them. The mean of the six ratios to the optimum.",
     "tick, of wait_max",
     TICKS,
 )

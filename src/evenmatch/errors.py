@@ -56,7 +56,7 @@ class ArrivalsError(MatchmakingError, ValueError):
 
 
 class NotSupported(MatchmakingError, ValueError):
-    """The name is reserved, and this version cannot do it yet."""
+    """This version, or the record format in which it writes now, cannot do it."""
 
 
 class Refusal(MatchmakingError, ValueError):

@@ -356,6 +356,7 @@ class Engine:
     def _open(self, given: Open) -> None:
         self._backfill.open(given)
         self._outcomes.reconsider(self.match(given.match))
+        self._decide_anew()
 
     def _outcome(self, given: Outcome) -> None:
         self._outcomes.hear(given, self.match(given.match))

@@ -35,6 +35,7 @@ class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
         policies: SPEC by queue name.
         wall: Unix seconds of its start.
         keyed: Whether callers needed keys or tokens.
+        raised: Whether the same process goes on, in a newer format from here.
     """
 
     first_seq: int
@@ -43,6 +44,7 @@ class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
     policies: dict[str, str]
     wall: float
     keyed: bool = False
+    raised: bool = False
 
 
 def format_of(segments: Sequence[Segment]) -> int:
@@ -59,9 +61,10 @@ def in_place_of(before: Segment | None, segment: Segment) -> Segment:
     >>> in_place_of(new, old).format, in_place_of(old, new).format, in_place_of(None, old).format
     (4, 4, 3)
     """
-    if before is None or before.format <= segment.format:
+    if before is None:
         return segment
-    return msgspec.structs.replace(segment, format=before.format)
+    number, raised = max(before.format, segment.format), before.raised and segment.raised
+    return msgspec.structs.replace(segment, format=number, raised=raised)
 
 
 class StoredSnapshot(msgspec.Struct, frozen=True):

@@ -206,7 +206,7 @@ class NatsJournal:
             return sorted(known.values(), key=lambda each: each.first_seq)
 
         await self._documents.change(shard, "segments", list[Segment], add)
-        self._formats[shard] = segment.format
+        self._formats[shard] = max(self._formats.get(shard, 0), segment.format)
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]

@@ -40,7 +40,7 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
     has come for four mean intervals, the rate is no longer believed, and pairs that fewer arrivals
     make good enough meet.
 
-    Who comes at one instant is decided together, the largest gain first; and where several came at
+    Who comes at one instant is decided together, so that all gain most; and where several came at
     one instant lately, E counts the cheapest of them.
 
     Nothing has to be tuned: rate and distribution are those of the last 50 and 256 arrivals.

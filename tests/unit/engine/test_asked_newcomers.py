@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.replay import Replay
+from evenmatch.engine.state import reducers
 from evenmatch.engine.state.snapshot import (
     decode_snapshot,
     encode_snapshot,
@@ -348,3 +349,37 @@ def test_match_of_the_policy_gives_way_to_a_fill_whose_newcomers_are_asked() -> 
     events = house.enter(400.0, "e", "f")
     assert asked(events) == ["s0-m2"]
     assert {house.state(3), house.state(4)} == {"proposed", "waiting"}
+
+
+def test_seats_of_a_match_whose_roster_was_laid_down_are_reserved_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reducers, "ROSTERS_MOST", 1)
+    house = running(House(asking(1, 1)))
+    house.enter(4.0, "e")
+    for number in (4, 5):
+        house.enter(5.0, f"x{number}")
+    for number in (4, 5):
+        house.hand(Accept(5.0, "s0-m3", f"s0-{number}"))
+    house.enter(12.0, new_ticket("z", 9000))
+    assert list(house.engine.tables.rosters) == ["s0-m3"]
+    house.hand(Decline(12.5, "s0-m2", "s0-3"))
+    seated = new_ticket("a1", 1500).players
+    # It looks through all matches that ask for players.
+    house.hand(Register(13.0, "main", (seated, ()), session="game", lease=600.0))
+    assert [*asked(house.pass_to(14.0)), *asked(house.enter(14.0, "f"))]
+
+
+def test_newcomers_of_a_match_that_an_opening_ends_look_around_again() -> None:
+    house = House(asking(1, 1, rules=(rule(limit=100, rate=10.0),)))
+    house.enter(1.0, "a", "b")
+    house.hand(Accept(1.0, "s0-m1", "s0-1"))
+    house.hand(Accept(1.0, "s0-m1", "s0-2"))
+    house.hand(Outcome(2.0, "s0-m1", ranks=(1.0, 2.0), player="a"))
+    house.enter(18.0, new_ticket("d", 1700))
+    house.enter(19.0, "c")
+    events = house.open(20.0, "b", lease=600.0)
+    assert Finished in kinds(events)
+    assert house.state(4) == "waiting"
+    (new,) = [e.match for e in house.pass_to(40.0) if isinstance(e, Proposed)]
+    assert (set(new.tickets), new.extends) == ({"s0-3", "s0-4"}, None)

@@ -11,7 +11,7 @@ from evenmatch.errors import JournalUnavailable, NoBackfill, NotSupported, Stale
 from evenmatch.journals.base import Segment
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue, Input, Open, Register
-from evenmatch.model.queue import Criterion, Queue, Sort
+from evenmatch.model.queue import Criterion, Queue, Scale, Sort
 from evenmatch.model.shards import shards_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.cluster.plans import cluster_plan
@@ -105,6 +105,39 @@ def test_what_the_older_format_cannot_say_is_refused_with_the_command_that_ends_
     play(scene)
 
 
+def test_configuration_that_needs_the_newer_format_waits_until_the_upgrade_ends() -> None:
+    async def scene() -> None:
+        journal = await older_journal()
+        runtime = await started(journal)
+        await runtime.stop()
+        scale, order = Scale(knee=100.0), Sort("near")
+        sorted_by = Criterion("anchor_sort", "rating", scale=scale, sort=order)
+        (queue,) = PLAN.queues
+        newer = msgspec.structs.replace(queue, criteria=(sorted_by,))
+        plan = msgspec.structs.replace(PLAN, queues=(newer,))
+        runtime = await started(journal, plan)
+        assert sorted_by not in runtime.engine.tables.queues["duel"].criteria
+        await runtime.raise_format()
+        assert sorted_by in runtime.engine.tables.queues["duel"].criteria
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_snapshot_of_an_older_format_holds_nothing_that_matchers_remember() -> None:
+    async def scene() -> None:
+        journal = await older_journal()
+        runtime = await started(journal)
+        for player in ("ada", "bob"):
+            await runtime.ask(Enqueue(runtime.now(), (new_ticket(player),)))
+        await runtime.stop()
+        found = await journal.latest_snapshot("s0")
+        assert found is not None
+        assert msgspec.json.decode(found.state)["memories"] == {}
+
+    play(scene)
+
+
 def test_raised_format_begins_a_segment_and_stays_raised() -> None:
     async def scene() -> None:
         journal = await older_journal()
@@ -115,7 +148,7 @@ def test_raised_format_begins_a_segment_and_stays_raised() -> None:
         await runtime.raise_format()
         await runtime.raise_format()
         found = await journal.segments("s0")
-        assert [(each.first_seq, each.format) for each in found][-1] == (last + 1, FORMAT)
+        assert (found[-1].first_seq, found[-1].format, found[-1].raised) == (last + 1, FORMAT, True)
         assert runtime.format == runtime.engine.format == FORMAT
         # It is the engine that says what is wrong with it now.
         with pytest.raises(NoBackfill):

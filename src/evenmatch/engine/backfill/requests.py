@@ -126,7 +126,9 @@ class BackfillRequests:
         older = [
             (name, roster)
             for name in self._fills.open_matches()
-            if given.session and (roster := scheduler.tables.rosters[name]).session == given.session
+            if given.session
+            and (roster := scheduler.tables.rosters.get(name)) is not None
+            and roster.session == given.session
         ]
         if not older and self._fills.count(queue.name) >= OPEN_MOST:
             raise Overloaded(f"queue {queue.name} has {OPEN_MOST} open matches; try again later")

@@ -72,7 +72,7 @@ class BackfillSearch:
         self._arrived: dict[str, dict[str, None]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
-        # The queues of open matches whose newcomers are asked now: their seats are taken so far.
+        # The queues of open matches whose newcomers are asked now: their seats are kept for them.
         self._reserved: dict[str, str] = {}
         # Whether somebody is being let in: an error then leaves the tables half-way.
         self._is_joining = False

@@ -190,6 +190,7 @@ class Proposals:
         if whole is not None and whole not in scheduler.tables.rosters:
             # So many matches began since that the roster of this one was laid down.
             self._repairs.dissolve(proposal, proposal.tickets, WITHDRAWN)
+            self._reopen(proposal)
             scheduler.decide(list(scheduler.dirty), fired=False)
             return
         pool = scheduler.pools.get(proposal.match.queue)
@@ -246,9 +247,15 @@ class Proposals:
 
     def _reopen(self, proposal: Proposal) -> None:
         """Let the running match that a failed proposal was to fill look for players again."""
-        roster = self._scheduler.tables.rosters.get(proposal.match.extends or "")
-        if roster is not None and roster.open is not None and roster.queue in self._scheduler.pools:
-            self._scheduler.fills.open(roster.open.id, roster.queue)
+        scheduler, whole = self._scheduler, proposal.match.extends
+        if whole is None:
+            return
+        roster = scheduler.tables.rosters.get(whole)
+        if roster is None:
+            # It was laid down meanwhile: nobody can join, and nothing is reserved any more.
+            scheduler.fills.close(whole, proposal.match.queue)
+        elif roster.open is not None and roster.queue in scheduler.pools:
+            scheduler.fills.open(whole, roster.queue)
 
     def _withdraw_fill(self, match_id: str) -> None:
         """Let the newcomers wait on who are asked to join a match, if there are any."""

@@ -67,12 +67,13 @@ def take(engine: Engine, number: int = FORMAT) -> Snapshot:
     Args:
         engine: At work.
         number: The format in which its journal is written. Later formats only add, so that a state
-            in which nothing came of their records can be read by older versions as it is.
+            in which nothing came of their records can be read by older versions as it is. What
+            matchers remember is left out of an older format: other versions remember other things.
 
     Complexity:
         One shallow copy of the tables; encoding comes later and may run in a thread.
     """
-    memories: dict[str, Memory] = engine.memories()
+    memories: dict[str, Memory] = engine.memories() if number == FORMAT else {}
     return Snapshot(number, engine.shard, engine.tables.shallow_copy(), dict(memories))
 
 

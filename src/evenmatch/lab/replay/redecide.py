@@ -191,7 +191,9 @@ class _Again:
 
     def _decided(self, begin: int, end: int, engine: Engine) -> _Tried:
         replay = Replay(engine)
+        raised = {each.first_seq: each.format for each in self._source.segments if each.raised}
         for entry in self._source.entries(begin, end):
+            engine.format = raised.get(entry.record.sequence, engine.format)
             with self._noting(entry.record, engine):
                 difference = replay.hear(entry.record)
             if difference is not None:
@@ -228,7 +230,7 @@ def kind_of(record: Record) -> str:
 
 def _stretches(source: Source) -> Iterator[tuple[int, int]]:
     """Yield the first and last record of each stretch that one process wrote."""
-    starts = [each.first_seq for each in source.segments]
+    starts = [each.first_seq for each in source.segments if not each.raised]
     bounds = [source.begin, *(at for at in starts if source.begin < at <= source.last)]
     for begin, end in zip(bounds, [*bounds[1:], source.last + 1], strict=True):
         if begin < end:

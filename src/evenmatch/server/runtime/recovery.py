@@ -588,7 +588,9 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
-def segment_of(plan: ShardPlan, first_seq: int, wall: float, number: int) -> Segment:
+def segment_of(
+    plan: ShardPlan, first_seq: int, wall: float, number: int, *, raised: bool = False
+) -> Segment:
     """Return what says that this version writes a journal from a record on, in a format."""
     policies = {queue.name: queue.policy for queue in plan.queues}
-    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.keyed)
+    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.keyed, raised)

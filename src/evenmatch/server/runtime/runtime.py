@@ -208,6 +208,16 @@ class Runtime(CallbackPort):
         configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return
+        if (number := needs(configure)) > self.format and self.engine.tables.queues:
+            # Whoever stood aside for that would leave the shard to nobody, at the end.
+            log.warning(
+                "configuration_waits_for_format",
+                shard=self.plan.shard,
+                needs=number,
+                written=self.format,
+                consequence="the queues in force stay until cluster finish-upgrade",
+            )
+            return
         if not configure.by:
             await self.versions.set_aside(configure.version)
         before = self.engine.tables.sequence
@@ -484,12 +494,14 @@ class Runtime(CallbackPort):
         if (reason := self.refusal) is not None:
             raise JournalUnavailable(f"the server is not ready: {reason}")
         await self._lease.confirm()
-        shard, segment = self.shard, segment_of(self.plan, self.durable + 1, self.wall(), FORMAT)
+        shard, at = self.shard, self.durable + 1
+        segment = segment_of(self.plan, at, self.wall(), FORMAT, raised=True)
         await self.journal.begin(self.plan.shard, segment)
         if self.shard is not shard:
             raise JournalUnavailable("the shard was rebuilt meanwhile: say it again")
         self._write_in(FORMAT)
         log.warning("format_raised", shard=self.plan.shard, format=FORMAT)
+        await self._configure()
 
     def _write_in(self, number: int) -> None:
         self.format = self._snapshots.format = self.shard.engine.format = number

@@ -59,7 +59,7 @@ within an instant what the partner gains, inf before a look."""
 LARGER = 0.75
 """A pair would pay this part of what the pickier one would, and the rest of the other's."""
 SILENCE = 4.0
-"""After n mean intervals without an arrival, the rate is no longer believed above 6 / silence."""
+"""After n mean intervals without an arrival, the rate is no longer believed above n / silence."""
 SAMPLES = 256
 AT_ONCE = -1.0
 """An instant before all others."""
@@ -387,7 +387,7 @@ def _pair_together(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -
     any cost: then the largest gain comes first.
 
     Complexity:
-        O(n^2) for n who wait, and for each pass of `improve`.
+        That of `most_together` for n who wait.
     """
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     size, lookers = counts[SIZE], 0
@@ -424,7 +424,7 @@ def _pair_together(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -
 def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
 
-    Who came at the same instant is decided together, the largest gain first; then come those whose
+    Who came at the same instant is decided together, so that all gain most; then come those whose
     deadline it is.
 
     Returns:
