@@ -64,6 +64,9 @@ class OpenMatches(Protocol):
     def open(self, match_id: str, queue: str) -> None:
         """Let a match take part, unless newcomers are asked already."""
 
+    def close(self, match_id: str, queue: str) -> None:
+        """Let a match take part no longer."""
+
     def over(self, match_id: str) -> None:
         """Forget a match that is about to be over."""
 
