@@ -210,13 +210,7 @@ class Runtime(CallbackPort):
             return
         if (number := needs(configure)) > self.format and self.engine.tables.queues:
             # Whoever stood aside for that would leave the shard to nobody, at the end.
-            log.warning(
-                "configuration_waits_for_format",
-                shard=self.plan.shard,
-                needs=number,
-                written=self.format,
-                consequence="the queues in force stay until cluster finish-upgrade",
-            )
+            log.warning("queues_wait_for_finish_upgrade", shard=self.plan.shard, format=number)
             return
         if not configure.by:
             await self.versions.set_aside(configure.version)
