@@ -108,8 +108,7 @@ def test_what_the_older_format_cannot_say_is_refused_with_the_command_that_ends_
 def test_configuration_that_needs_the_newer_format_waits_until_the_upgrade_ends() -> None:
     async def scene() -> None:
         journal = await older_journal()
-        runtime = await started(journal)
-        await runtime.stop()
+        await (await started(journal)).stop()
         scale, order = Scale(knee=100.0), Sort("near")
         sorted_by = Criterion("anchor_sort", "rating", scale=scale, sort=order)
         (queue,) = PLAN.queues
@@ -119,6 +118,31 @@ def test_configuration_that_needs_the_newer_format_waits_until_the_upgrade_ends(
         assert sorted_by not in runtime.engine.tables.queues["duel"].criteria
         await runtime.raise_format()
         assert sorted_by in runtime.engine.tables.queues["duel"].criteria
+        await runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_end_of_an_upgrade_takes_no_change_of_an_operator_back(waits: bool) -> None:
+    async def scene() -> None:
+        journal = await older_journal()
+        await (await started(journal)).stop()
+        (queue,) = PLAN.queues
+        newer = Criterion("anchor_sort", "rating", scale=Scale(knee=100.0), sort=Sort("near"))
+        criteria = (newer,) if waits else ()
+        plan = msgspec.structs.replace(
+            PLAN, queues=(msgspec.structs.replace(queue, criteria=criteria),)
+        )
+        runtime = await started(journal, plan)
+        version = runtime.engine.tables.version
+        theirs = msgspec.structs.replace(queue, wait_max=77.0)
+        given = Configure(runtime.now(), (theirs,), version=version + 1, by="ops")
+        await runtime.ask(given)
+        await runtime.raise_format()
+        tables = runtime.engine.tables
+        assert tables.queues == {"duel": theirs}
+        assert (tables.version, tables.configured_by) == (version + 1, "ops")
         await runtime.stop()
 
     play(scene)

@@ -18,8 +18,8 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
+from evenmatch.server.runtime import logs as faults_module
 from evenmatch.server.runtime import recovery as recovery_module
-from evenmatch.server.runtime import runtime as faults_module
 from evenmatch.server.runtime import runtime as runtime_module
 from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime.clock import Clock

@@ -11,6 +11,9 @@ from typing import cast
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from evenmatch.engine.engine import Engine
+from evenmatch.errors import PolicyError
+
 log = cast(
     "FilteringBoundLogger",
     structlog.wrap_logger(
@@ -24,6 +27,27 @@ log = cast(
         ],
     ),
 )
+
+
+class FaultLog:
+    """Logs what goes wrong in policies, each fault once."""
+
+    def __init__(self) -> None:
+        self._known: list[PolicyError] = []
+
+    def forget(self) -> None:
+        """Tell of everything anew: the matchers are new."""
+        self._known = []
+
+    def tell(self, engine: Engine) -> None:
+        """Log what has come since the last time."""
+        known, self._known = self._known, engine.faults
+        for fault in self._known:
+            if fault not in known:
+                what = "its queue makes no match"
+                log.error(
+                    "policy_fault", fault=str(fault), consequence=what, exc_info=fault.__cause__
+                )
 
 
 # What libraries have to say, as lines of the same log.

@@ -29,7 +29,6 @@ from evenmatch.errors import (
     JournalUnavailable,
     MatchmakingError,
     NotSupported,
-    PolicyError,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
@@ -40,7 +39,7 @@ from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_rep
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
-from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.logs import FaultLog, log
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
     Rebuilt,
@@ -123,6 +122,8 @@ class Runtime(CallbackPort):
         self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
         self.format = FORMAT
+        # The version in force while the plan's queues wait for a newer format.
+        self._deferred_at: int | None = None
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -211,6 +212,7 @@ class Runtime(CallbackPort):
         if (number := needs(configure)) > self.format and self.engine.tables.queues:
             # Whoever stood aside for that would leave the shard to nobody, at the end.
             log.warning("queues_wait_for_finish_upgrade", shard=self.plan.shard, format=number)
+            self._deferred_at = self.engine.tables.version
             return
         if not configure.by:
             await self.versions.set_aside(configure.version)
@@ -479,12 +481,18 @@ class Runtime(CallbackPort):
     async def raise_format(self) -> None:
         """Write the newest format from now on, which older versions cannot read.
 
+        Queues that waited for it come into force then, unless others have been set since.
+
         Raises:
             JournalError: Another owner has the shard, or the journal takes no note of it: nothing
                 was changed here.
         """
-        if self.format == FORMAT:
-            return
+        if self.format < FORMAT:
+            await self._begin_newest()
+        if self._deferred_at == self.engine.tables.version:
+            await self._configure()
+
+    async def _begin_newest(self) -> None:
         if (reason := self.refusal) is not None:
             raise JournalUnavailable(f"the server is not ready: {reason}")
         await self._lease.confirm()
@@ -495,7 +503,6 @@ class Runtime(CallbackPort):
             raise JournalUnavailable("the shard was rebuilt meanwhile: say it again")
         self._write_in(FORMAT)
         log.warning("format_raised", shard=self.plan.shard, format=FORMAT)
-        await self._configure()
 
     def _write_in(self, number: int) -> None:
         self.format = self._snapshots.format = self.shard.engine.format = number
@@ -576,24 +583,3 @@ class Runtime(CallbackPort):
 
 
 # The policies that broke their contract, in the log: each once, and where in its code.
-
-
-class FaultLog:
-    """Remembers what was told already."""
-
-    def __init__(self) -> None:
-        self._known: list[PolicyError] = []
-
-    def forget(self) -> None:
-        """Tell of everything anew: the matchers are new."""
-        self._known = []
-
-    def tell(self, engine: Engine) -> None:
-        """Log what has come since the last time."""
-        known, self._known = self._known, engine.faults
-        for fault in self._known:
-            if fault not in known:
-                what = "its queue makes no match"
-                log.error(
-                    "policy_fault", fault=str(fault), consequence=what, exc_info=fault.__cause__
-                )
