@@ -477,7 +477,10 @@ def test_longer_ticks_cost_more_and_planning_whole_ticks_costs_about_the_same(
     paired, planned = ([row.simulated or 0.0 for row in rows[at : at + 5]] for at in (0, 5))
     assert paired == sorted(paired)
     assert planned[0] < planned[3] < planned[4]
-    assert planned == pytest.approx(paired, abs=0.09)
+    # Planning gains nothing on pairing together any more: more than a tick is not known ahead.
+    assert paired[0] < planned[0]
+    assert paired[-1] == pytest.approx(planned[-1], abs=0.03)
+    assert paired == pytest.approx([1.352, 1.379, 1.396, 1.485, 1.624], abs=0.09)
     assert planned == pytest.approx([1.347, 1.370, 1.394, 1.473, 1.603], abs=0.09)
 
 

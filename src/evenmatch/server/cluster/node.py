@@ -454,7 +454,8 @@ class Node:
                 raise ConfigError(f"{FINISH_PATH} takes POST only, got {scope['method'][:16]}")
             others = [each.owner for each in self._members.alive]
             await finish_upgrade(self._identity, self._seats, others, note.about)
-        if note is None or not note.about or path == FINISH_PATH:
+            return
+        if note is None or not note.about:
             return
         if path == STATUS_PATH:
             self._members.hear(note.about, int(note.client) if note.client.isdigit() else 0)
