@@ -82,9 +82,13 @@ def _after_game(
         after = (system.after_game(one, two, score), system.after_game(two, one, 1.0 - score))
     except (ArithmeticError, ValueError):
         return None
-    rated = dict(zip([name for (name,) in game.teams], zip(after, (one, two), strict=True)))
     has_volatility = start.volatility is not None
-    return {name: _rating_of(*rated[name], has_volatility=has_volatility) for name in known}
+    rated = [
+        _rating_of(*each, has_volatility=has_volatility)
+        for each in zip(after, (one, two), strict=True)
+    ]
+    names = [name for (name,) in game.teams]
+    return {name: rated[names.index(name)] for name in known}
 
 
 def _plain(rating: Rating, unknown: float) -> PlainRating:
