@@ -9,21 +9,36 @@ import * as sheet from "./sheet.js";
 
 const LONGEST = 20;
 const LIST_EVERY = 3000;
+const CHOICES_EVERY = 30000;
 
 const page = {
-  chosen: new URLSearchParams(location.search).get("queue"),
-  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, range: "fine",
+  chosen: queueOfAddress(), known: [],
+  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, choiceTimer: 0, range: "fine",
 };
 const charts = new Charts(byId("charts"));
 let stop = () => {};
+
+// A queue, and where its group is split the part that is shown.
+function queueOfAddress() {
+  const asked = new URLSearchParams(location.search);
+  const queue = asked.get("queue");
+  return queue === null ? null : { queue, part: asked.get("part") ?? "0" };
+}
+
+function partOf(chosen, sign) {
+  return chosen && chosen.part !== "0" ? `${sign}part=${encodeURIComponent(chosen.part)}` : "";
+}
+
+function queryOf(chosen) {
+  return chosen === null ? "" : `?queue=${encodeURIComponent(chosen.queue)}${partOf(chosen, "&")}`;
+}
 
 function connect() {
   stop();
   page.rows = null;
   page.tick = null;
   page.list = null;
-  const query = page.chosen === null ? "" : `?queue=${encodeURIComponent(page.chosen)}`;
-  stop = follow(`/v1/dashboard/events${query}`, hear, (text, isGood, status) => {
+  stop = follow(`/v1/dashboard/events${queryOf(page.chosen)}`, hear, (text, isGood, status) => {
     if (status === 404 && page.chosen !== null) {
       // The queue of the address is gone: show the first one there is.
       choose(null);
@@ -55,6 +70,7 @@ function hear(name, value) {
   else if (name === "hour") {
     page.rows = new Rows(value);
     page.after = value.overdue_after;
+    refreshChoices();
   } else if (name === "matches") {
     page.matches = value;
     showMatches(value, page.tick?.now ?? value[0]?.at ?? 0);
@@ -87,17 +103,40 @@ function showQueues(value) {
   byId("main").classList.remove("locked");
   page.queues = value;
   window.engineSpeed = value.speed;
-  const select = byId("queue");
-  const names = value.queues.map((each) => each.name);
-  if (names.join("\n") !== [...select.options].map((each) => each.value).join("\n")) {
-    select.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
-  }
-  select.value = value.queue;
+  showChoices();
   document.title = `${value.queue} – evenmatch`;
   const queue = shownQueue();
   operate.showQueue(queue);
   say(byId("speed"), value.speed === 1 ? "" : `; this server's clock runs ${number(value.speed)} times as fast as yours`);
   showNotices(value.unready, queue);
+}
+
+// This stream tells of the queues of one shard; where a game has more, the list knows the others.
+function choices() {
+  const parts = new Map(page.queues.queues.map((each) => [each.name, 1]));
+  for (const each of page.known) parts.set(each.name, each.parts ?? 1);
+  return [...parts].flatMap(([name, count]) => count === 1 ? [{ value: `0 ${name}`, text: name }]
+    : Array.from({ length: count }, (_, part) => ({ value: `${part} ${name}`, text: `${name}, part ${part}` })));
+}
+
+function showChoices() {
+  if (!page.queues) return;
+  const select = byId("queue");
+  const offered = choices();
+  if (offered.map((each) => each.value).join("\n") !== [...select.options].map((each) => each.value).join("\n")) {
+    select.replaceChildren(...offered.map(({ value, text }) => make("option", { value }, text)));
+  }
+  select.value = `${page.chosen?.part ?? "0"} ${page.queues.queue}`;
+}
+
+async function refreshChoices() {
+  clearTimeout(page.choiceTimer);
+  if (!document.hidden) {
+    const { status, body } = await call("GET", "/v1/queues");
+    page.known = status === 200 ? body : [];
+    showChoices();
+  }
+  page.choiceTimer = setTimeout(refreshChoices, CHOICES_EVERY);
 }
 
 function showNotices(unready, queue) {
@@ -150,7 +189,7 @@ async function refreshList() {
   clearTimeout(page.timer);
   const name = page.queues?.queue;
   if (!document.hidden && name && page.tick?.waiting) {
-    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}`);
+    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}${partOf(page.chosen, "&")}`);
     if (name !== page.queues?.queue) return;
     page.list = status === 200 ? body.tickets : null;
     showList();
@@ -161,10 +200,9 @@ async function refreshList() {
   page.timer = setTimeout(refreshList, LIST_EVERY);
 }
 
-function choose(name) {
-  page.chosen = name;
-  const query = name === null ? "" : `?queue=${encodeURIComponent(name)}`;
-  history.replaceState(null, "", location.pathname + query + location.hash);
+function choose(chosen) {
+  page.chosen = chosen;
+  history.replaceState(null, "", location.pathname + queryOf(chosen) + location.hash);
   connect();
 }
 
@@ -188,7 +226,10 @@ function setUpTheme() {
   show();
 }
 
-byId("queue").addEventListener("change", (event) => choose(event.target.value));
+byId("queue").addEventListener("change", (event) => {
+  const [part, queue] = event.target.value.split(" ");
+  choose({ queue, part });
+});
 for (const radio of document.querySelectorAll("input[name=range]")) {
   radio.addEventListener("change", () => {
     page.range = radio.value;
