@@ -115,8 +115,12 @@ function showQueues(value) {
 function choices() {
   const parts = new Map(page.queues.queues.map((each) => [each.name, 1]));
   for (const each of page.known) parts.set(each.name, each.parts ?? 1);
-  return [...parts].flatMap(([name, count]) => count === 1 ? [{ value: `0 ${name}`, text: name }]
-    : Array.from({ length: count }, (_, part) => ({ value: `${part} ${name}`, text: `${name}, part ${part}` })));
+  return [...parts].flatMap(([name, count]) => count === 1 ? [{ value: name, text: name }]
+    : Array.from({ length: count }, (_, part) => ({ value: valueOf(name, String(part)), text: `${name}, part ${part}` })));
+}
+
+function valueOf(queue, part) {
+  return part === "0" ? queue : `${queue} ${part}`;
 }
 
 function showChoices() {
@@ -126,7 +130,7 @@ function showChoices() {
   if (offered.map((each) => each.value).join("\n") !== [...select.options].map((each) => each.value).join("\n")) {
     select.replaceChildren(...offered.map(({ value, text }) => make("option", { value }, text)));
   }
-  select.value = `${page.chosen?.part ?? "0"} ${page.queues.queue}`;
+  select.value = valueOf(page.queues.queue, page.chosen?.part ?? "0");
 }
 
 async function refreshChoices() {
@@ -227,7 +231,7 @@ function setUpTheme() {
 }
 
 byId("queue").addEventListener("change", (event) => {
-  const [part, queue] = event.target.value.split(" ");
+  const [queue, part = "0"] = event.target.value.split(" ");
   choose({ queue, part });
 });
 for (const radio of document.querySelectorAll("input[name=range]")) {
