@@ -1,4 +1,8 @@
-"""What `simulate` and `compare` share: from options to runs, and from runs to files."""
+"""What `simulate` and `compare` share: from options to runs, and from runs to files.
+
+Even a single run is a task of `lab.study.study`, which calls `lab.simulate`. Matches and tickets
+are written to files only; the terminal shows the figures of the run.
+"""
 
 from __future__ import annotations
 

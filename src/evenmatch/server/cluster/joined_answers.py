@@ -1,4 +1,4 @@
-"""One answer of what several shards say."""
+"""Joins the answers of several shards into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front of a game whose shards are shared out: it finds the shard that a request is about.
+"""The router of a game whose shards are shared out: it finds the shard that a request is about.
 
 That follows from a ticket's or a match's id, else from the queues that are named. What is about
 several shards is asked of each, and `joined_answers` joins what they say.
@@ -100,7 +100,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class GameRouter:
-    """The front of one game.
+    """The router of one game.
 
     Args:
         seats: Of its shards; that of the first queue first.
