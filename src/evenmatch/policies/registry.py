@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -111,6 +112,16 @@ def policy_class(name: str) -> type[Any]:
     module = importlib.import_module(f"evenmatch.policies.{name}")
     found: type[Any] = getattr(module, POLICIES[name])
     return found
+
+
+def is_built_in(policy: object, name: str) -> bool:
+    """Return whether a policy is the built-in one of a name, without loading that one's module.
+
+    >>> is_built_in(parse_policy("greedy"), "greedy"), is_built_in(parse_policy("greedy"), "price")
+    (True, False)
+    """
+    module = sys.modules.get(f"evenmatch.policies.{name}")
+    return module is not None and isinstance(policy, getattr(module, POLICIES[name]))
 
 
 def _parameters(spec: str, rest: str) -> dict[str, str]:
