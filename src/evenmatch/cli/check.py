@@ -29,11 +29,10 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.simulate import plain_if_few, with_policy
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.hooks import target_of
-from evenmatch.policies.registry import check_kernels
+from evenmatch.policies.registry import check_kernels, policies_of
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.history import History
 from evenmatch.simulation.simulator import Simulator
-from evenmatch.warming import policies_of
 
 if TYPE_CHECKING:
     from evenmatch.engine.configuration import ConfigurationEffect

@@ -10,7 +10,7 @@ import importlib
 import math
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +18,9 @@ from evenmatch.errors import ConfigError, MatchmakingError, NotSupported, neares
 from evenmatch.model.checks import range_of, words_of
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.solvers import kernel
+
+if TYPE_CHECKING:
+    from evenmatch.model.queue import Queue
 
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
@@ -87,6 +90,12 @@ def parse_policy(spec: str) -> Policy:
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
     policy: Policy = kind(**values)
     return policy
+
+
+def policies_of(queue: Queue) -> list[str]:
+    """Return the SPECs of a queue: its own, those in a trial, and the one in shadow."""
+    others = () if queue.switchback is None else queue.switchback.policies
+    return [spec for spec in (queue.policy, *others, queue.shadow) if spec is not None]
 
 
 def check_kernels(spec: str, queue: str) -> None:
