@@ -21,7 +21,6 @@ from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure
-from evenmatch.lab.rule_set_scenario import scenario_of_rules
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
 from evenmatch.lab.study.study import (
     SHARES,
@@ -70,6 +69,9 @@ def scenario_asked(request: RunOptions, path: Path | None) -> tuple[Scenario, tu
     if request.rules is None:
         assert base is not None
         return base, ()
+    # Loaded here, since most runs take no rules of another matchmaker.
+    from evenmatch.lab.rule_set_scenario import scenario_of_rules
+
     return scenario_of_rules(request.rules, base)
 
 
