@@ -35,8 +35,8 @@ from evenmatch.model.ticket import NewTicket
 
 BY_LIMITS = frozenset({InvalidTicket.code, Overloaded.code})
 """Refusals that may come from a server's limits."""
-ROUNDING = 1e-9
-"""Ratings that differ by no more than this, or this share of them, are rounded otherwise."""
+ROUNDING = 1e-5
+"""Ratings that differ by no more points were rounded otherwise, or a root was found otherwise."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ def _are_alike(one: Rated, two: Rated) -> bool:
 
 
 def _is_close(one: float, two: float) -> bool:
-    return math.isclose(one, two, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return abs(one - two) <= ROUNDING
 
 
 def _worded(event: Refused) -> Refused:

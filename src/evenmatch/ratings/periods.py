@@ -79,7 +79,7 @@ def _after_game(
     ahead = game.ranks[1] - game.ranks[0]
     score = 0.5 if ahead == 0 else float(ahead > 0)
     try:
-        after = (system.after_game(one, two, score), system.after_game(two, one, 1.0 - score))
+        after = system.after_game(one, two, score)
     except (ArithmeticError, ValueError):
         return None
     has_volatility = start.volatility is not None
@@ -94,18 +94,14 @@ def _after_game(
 def _plain(rating: Rating, unknown: float) -> PlainRating:
     """Return a rating in plain numbers; where it has no volatility, the unknown one."""
     volatility = unknown if rating.volatility is None else rating.volatility
-    return PlainRating(rating.mean, rating.deviation, volatility)
+    return rating.mean, rating.deviation, volatility
 
 
 def _rating_of(after: PlainRating, before: PlainRating, *, has_volatility: bool) -> Rating:
     """Return what is stored of a rating; see `_kept`."""
-    return Rating(
-        _within(after.mean, before.mean, -POINTS_MAX, POINTS_MAX),
-        _within(after.deviation, before.deviation, 0.0, POINTS_MAX),
-        _within(after.volatility, before.volatility, VOLATILITY_MIN, VOLATILITY_MAX)
-        if has_volatility
-        else None,
-    )
+    lows, highs = (-POINTS_MAX, 0.0, VOLATILITY_MIN), (POINTS_MAX, POINTS_MAX, VOLATILITY_MAX)
+    mean, deviation, volatility = map(_within, after, before, lows, highs)
+    return Rating(mean, deviation, volatility if has_volatility else None)
 
 
 def _within(after: float, before: float, low: float, high: float) -> float:
