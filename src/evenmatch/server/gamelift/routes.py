@@ -13,8 +13,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.auth.creation_rights import lacks
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.principal import Forbidden, Principal
+from evenmatch.server.auth.principal import Forbidden, Principal, principal_of
 from evenmatch.server.gamelift import shapes
 from evenmatch.server.gamelift.codec import CBOR, JSON, Codec, unknown_operation
 from evenmatch.server.gamelift.resources import Resources
