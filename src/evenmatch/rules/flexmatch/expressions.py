@@ -23,7 +23,6 @@ import msgspec
 
 AttributeType = Literal["number", "string", "string_list", "string_number_map"]
 Base = Literal["number", "string", "player", "team"]
-Fold = Literal["min", "max", "avg", "median", "sum", "count", "stddev"]
 Function = Literal[
     "min", "max", "avg", "median", "sum", "count", "stddev", "flatten", "set_intersection"
 ]

@@ -38,7 +38,6 @@ SECRET_BYTES = 32
 GUEST_AUDIENCE = "evenmatch guests"
 GUEST_SECONDS = 30 * 86_400.0
 HOUR = 3_600.0
-MINUTE = 60.0
 
 UNSEEN_MAX = 3_600.0
 """Seconds for which keys count that the store beside the journal has not shown since."""
