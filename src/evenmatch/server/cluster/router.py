@@ -81,7 +81,7 @@ class _Player(msgspec.Struct, frozen=True):
     attributes: dict[str, Any] = {}
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _CreatePlace(msgspec.Struct, frozen=True):
     """What of a create says where it belongs."""
 
     queues: tuple[str, ...] = ()
@@ -225,7 +225,7 @@ class GameRouter:
             InvalidTicket: Its queues belong to several.
         """
         try:
-            named = msgspec.json.decode(body, type=_Named)
+            named = msgspec.json.decode(body, type=_CreatePlace)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return self._first
         known = [name for name in named.queues if name in self._by_queue] or [self._default]
