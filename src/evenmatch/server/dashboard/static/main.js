@@ -12,26 +12,21 @@ const LIST_EVERY = 3000;
 const CHOICES_EVERY = 30000;
 
 const page = {
-  chosen: queueOfAddress(), known: [],
+  chosen: chosenByAddress(), known: [],
   queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, choiceTimer: 0, range: "fine",
 };
 const charts = new Charts(byId("charts"));
 let stop = () => {};
 
-// A queue, and where its group is split the part that is shown.
-function queueOfAddress() {
+// What is shown: a queue, and its part where its group is split, as in `duel&part=1`.
+function chosenByAddress() {
   const asked = new URLSearchParams(location.search);
-  const queue = asked.get("queue");
-  return queue === null ? null : { queue, part: asked.get("part") ?? "0" };
+  const [queue, part] = [asked.get("queue"), asked.get("part")];
+  return queue && encodeURIComponent(queue) + (part ? `&part=${encodeURIComponent(part)}` : "");
 }
 
-function partOf(chosen, sign) {
-  return chosen && chosen.part !== "0" ? `${sign}part=${encodeURIComponent(chosen.part)}` : "";
-}
-
-function queryOf(chosen) {
-  return chosen === null ? "" : `?queue=${encodeURIComponent(chosen.queue)}${partOf(chosen, "&")}`;
-}
+const queryOf = (chosen) => chosen ? `?queue=${chosen}` : "";
+const partOf = (chosen) => chosen?.match(/&part=.*/)?.[0] ?? "";
 
 function connect() {
   stop();
@@ -111,26 +106,15 @@ function showQueues(value) {
   showNotices(value.unready, queue);
 }
 
-// This stream tells of the queues of one shard; where a game has more, the list knows the others.
-function choices() {
-  const parts = new Map(page.queues.queues.map((each) => [each.name, 1]));
-  for (const each of page.known) parts.set(each.name, each.parts ?? 1);
-  return [...parts].flatMap(([name, count]) => count === 1 ? [{ value: name, text: name }]
-    : Array.from({ length: count }, (_, part) => ({ value: valueOf(name, String(part)), text: `${name}, part ${part}` })));
-}
-
-function valueOf(queue, part) {
-  return part === "0" ? queue : `${queue} ${part}`;
-}
-
+// The stream tells of the queues of one shard, the list of all.
 function showChoices() {
-  if (!page.queues) return;
+  const parts = new Map([...page.queues.queues, ...page.known].map((each) => [each.name, each.parts ?? 1]));
+  const offered = [...parts].flatMap(([name, count]) => [...Array(count).keys()].map((part) => make("option",
+    { value: part ? `${name}&part=${part}` : name }, count > 1 ? `${name}, part ${part}` : name)));
   const select = byId("queue");
-  const offered = choices();
-  if (offered.map((each) => each.value).join("\n") !== [...select.options].map((each) => each.value).join("\n")) {
-    select.replaceChildren(...offered.map(({ value, text }) => make("option", { value }, text)));
-  }
-  select.value = valueOf(page.queues.queue, page.chosen?.part ?? "0");
+  const shown = (options) => options.map((each) => each.value).join();
+  if (shown(offered) !== shown([...select.options])) select.replaceChildren(...offered);
+  select.value = page.queues.queue + partOf(page.chosen);
 }
 
 async function refreshChoices() {
@@ -193,7 +177,7 @@ async function refreshList() {
   clearTimeout(page.timer);
   const name = page.queues?.queue;
   if (!document.hidden && name && page.tick?.waiting) {
-    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}${partOf(page.chosen, "&")}`);
+    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}${partOf(page.chosen)}`);
     if (name !== page.queues?.queue) return;
     page.list = status === 200 ? body.tickets : null;
     showList();
@@ -230,10 +214,7 @@ function setUpTheme() {
   show();
 }
 
-byId("queue").addEventListener("change", (event) => {
-  const [queue, part = "0"] = event.target.value.split(" ");
-  choose({ queue, part });
-});
+byId("queue").addEventListener("change", (event) => choose(event.target.value));
 for (const radio of document.querySelectorAll("input[name=range]")) {
   radio.addEventListener("change", () => {
     page.range = radio.value;
