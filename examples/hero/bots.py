@@ -229,7 +229,9 @@ class Friends:
         while True:
             try:
                 return await ask()
-            except ServerUnreachable:
+            except (ServerUnreachable, ServerRefused) as error:
+                if isinstance(error, ServerRefused) and not error.is_passing:
+                    raise
                 self.tally.counts["away"] += 1
                 await asyncio.sleep(AWAY_SECONDS)
 

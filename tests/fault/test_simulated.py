@@ -107,7 +107,7 @@ def test_cluster_does_what_clusters_do_and_loses_nothing(monkeypatch: pytest.Mon
 
 
 def test_controls_are_missed_in_a_cluster_too() -> None:
-    setting = msgspec.structs.replace(without("gate"), is_spread=True)
+    setting = msgspec.structs.replace(without("gate"), world="clusters")
     assert "I4" in invariants(next(failures(setting, iter(range(20)))))
 
 

@@ -1,6 +1,8 @@
 """The bots of examples/hero on a real server: everybody ends somewhere, nobody in two matches."""
 
+import asyncio
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -9,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.client.client import Client
+from evenmatch.client.client import Client, ServerRefused
+from evenmatch.wire.tickets import Problem
 from tests.integration.serving import Server
 from tests.waiting import GIVE_UP, wait_until
 
@@ -103,7 +106,7 @@ def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
         server = Server(tmp_path, IMPATIENT, port=server.port)
         with Client(server.url) as client:
             before = len(client.page("hero", 0).matches)
-            wait_until(lambda: len(client.page("hero", 0).matches) >= before + 2)
+            wait_until(lambda: len(client.page("hero", 0).matches) >= before + 2, "a match since")
         playing.send_signal(signal.SIGINT)
         ended(playing)
         wait_until_empty(server.url)
@@ -112,6 +115,25 @@ def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
         playing.kill()
         playing.wait()
         server.stop()
+
+
+def test_bots_come_again_to_a_server_that_cannot_answer_yet() -> None:
+    module = runpy.run_path(str(HERO / "bots.py"))
+    tally, answers = module["Tally"](), [503, 503, 409]
+
+    async def ask() -> None:
+        raise ServerRefused(answers.pop(0), Problem("unavailable", "not yet"))
+
+    async def scene() -> None:
+        friends = module["Friends"](None, (), None, None, tally)
+        with pytest.raises(ServerRefused) as refused:
+            await friends.patiently(ask)
+        assert refused.value.status == 409
+
+    # In the module's own names: its pause between two tries is a second.
+    module["Friends"].patiently.__globals__["AWAY_SECONDS"] = 0.0
+    asyncio.run(scene())
+    assert tally.counts["away"] == 2
 
 
 def test_bots_for_another_queue_end_with_a_sentence(tmp_path: Path) -> None:

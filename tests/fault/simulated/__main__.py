@@ -15,6 +15,7 @@ from rich.table import Table
 from tests.fault.simulated.planted import CONTROLS
 from tests.fault.simulated.run import Outcome, Setting, run
 from tests.fault.simulated.shrink import shrunk
+from tests.fault.simulated.worlds import KINDS
 
 KEPT = Path(__file__).resolve().parents[1] / "seeds.txt"
 TOLD_MOST = 5
@@ -28,8 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(arguments)
     console = Console(stderr=True)
     setting = without(asked.without)
-    if asked.cluster:
-        setting = msgspec.structs.replace(setting, is_spread=True)
+    setting = msgspec.structs.replace(setting, world=asked.world)
     seeds = chosen(asked.seed, asked.first, asked.seeds, asked.kept)
     began = perf_counter()
     outcomes = all_of(seeds, setting, console)
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [each for each in outcomes if each.violations]
     for each in failed:
         tell(each, asked, console)
-    if failed and not asked.without and not asked.cluster and asked.seed is None:
+    if failed and not asked.without and not asked.world and asked.seed is None:
         keep(failed, asked.kept)
     if asked.shrink and failed:
         shrink(failed[0].seed, setting, console)
@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seed", type=int, help="run this seed alone")
     found.add_argument("--without", choices=sorted(CONTROLS), help="take this protection away")
     found.add_argument(
-        "--cluster", action="store_true", help="let nodes share two shards out in each seed"
+        "--world", choices=("clusters", *KINDS), default="", help="what each seed is set in"
     )
     found.add_argument("--shrink", action="store_true", help="look for fewer faults that fail")
     found.add_argument("--json", type=Path, help="write the figures to this file as well")
@@ -155,7 +155,7 @@ def tell(outcome: Outcome, asked: argparse.Namespace, console: Console) -> None:
             f"seed {outcome.seed}: {sentence}", markup=False, highlight=False, soft_wrap=True
         )
     option = f" --without {asked.without!r}" if asked.without else ""
-    option += " --cluster" if asked.cluster else ""
+    option += f" --world {asked.world}" if asked.world else ""
     command = f"python -m tests.fault.simulated --seed {outcome.seed}{option} --shrink"
     console.print(
         f"again, and with fewer faults: {command}", markup=False, highlight=False, soft_wrap=True

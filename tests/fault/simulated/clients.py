@@ -5,7 +5,7 @@ Nobody gives up what has to be done once: a create is repeated with its idempote
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -80,18 +80,24 @@ class Caller:
         self.count = 0
         self.queue = ""
         """Which one it is about, where it is about one."""
+        self.part: int | None = None
+        """Which part of it, where it is divided."""
+        self.tenant = self.token = ""
+        """Whose game it is about, and what says so."""
 
     async def once(
         self, kind: str, about: str, request: Request, given: Any = None, patience: float = PATIENCE
     ) -> Seen | None:
         """Ask one node; None if nothing came back in time."""
         node, network, sent = self.node, self.network, self.world.now
+        request = msgspec.structs.replace(request, token=self.token)
         future: asyncio.Future[Seen] = self.loop.create_future()
 
         def told(status: int, headers: dict[str, str], body: bytes) -> None:
             got = self.world.now
             value = msgspec.json.decode(body) if status and body else body.decode()
-            seen = Seen(kind, sent, got, node.name, status, about, given, value, headers)
+            facts = (kind, sent, got, node.name, status, about, given, value, headers)
+            seen = Seen(*facts, self.tenant)
             if status:
                 self.seen.append(seen)
             if not future.done():
@@ -175,11 +181,11 @@ class Player(Caller):
         tasks = []
         if self._does(self.habits.follow):
             follower = Follower(self.network, self.nodes, self.loop, f"follower of {ticket}")
-            follower.ticket, follower.seen = ticket, self.seen
+            follower.ticket, follower.seen, follower.token = ticket, self.seen, self.token
             tasks.append(self.loop.begin(follower.follow()))
         if self.is_watched:
             friend = Onlooker(self.network, self.nodes, self.loop, f"friend of {ticket}")
-            friend.seen = self.seen
+            friend.seen, friend.token = self.seen, self.token
             tasks.append(self.loop.begin(friend.watch(ticket)))
         if self._does(self.habits.cancel):
             tasks.append(self.loop.begin(self._cancel(ticket)))
@@ -311,12 +317,14 @@ class Backend(Caller):
     """The game's backend: it reads the feed of a queue and gives every match a server."""
 
     matches: dict[str, int]
+    host: Callable[[str], None] | None = None
 
     async def work(self) -> None:
         """Read and assign for ever."""
         after = 0
         while True:
-            path = f"/v1/queues/{self.queue}/matches?after={after}&wait=10"
+            part = "" if self.part is None else f"part={self.part}&"
+            path = f"/v1/queues/{self.queue}/matches?{part}after={after}&wait=10"
             request = Request(self._number(), "GET", path)
             seen = await self.once("feed", self.queue, request, after, 10.0 + PATIENCE)
             if seen is None or seen.status != 200:
@@ -324,8 +332,12 @@ class Backend(Caller):
                 continue
             after = seen.body["next"]
             for match in seen.body["matches"]:
+                is_new = match["match"] not in self.matches
                 self.matches[match["match"]] = match["seq"]
-                self.loop.begin(self._assign(match["match"]))
+                if match.get("extends") is None:
+                    self.loop.begin(self._assign(match["match"]))
+                    if is_new and self.host is not None:
+                        self.host(match["match"])
 
     async def _assign(self, match: str) -> None:
         place = {"server": f"for {match}"}
@@ -374,7 +386,7 @@ class Follower(Caller):
                 ended.set_result(None)
 
         path = f"/v1/tickets/{self.ticket}/events"
-        request = Request(self._number(), "GET", path, after=after)
+        request = Request(self._number(), "GET", path, after=after, token=self.token)
         network.carry(
             CLIENTS,
             node.name,
@@ -453,7 +465,7 @@ class Lobby(Caller):
             elif kind != "websocket.accept":
                 down(kind.encode(), end)
 
-        request = Request(self._number(), "GET", SOCKETS)
+        request = Request(self._number(), "GET", SOCKETS, token=self.token)
         up(request.text(), partial(node.take_socket, request, said))
         asked = [{"follow": [each], "after": self.last.get(each, 0)} for each in tickets]
         # Nobody has these: that they are refused says that all before them are followed.

@@ -1,6 +1,7 @@
 """What goes wrong in a run: a list of faults, drawn from the seed, that may be made shorter."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -113,16 +114,16 @@ class Injector:
     Args:
         nodes: To whom.
         network: Between whom.
-        store: The store.
+        stores: One for each game; a fault is that of one of them.
     """
 
-    def __init__(self, nodes: list[Node], network: Network, store: Store) -> None:
+    def __init__(self, nodes: list[Node], network: Network, stores: Sequence[Store]) -> None:
         self._nodes = nodes
         self._network = network
-        self._store = store
+        self._stores = stores
         self._world: World = network.world
-        self._outages = 0
-        self._fills = 0
+        self._outages: Counter[Store] = Counter()
+        self._fills: Counter[Store] = Counter()
 
     def plan(self, faults: list[Fault]) -> None:
         """Let these faults happen at their instants."""
@@ -132,7 +133,7 @@ class Injector:
     def _begin(self, fault: Fault) -> None:
         self._network.faults[fault.kind] += 1
         self._network.note("fault", fault.kind, fault.node, fault.amount)
-        node = self._node(fault.node)
+        node, store = self._node(fault.node), self._stores[int(fault.at * 10) % len(self._stores)]
         ends: Callable[[], object] | None = None
         if fault.kind == "kill":
             node.kill()
@@ -144,17 +145,17 @@ class Injector:
         elif fault.kind == "step of a clock":
             node.wall_off += fault.amount
         elif fault.kind == "outage":
-            ends = self._outage("hangs" if fault.node % 2 else "refuses")
+            ends = self._outage(store, "hangs" if fault.node % 2 else "refuses")
         elif fault.kind == "answers lost":
-            self._store.answers_to_lose = int(fault.amount)
+            store.answers_to_lose = int(fault.amount)
         elif fault.kind == "appends late":
-            self._store.appends_to_delay = int(fault.amount)
+            store.appends_to_delay = int(fault.amount)
         elif fault.kind == "write errors":
-            self._store.writes_to_fail = int(fault.amount)
+            store.writes_to_fail = int(fault.amount)
         elif fault.kind == "kill at a write":
-            self._store.kills[node.name] = node.kill
+            store.kills[node.name] = node.kill
         elif fault.kind == "disk full":
-            ends = self._fill()
+            ends = self._fill(store)
         else:
             ends = self._cut(node, fault.kind)
         if ends is not None:
@@ -167,24 +168,24 @@ class Injector:
             return serving[0] if serving else self._nodes[0]
         return self._nodes[number % len(self._nodes)]
 
-    def _outage(self, how: str) -> Callable[[], None]:
-        self._outages += 1
-        self._store.fail("hangs" if how == "hangs" else "refuses")
+    def _outage(self, store: Store, how: str) -> Callable[[], None]:
+        self._outages[store] += 1
+        store.fail("hangs" if how == "hangs" else "refuses")
 
         def end() -> None:
-            self._outages -= 1
-            if not self._outages:
-                self._store.mend()
+            self._outages[store] -= 1
+            if not self._outages[store]:
+                store.mend()
 
         return end
 
-    def _fill(self) -> Callable[[], object]:
-        self._fills += 1
-        self._store.is_full = True
+    def _fill(self, store: Store) -> Callable[[], object]:
+        self._fills[store] += 1
+        store.is_full = True
 
         def end() -> None:
-            self._fills -= 1
-            self._store.is_full = self._fills > 0
+            self._fills[store] -= 1
+            store.is_full = self._fills[store] > 0
 
         return end
 

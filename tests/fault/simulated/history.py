@@ -10,7 +10,8 @@ class Seen(msgspec.Struct, frozen=True):
 
     Args:
         kind: `create`, `create again` with another body, `cancel`, `get`, `accept`, `decline`,
-            `assign`, `feed`, `stream`, or `meddle` in what is another's.
+            `assign`, `feed`, `stream`, `roster` and `finish` of a running match, or `meddle` in
+            what is another's.
         sent: When it was asked, the world's seconds.
         got: When the answer was here.
         node: Who answered.
@@ -19,6 +20,7 @@ class Seen(msgspec.Struct, frozen=True):
         given: What was sent along: players of a create, the assignment, where the feed goes on.
         body: The answer, decoded.
         headers: Of the answer.
+        tenant: Whose game was asked.
     """
 
     kind: str
@@ -30,6 +32,7 @@ class Seen(msgspec.Struct, frozen=True):
     given: Any
     body: Any
     headers: dict[str, str]
+    tenant: str = ""
 
     def __str__(self) -> str:
         """Return it for people."""

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+from tests.fault.simulated import running
 from tests.fault.simulated.history import Seen
 from tests.fault.simulated.recount import LIVE, NOBODY, Recount, State
 
 OVER = frozenset({"cancelled", "expired"})
+OVER_NOW = running.OVER
 HAVE_MATCH = frozenset({"matched", "assigned"})
 
 
@@ -23,8 +26,19 @@ def judged(recount: Recount, history: Sequence[Seen]) -> list[str]:
     judge = Judge(recount)
     for seen in history:
         judge.take(seen)
-    judge.check_keys(history)
     return judge.problems
+
+
+def check_keys(history: Sequence[Seen]) -> list[str]:
+    """I8: one key of a game, one ticket; return the answers that say otherwise."""
+    first: dict[str, str] = {}
+    found = []
+    for seen in history:
+        if seen.kind == "create" and seen.status in (200, 201):
+            told = first.setdefault(seen.about, seen.body["id"])
+            if told != seen.body["id"]:
+                found.append(f"I8: this key was answered with {told} before: {seen}")
+    return found
 
 
 class Judge:
@@ -69,6 +83,8 @@ class Judge:
             self._followed(seen)
         elif seen.kind == "accept" and seen.status == 200:
             self._accept(seen)
+        elif seen.kind in ("roster", "finish"):
+            self._running(seen)
 
     def _wrong(self, invariant: str, seen: Seen, sentence: str) -> None:
         self.problems.append(f"{invariant}: {sentence}: {seen}")
@@ -83,9 +99,7 @@ class Judge:
 
     def _create(self, seen: Seen) -> None:
         if seen.status == 409 and seen.body["error"] == "already_waiting":
-            states = {each[0] for each in self._states(seen, seen.body.get("ticket") or "")}
-            if not states & LIVE:
-                self._wrong("I1", seen, f"nobody waits there: it was {states}")
+            self._check_waits(seen)
         if seen.status not in (200, 201):
             return
         ticket, (_, last) = seen.body["id"], self._window(seen)
@@ -98,20 +112,19 @@ class Judge:
         if mine != sorted(players) or queue not in life.new.queues:
             self._wrong("I4", seen, f"ticket {ticket} belongs to {mine}")
 
+    def _check_waits(self, seen: Seen) -> None:
+        """I1: whoever is told to wait or to play already does."""
+        states = {each[0] for each in self._states(seen, seen.body.get("ticket") or "")}
+        match = self._recount.running.matches.get(seen.body.get("match") or "")
+        plays = match is not None and match.within(*self._window(seen)) != [OVER_NOW]
+        if not (states & LIVE or plays):
+            self._wrong("I1", seen, f"nobody waits or plays there: it was {states}")
+
     def _create_again(self, seen: Seen) -> None:
         """Another body: a conflict, unless it is the one that came first."""
         seq, mean = self._recount.keys.get(seen.about, (math.inf, None))
         if seen.status in (200, 201) and seq <= self._window(seen)[0] and mean != seen.given:
             self._wrong("I8", seen, "the key was used with another body, and is taken again")
-
-    def check_keys(self, history: Sequence[Seen]) -> None:
-        """I8: one key, one ticket; and another body with it is a conflict."""
-        first: dict[str, str] = {}
-        for seen in history:
-            if seen.kind == "create" and seen.status in (200, 201):
-                told = first.setdefault(seen.about, seen.body["id"])
-                if told != seen.body["id"]:
-                    self._wrong("I8", seen, f"this key was answered with {told} before")
 
     def _get(self, seen: Seen) -> None:
         states = self._states(seen, seen.about)
@@ -168,6 +181,30 @@ class Judge:
         confirmed = self._recount.confirmed.get((seen.about, seen.given))
         if confirmed is None or confirmed > last:
             self._wrong("I4", seen, "it was told to be accepted, and is not in the store")
+
+    def _running(self, seen: Seen) -> None:
+        """What is told of a running match was so meanwhile, and what was asked for is done."""
+        match, (first, last) = self._recount.running.matches.get(seen.about), self._window(seen)
+        if match is None or match.since[0] > first:
+            return  # Its record was lost, which other accounts tell.
+        states = match.within(first, last)
+        rosters = [each for each in states if not isinstance(each, str)]
+        if seen.status == 200 and seen.kind == "finish":
+            if OVER_NOW not in states:
+                self._wrong("I4", seen, f"it was told to be over, and was {states}")
+        elif seen.status == 200:
+            told = _roster(seen.body)
+            if told not in states:
+                self._wrong("I4", seen, f"it was never {told} meanwhile, only {states}")
+            if not set((seen.given or {}).get("left", ())) <= set(told[3]):
+                self._wrong("I4", seen, f"who has left is told not to have: {told[3]}")
+        elif seen.status == 404:
+            self._wrong("I4", seen, "the match was made, and is unknown")
+        elif seen.status == 409 and seen.body["error"] == "stale_roster":
+            if seen.body["roster_version"] not in [each[1] for each in rosters]:
+                self._wrong("I4", seen, f"no such version: {states}")
+        elif seen.status == 409 and seen.body["error"] == "no_backfill" and OVER_NOW not in states:
+            self._wrong("I4", seen, f"it is told to be over, and was {states}")
 
     def _stream(self, seen: Seen) -> None:
         """Each event is what its record says, in order, and none in between is left out."""
@@ -233,3 +270,11 @@ class Judge:
         ]
         if not told and missed:
             self._wrong("I4", seen, f"the feed leaves out {missed}")
+
+
+def _roster(told: dict[str, Any]) -> running.Roster:
+    """Return what a backend is told of a running match, in the order of the recount."""
+    teams = tuple([tuple(sorted(team)) for team in told["players"]])
+    left, fills = tuple(sorted(told["left"])), tuple(told["fills"])
+    version, asked = told["roster_version"], told.get("proposed", "")
+    return (told["open"], version, teams, left, fills, asked)

@@ -10,22 +10,24 @@ starts the process again some seconds after it ended.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from evenmatch.errors import MatchmakingError
-from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.runtime.clock import Clocks
-from evenmatch.server.runtime.games import Game, Games
+from evenmatch.server.runtime.games import Game as ServedGame
+from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services
 from tests.fault.simulated.loop import NodeLoop, World
 from tests.fault.simulated.network import CLIENTS, Network
 from tests.fault.simulated.store import Store, StoreJournal
+from tests.fault.simulated.worlds import Game
 
 BORN = 1_700_000_000.0
 """Unix time when the world began."""
@@ -53,6 +55,8 @@ class Request(msgspec.Struct, frozen=True):
         body: As sent.
         key: Idempotency key, if it has one.
         after: For a stream of events, the last one that is known.
+        token: What says who asks; "" where nobody needs to.
+        signed: What says that somebody with the key of the cluster asks, if anybody does.
     """
 
     number: int
@@ -61,6 +65,8 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes = b""
     key: str = ""
     after: int | None = None
+    token: str = ""
+    signed: str = ""
 
     def text(self) -> bytes:
         """Return the request as it is in the trace."""
@@ -78,6 +84,10 @@ class Request(msgspec.Struct, frozen=True):
             headers.append((b"last-event-id", str(self.after).encode()))
         if self.path == SOCKETS:
             headers = [*HEADERS[:1]]
+        if self.token:
+            headers.append((b"authorization", f"Bearer {self.token}".encode()))
+        if self.signed:
+            headers.append((FORWARDED, self.signed.encode()))
         return {
             "type": "websocket" if self.path == SOCKETS else "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -96,19 +106,32 @@ class Request(msgspec.Struct, frozen=True):
         }
 
 
+class Hosted(NamedTuple):
+    """A game as machines run it.
+
+    Args:
+        game: Its queues, and who may come in.
+        plan: What processes run.
+        store: Where its journals are.
+    """
+
+    game: Game
+    plan: ShardPlan
+    store: Store
+
+
 class Node:
     """A machine.
 
     Args:
         name: Of the machine, and of what owns the shard.
         network: Connects it.
-        store: Where the journal is.
-        plan: What its processes run.
+        hosted: The games; without a cluster, one.
         snapshot_every: Records between two snapshots.
     """
 
     def __init__(
-        self, name: str, network: Network, store: Store, plan: ShardPlan, *, snapshot_every: int
+        self, name: str, network: Network, hosted: Sequence[Hosted], *, snapshot_every: int
     ) -> None:
         self.name = name
         self.network = network
@@ -119,13 +142,14 @@ class Node:
         self.is_serving = False
         self.starts = 0
         self.errors: list[str] = []
-        self._store = store
-        self._plan = msgspec.structs.replace(plan, owner=name)
+        self._hosted = hosted
+        self._plan = msgspec.structs.replace(hosted[0].plan, owner=name)
         self._every = snapshot_every
         self._chance = self.world.chance(f"machine {name}")
         self._rate = 1.0 + self._chance.uniform(-RATE_OFF, RATE_OFF) / 2
         self._loop: NodeLoop | None = None
         self._pauses = 0
+        self._resumed_at = 0.0
         self._stop: asyncio.Event | None = None
         self._open: dict[int, asyncio.Event] = {}
         self._sockets: dict[int, asyncio.Queue[Any]] = {}
@@ -158,21 +182,22 @@ class Node:
         self.network.note("start", process)
         loop.begin(self._run(loop, self._stop))
 
-    def _journal(self, loop: NodeLoop) -> StoreJournal:
-        return StoreJournal(self._store, self.network, self.name, loop, self.wall)
+    def _journal(self, store: Store, loop: NodeLoop) -> StoreJournal:
+        return StoreJournal(store, self.network, self.name, loop, self.wall)
 
-    def _games(self, plan: ShardPlan, loop: NodeLoop) -> Games:
+    def _games(self, plan: ShardPlan, hosted: Hosted, loop: NodeLoop) -> Games:
         """Return the games of a plan, not yet started."""
+        accounts = hosted.game.accounts(plan.settings, self.wall)
         return Games(
-            [Game(plan, Accounts(plan.settings, None, wall=self.wall))],
+            [ServedGame(plan, accounts, hosted.game.tenant)],
             snapshot_every=self._every,
             clocks=Clocks(monotonic=loop.time, wall=self.wall, stopwatch=loop.time),
-            open_with=lambda plan, name: self._journal(loop),
+            open_with=lambda plan, name: self._journal(hosted.store, loop),
         )
 
     def _assembled(self, loop: NodeLoop) -> Any:
         """Return what the process serves, not yet started."""
-        return self._games(self._plan, loop)
+        return self._games(self._plan, self._hosted[0], loop)
 
     async def _run(self, loop: NodeLoop, stop: asyncio.Event) -> None:
         """Do what `evenmatch serve` does between its sockets and its end."""
@@ -214,6 +239,10 @@ class Node:
             self.network.note("stop", self.name)
             self._loop.call_soon(self._stop.set)
 
+    def is_awake_since(self, at: float) -> bool:
+        """Return whether it has not been paused since an instant."""
+        return not self._pauses and self._resumed_at < at
+
     def pause(self) -> None:
         """Let the process do nothing."""
         self._pauses += 1
@@ -223,6 +252,7 @@ class Node:
     def resume(self) -> None:
         """Let the process go on, once for each `pause`."""
         self._pauses -= 1
+        self._resumed_at = self.world.now
         if not self._pauses and self._loop is not None:
             self._loop.resume()
 
@@ -235,6 +265,11 @@ class Node:
     def present(self) -> list[Services]:
         """Return what it serves that it answers for at this moment."""
         return [] if self.served is None or not self.is_serving else [*self.served.services]
+
+    @property
+    def present_games(self) -> list[tuple[str, Services]]:
+        """Return the same, each with the name of its game."""
+        return [("", services) for services in self.present]
 
     @property
     def runtimes(self) -> list[Runtime]:

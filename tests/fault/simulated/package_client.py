@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 
+import msgspec
+
 from evenmatch.client.async_client import AsyncClient
 from evenmatch.client.exchange import Exchange, ServerRefused, ServerUnreachable
 from evenmatch.errors import MatchmakingError
@@ -48,9 +50,9 @@ class VirtualConnection:
         self.is_free, self._head = False, self._loop.create_future()
         self._number = number = Caller.next_number(network.world)
         last = headers.get("Last-Event-ID")
-        request = Request(
-            number, method, target, body, headers.get("Idempotency-Key", ""), last and int(last)
-        )
+        token = headers.get("Authorization", "").removeprefix("Bearer ")
+        key = headers.get("Idempotency-Key", "")
+        request = Request(number, method, target, body, key, last and int(last), token)
         is_stream = target.endswith("/events")
 
         def reply(status: int, told: dict[str, str], body: bytes) -> None:
@@ -160,6 +162,7 @@ class PackagePlayer(Caller):
         """Queue, and follow the ticket to its end."""
         client = AsyncClient("http://nodes:8080", chance=self.chance.random)
         client._exchange = VirtualExchange(self._connect, self.chance.random)
+        client._exchange.token = self.token or None
         ticket = await self._create(client)
         if ticket is None:
             return
@@ -236,4 +239,5 @@ class PackagePlayer(Caller):
     ) -> None:
         headers = {"retry-after": "1"} if status in (429, 503) else {}
         seen = Seen(kind, sent, self.world.now, "any", status, about, given, body, headers)
+        seen = msgspec.structs.replace(seen, tenant=self.tenant)
         self.seen.append(seen)

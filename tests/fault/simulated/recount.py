@@ -20,8 +20,10 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.runtime.clock import PAUSE_MAX, RETURN_SECONDS
+from tests.fault.simulated.running import WITHDRAWN, RunningMatches
 from tests.fault.simulated.store import Commit
 
+ROUNDS = "tests.shuffles.Shuffles"
 LIVE = frozenset({"waiting", "proposed"})
 NOBODY = ("unknown", None, None)
 
@@ -29,6 +31,9 @@ BESIDE_MOST = 1.0
 """Seconds of engine time for which two who may play each other may wait beside each other."""
 TOO_FAST, LATE_MOST = 1.02, 15.0
 """How much faster engine time may be than the world's, and how late a batch may be stored, s."""
+ROUNDS_MOST, PASSES_MOST = 12.0, 1.0
+"""Seconds for which two wait beside each other whom the next round would pair, and how much of the
+time between two records counts of them: a server that was away has held no round meanwhile."""
 AWAY_MOST = 2.0
 """Seconds for which a server may be away between asking somebody and giving them time."""
 
@@ -66,9 +71,16 @@ class Recount:
     Args:
         rows: The store's: sequence, Unix time, body.
         commits: When the store took them.
+        newer_from: The first record of the newest format; newcomers are asked from then on.
     """
 
-    def __init__(self, rows: Sequence[tuple[int, float, bytes]], commits: Sequence[Commit]) -> None:
+    def __init__(
+        self,
+        rows: Sequence[tuple[int, float, bytes]],
+        commits: Sequence[Commit],
+        newer_from: float = 1,
+    ) -> None:
+        self._newer_from = newer_from
         self.problems: list[str] = []
         self.records: list[Record] = []
         self.lives: dict[str, Life] = {}
@@ -78,7 +90,10 @@ class Recount:
         self.confirmed: dict[tuple[str, str], int] = {}
         self.accepted: dict[tuple[str, str], set[str]] = {}
         self.failed_sets: list[tuple[float, frozenset[str]]] = []
+        self.running = RunningMatches(self.wrong)
         self._skipped_until = -math.inf
+        self._attended = 0.0
+        self._came: dict[str, float] = {}
         self._made: list[Match] = []
         self._queues: dict[str, Queue] = {}
         self._live: dict[str, str] = {}
@@ -131,6 +146,7 @@ class Recount:
         if not math.isfinite(record.input.now):
             self.wrong("I13", f"record {record.sequence} has no finite instant")
         self.records.append(record)
+        self._attended += min(record.input.now - before, PASSES_MOST)
         if isinstance(record.input, Configure):
             self._queues = {queue.name: queue for queue in record.input.queues}
         for event in record.events:
@@ -169,6 +185,8 @@ class Recount:
             self._assign(record, event)
         elif isinstance(event, events.Penalised):
             self._penalise(record, event)
+        elif isinstance(event, events.Opened | events.Closed | events.Finished | events.Voided):
+            self.running.take(record.sequence, event)
 
     def _accept(self, record: Record, event: events.Accepted) -> None:
         assert isinstance(record.input, Enqueue)
@@ -179,6 +197,9 @@ class Recount:
             if (other := self._live.get(player.id)) is not None:
                 self.wrong("I1", f"{player.id} is in {other} and in {event.ticket}")
             self._live[player.id] = event.ticket
+        if match := self.running.playing([player.id for player in new.players]):
+            self.wrong("I1", f"{event.ticket} was taken, and one of it plays in {match}")
+        self._came[event.ticket] = self._attended
         life = Life(new, record.input.key, record.input.now, event.sequence)
         self.lives[event.ticket] = life
         self._move(record, event.ticket, ("waiting", None, None))
@@ -187,6 +208,10 @@ class Recount:
         self._proposed[event.match.id] = event.match
         asked = event.match.tickets if isinstance(event, events.Proposed) else event.joined
         self._check_match(record, event.match)
+        if event.match.extends is not None:
+            self.running.ask(record.sequence, event.match)
+            if record.sequence < self._newer_from:
+                self.wrong("I19", f"{event.match.id} asks newcomers, which is news to older nodes")
         if isinstance(event, events.Proposed):
             players = frozenset(name for team in event.match.players for name in team)
             again = [at for at, failed in self.failed_sets if failed == players]
@@ -203,9 +228,14 @@ class Recount:
         self.matches[match.id] = (record.sequence, match)
         self._check_match(record, match)
         self._proposed.pop(match.id, None)
+        is_exclusive = self._queues[match.queue].exclusive_match
+        self.running.make(record.sequence, match, is_exclusive=is_exclusive)
+        is_asked = accept is not None
+        if match.extends is not None and record.sequence < self._newer_from:
+            is_asked = False
         for ticket in match.tickets:
-            self._expect(record, ticket, {"waiting"} if accept is None else {"proposed"})
-            if accept is not None and self.lives[ticket].now[1] != match.id:
+            self._expect(record, ticket, {"proposed"} if is_asked else {"waiting"})
+            if is_asked and self.lives[ticket].now[1] != match.id:
                 self.wrong("I2", f"{ticket} had been asked for {self.lives[ticket].now[1]}")
             self._end(record, ticket, ("matched", match.id, None))
 
@@ -219,7 +249,7 @@ class Recount:
             if sorted(of_tickets) != sorted(players):
                 self.wrong("I5", f"a team of {match.id} is {players}, its parties {of_tickets}")
             seated += players
-        if tuple(len(team) for team in match.players) != queue.format.players:
+        if not self._has_sizes(match, queue):
             self.wrong("I6", f"the teams of {match.id} have wrong sizes")
         if len(set(seated)) != len(seated):
             self.wrong("I6", f"a player is twice in {match.id}")
@@ -231,6 +261,15 @@ class Recount:
         late = [each for each in waiting if self.late_from(each) < record.input.now]
         if late:
             self.wrong("I9", f"{late} were matched after their deadline")
+
+    def _has_sizes(self, match: Match, queue: Queue) -> bool:
+        """Return whether all seats are taken, or no more than a running match has."""
+        sizes = [len(team) for team in match.players]
+        if match.extends is None:
+            return tuple(sizes) == queue.format.players
+        teams = self.running.matches[match.extends].teams
+        both = zip(sizes, map(len, teams), queue.format.players, strict=True)
+        return any(sizes) and all(size + seated <= most for size, seated, most in both)
 
     def _check_duel(self, record: Record, match: Match) -> None:
         """I6 of a match under the queue's one rule, which both must accept."""
@@ -273,6 +312,14 @@ class Recount:
                 for other in waiting[:place]:
                     if self._allowed_from(one, other) < now - BESIDE_MOST:
                         self.wrong("I9", f"{one} and {other} may play, and wait at {now:.3f} s")
+            if queue.policy.startswith(ROUNDS):
+                self._check_rounds(self._beside(queue.name))
+
+    def _check_rounds(self, waiting: Sequence[str]) -> None:
+        """I9: a queue whose rounds pair anybody goes on with them."""
+        both = [self._came.get(name, self._attended) for name in waiting[:2]]
+        if len(both) == 2 and max(both) < self._attended - ROUNDS_MOST:
+            self.wrong("I9", f"{waiting[0]} and {waiting[1]} wait for a round that never comes")
 
     def _beside(self, queue: str) -> list[str]:
         """Return who waits in a queue, by age."""
@@ -328,6 +375,8 @@ class Recount:
     def _dissolve(self, record: Record, event: events.Dissolved) -> None:
         match = self._proposed.pop(event.match, None)
         if match is not None:
+            self.running.dissolve(record.sequence, match)
+        if match is not None and event.reason != WITHDRAWN:
             accept = self._queues[match.queue].accept
             again = 0.0 if accept is None else accept.again
             players = frozenset(name for team in match.players for name in team)

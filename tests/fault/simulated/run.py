@@ -1,7 +1,8 @@
 """One run: a seed, three nodes, a store, a network, clients, faults; then the accounts.
 
 In most runs the nodes are servers of which one has the shard, and the others wait for it. In each
-eighth they are a cluster that shares out two shards, and hands on what belongs elsewhere.
+eighth they are a cluster that shares out several shards, and hands on what belongs elsewhere; see
+`worlds` for its kinds.
 
 0 s .. LOAD   clients come, faults happen
 .. FAULTS     faults happen to those who are left
@@ -22,78 +23,39 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import encode_snapshot, take
-from evenmatch.model.queue import Queue
 from evenmatch.model.shards import shard_of, shards_of
+from evenmatch.model.split import read_split
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime import logs
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.runtime import Runtime
-from tests.fault.simulated.clients import Backend, Caller, Lobby, Onlooker, Player, Trio
+from tests.fault.simulated.clients import Caller
 from tests.fault.simulated.cluster_node import ClusterNode, fronts_by
-from tests.fault.simulated.faults import Fault, Injector, draw, lost_at
+from tests.fault.simulated.crowd import LOAD, QUIET_FROM, Crowd
+from tests.fault.simulated.faults import Fault, Injector, draw
 from tests.fault.simulated.history import Seen
-from tests.fault.simulated.judge import OVER, judged
+from tests.fault.simulated.judge import OVER, check_keys, judged
 from tests.fault.simulated.loop import NodeLoop, TimeStandsStill, World
 from tests.fault.simulated.network import Network
-from tests.fault.simulated.node import Node
-from tests.fault.simulated.package_client import PackagePlayer
+from tests.fault.simulated.node import Hosted, Node
+from tests.fault.simulated.operator import Operator, begun_before
 from tests.fault.simulated.planted import planted
 from tests.fault.simulated.recount import LIVE, Recount
 from tests.fault.simulated.store import Store, Weakness
+from tests.fault.simulated.worlds import QUEUES, SERVERS, UPGRADE, Game, games_of, kind_of
 
-LOAD, FAULTS, END = 115.0, 130.0, 235.0
+FAULTS, END = 130.0, 235.0
 PARTIES = 60
 LEASES, SPREAD_LEASES = (30.0, 8.0), (5.0, 10.0)
 """Lengths of leases, seconds: with the shorter one the shard changes hands often."""
-CLUSTER_EACH = 8
-"""In each so many seeds the nodes are a cluster, and share out two shards."""
 TOLD_WITHIN = 60.0
 """Seconds within which a stream that is lost is noticed and taken up again."""
 IN_FLIGHT = 40
 """Twentieths of a second for which the last commit may be on its way."""
-PACKAGE_SHARE = 6
-"""For so many parties there is one player more, who comes by the package's own client."""
 QUIET = 0.25
 """Share of runs in which all is quiet for a while."""
-BEFORE, QUIET_FROM, AFTER = (1.0, 20.0), 66.0, (107.0, LOAD)
-FIRST = 1.3
-"""When one comes alone then, as others may have taken over: in leases after the owner is lost."""
-TRIOS = ((2860.0, 3140.0, 3000.0), None), ((5000.0, 5390.0, 5210.0), 1)
-"""Ratings of three, and who of them leaves. The third one may play both others at once; or first
-the second one and later, when that has left, the first."""
-ONLOOKERS = 3
-LOBBIES = 2
+BEFORE, AFTER = (1.0, 20.0), (107.0, LOAD)
 NODES = ("a", "b", "c")
-SPREAD = {
-    "kind": "spread",
-    "attribute": "rating",
-    "limit": 150.0,
-    "expand": {"rate": 10, "max": 300},
-}
-QUEUES = msgspec.convert(
-    [
-        {"name": "duel", "policy": "window", "wait_max": 40.0, "rules": [SPREAD]},
-        {
-            "name": "team",
-            "format": {"players": [2, 2], "party_sizes": [1, 2]},
-            "policy": "greedy",
-            "wait_max": 45.0,
-            "accept": {"seconds": 8.0, "repair": 4.0, "again": 10.0},
-        },
-        {
-            "name": "rounds",
-            "policy": "tests.shuffles.Shuffles:every=2,parts=2",
-            "wait_max": 40.0,
-            "silent_after": 25.0,
-        },
-    ],
-    tuple[Queue, ...],
-)
-ROUNDS_APART = tuple(
-    msgspec.structs.replace(each, group="casual") if each.name == "rounds" else each
-    for each in QUEUES
-)
-"""The same queues in two groups, so two shards."""
 SETTLED = 60.0
 """Seconds of engine time after its deadline at which a ticket must have ended: a server that was
 away gives back the time of its absence to those who are asked for acceptance."""
@@ -110,7 +72,7 @@ class Setting(msgspec.Struct, frozen=True):
         repeated: Share of messages that arrive twice.
         slow: Share of messages that others overtake.
         parties: How many queue.
-        is_spread: Whether the nodes share two shards out; None: `CLUSTER_EACH` says so of the seed.
+        world: What it is set in, see `worlds.kind_of`; "" leaves it to the seed.
     """
 
     faults: tuple[Fault, ...] | None = None
@@ -120,7 +82,7 @@ class Setting(msgspec.Struct, frozen=True):
     repeated: float = 0.02
     slow: float = 0.02
     parties: int = PARTIES
-    is_spread: bool | None = None
+    world: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -210,17 +172,12 @@ def run(seed: int, setting: Setting = Setting()) -> Outcome:  # noqa: B008
         tuple(dict.fromkeys(violations)),
         dict(scene.network.faults),
         len(scene.history()),
-        sum(len(scene.store.of(shard).rows) for shard in scene.shards),
+        sum(len(store.rows) for store in scene.stores.values()),
         sum(len(each.matches) for each in scene.recounts.values()),
         perf_counter() - began,
         scene.faults,
         dict(sorted(Counter(seen.status for seen in scene.history()).items())),
     )
-
-
-def is_spread(seed: int, setting: Setting) -> bool:
-    """Return whether the nodes of a run share two shards out."""
-    return seed % CLUSTER_EACH == 0 if setting.is_spread is None else setting.is_spread
 
 
 def _by_loop() -> float:
@@ -244,22 +201,25 @@ class Scene:
         self.network = Network(
             self.world, lost=setting.lost, repeated=setting.repeated, slow=setting.slow
         )
-        self.store = Store(self.world, setting.weakness)
         chance = self.world.chance("plan")
-        self.is_spread = (
-            seed % CLUSTER_EACH == 0 if setting.is_spread is None else setting.is_spread
-        )
-        queues, leases = (ROUNDS_APART, SPREAD_LEASES) if self.is_spread else (QUEUES, LEASES)
+        self.kind = kind_of(seed, setting.world)
+        self.games = games_of(seed, self.kind)
+        leases = LEASES if self.kind == SERVERS else SPREAD_LEASES
         lease = self.world.chance("lease").choice(leases)
-        plan = ShardPlan(queues, seed=seed, journal="simulated:", waits=True, lease_seconds=lease)
-        layout = shards_of(queues)
-        self.shards = [each.name for each in layout]
-        self._shard_of = {queue: each.name for each in layout for queue in each.queues}
+        hosted = [self._hosted(each, seed, lease, setting) for each in self.games]
+        self.stores = {
+            (each.game.tenant, part.name): each.store.of(part.name)
+            for each in hosted
+            for part in shards_of(each.game.queues)
+        }
+        self._roots = [each.store for each in hosted]
+        self._shards_of = {
+            queue: [part.name for part in shards_of(self.games[0].queues) if queue in part.queues]
+            for queue in (each.name for each in QUEUES)
+        }
         every = chance.choice((7, 20, 60))
-        kind = ClusterNode if self.is_spread else Node
-        self.nodes = [
-            kind(name, self.network, self.store, plan, snapshot_every=every) for name in NODES
-        ]
+        kind = Node if self.kind == SERVERS else ClusterNode
+        self.nodes = [kind(name, self.network, hosted, snapshot_every=every) for name in NODES]
         for node in self.nodes:
             if isinstance(node, ClusterNode):
                 node.others = {each.name: each for each in self.nodes}  # type: ignore[misc]
@@ -272,9 +232,27 @@ class Scene:
         self.faults = drawn if setting.faults is None else setting.faults
         self.callers: list[Caller] = []
         self.loop = NodeLoop(self.world, "clients")
-        self._parties = setting.parties
-        self._known: list[str] = []
-        self.recounts: dict[str, Recount] = {}
+        self.parties = setting.parties // len(self.games)
+        self.operator: Operator | None = None
+        if self.kind == UPGRADE:
+            self.operator = Operator(self.network, self.nodes, self.loop, "operator")
+            self.operator.machines = self.nodes  # type: ignore[assignment]
+        self.recounts: dict[tuple[str, str], Recount] = {}
+
+    def _hosted(self, game: Game, seed: int, lease: float, setting: Setting) -> Hosted:
+        store = Store(self.world, setting.weakness)
+        plan = ShardPlan(
+            game.queues,
+            seed=seed,
+            journal="simulated:",
+            waits=True,
+            lease_seconds=lease,
+            keyed=bool(game.token),
+        )
+        if self.kind == UPGRADE:
+            for part in shards_of(game.queues):
+                begun_before(store.of(part.name))
+        return Hosted(game, plan, store)
 
     def play(self) -> None:
         """Let all happen."""
@@ -282,41 +260,11 @@ class Scene:
         chance = world.chance("arrivals")
         for node in self.nodes:
             world.at(chance.uniform(0.0, 0.5), node.start)
-        Injector(self.nodes, self.network, self.store).plan(list(self.faults))
-        for queue in QUEUES:
-            backend = self._caller(Backend, f"backend {queue.name}")
-            backend.queue, backend.matches = queue.name, {}
-            self._begin_at(0.5, backend.work)
-        for number in range(ONLOOKERS):
-            onlooker = self._caller(Onlooker, f"onlooker {number}")
-            onlooker.known, onlooker.until = self._known, LOAD + 5.0
-            self._begin_at(1.0, onlooker.look)
-        for number in range(LOBBIES):
-            lobby = self._caller(Lobby, f"lobby {number}")
-            lobby.known, lobby.shards, lobby.last, lobby.over = self._known, self.shards, {}, set()
-            self._begin_at(1.0, lobby.work)
-        for number in range(self._parties):
-            player = self._caller(Player, f"party {number}")
-            player.queue = chance.choice([queue.name for queue in QUEUES])
-            size = chance.choice((1, 1, 2)) if player.queue == "team" else 1
-            player.party = tuple(f"p{number}-{each}" for each in range(size))
-            player.known = self._known
-            at = chance.uniform(*chance.choice(self.crowds))
-            if self.is_quiet and not number:
-                player.is_watched = True
-                at = lost_at(self.faults, QUIET_FROM) + FIRST * self.nodes[0].lease_seconds
-            self._begin_at(at, player.play)
-        for number, (ratings, leaves) in enumerate(TRIOS):
-            trio = self._caller(Trio, f"trio {number}")
-            trio.queue, trio.ratings, trio.leaves = QUEUES[0].name, ratings, leaves
-            trio.known = self._known
-            self._begin_at(chance.uniform(*chance.choice(self.crowds)), trio.play)
-        for number in range(self._parties // PACKAGE_SHARE):
-            by_package = self._caller(PackagePlayer, f"package {number}")
-            by_package.player, by_package.known = f"c{number}", self._known
-            by_package.following = {}
-            by_package.queue = chance.choice([queue.name for queue in QUEUES])
-            self._begin_at(chance.uniform(*chance.choice(self.crowds)), by_package.play)
+        Injector(self.nodes, self.network, self._roots).plan(list(self.faults))
+        if self.operator is not None:
+            self.operator.replace_nodes(world.chance("upgrade"))
+        for game in self.games:
+            Crowd(self, game, chance).come()
         world.run(END)
         # What is on its way to the store at that very instant gets there.
         for _ in range(IN_FLIGHT):
@@ -324,33 +272,35 @@ class Scene:
                 return
             world.run(world.now + 0.05)
 
-    def _caller(self, kind: Any, name: str) -> Any:
-        caller = kind(self.network, self.nodes, self.loop, name)
-        self.callers.append(caller)
-        return caller
-
-    def _begin_at(self, at: float, work: Callable[[], Any]) -> None:
+    def begin_at(self, at: float, work: Callable[[], Any]) -> None:
+        """Let somebody begin something at an instant of the world."""
         self.world.at(at, lambda: self.loop.begin(work()))
 
-    def history(self, shard: str = "") -> list[Seen]:
+    def history(self, shard: tuple[str, str] | None = None) -> list[Seen]:
         """Return all answers, in order of their arrival; of one shard, if one is named."""
         found = [
             seen
             for caller in self.callers
             for seen in caller.seen
-            if not shard or self._shard(seen, caller) == shard
+            if shard is None or self._shard(seen, caller) == shard
         ]
         return sorted(found, key=lambda seen: seen.got)
 
-    def _shard(self, seen: Seen, caller: Caller) -> str:
+    def _shard(self, seen: Seen, caller: Caller) -> tuple[str, str]:
         """Return which shard an answer is about: an id says so, or else a queue."""
-        named = shard_of(seen.about)
-        return named if named in self.shards else self._shard_of[caller.queue]
+        ids = [seen.about]
+        if seen.kind == "create":
+            ids = [text for name in ("id", "ticket", "match") if (text := seen.body.get(name))]
+        for each in ids:
+            named = caller.tenant, shard_of(each)
+            if named in self.stores:
+                return named
+        return caller.tenant, self._shards_of[caller.queue][caller.part or 0]
 
     def trace(self) -> str:
         """Return a digest of all that happened."""
-        for shard in self.shards:
-            for _, _, body in self.store.of(shard).rows:
+        for store in self.stores.values():
+            for _, _, body in store.rows:
                 self.network.note(body)
         return self.network.trace()
 
@@ -359,39 +309,55 @@ class Scene:
         found = [error for node in self.nodes for error in node.errors] + self.loop.errors
         found = [f"I16: {error}" for error in found]
         found += [problem for caller in self.callers for problem in caller.problems]
-        for shard in self.shards:
+        for shard in self.stores:
             found += self._of_shard(shard)
+        for tenant in dict.fromkeys(tenant for tenant, _ in self.stores):
+            found += check_keys([seen for seen in self.history() if seen.tenant == tenant])
+        if self.operator is not None:
+            found += self.operator.violations([*self.stores.values()], [*self.recounts.values()])
         return found
 
-    def _of_shard(self, shard: str) -> Iterator[str]:
-        store = self.store.of(shard)
+    def _of_shard(self, shard: tuple[str, str]) -> Iterator[str]:
+        store = self.stores[shard]
         try:
-            self.recounts[shard] = recount = Recount(store.rows, store.commits)
+            self.recounts[shard] = recount = Recount(store.rows, store.commits, store.newer_from)
         except Exception as error:  # noqa: BLE001
             yield f"I19: the records make no sense: {error!r}"
             return
         yield from recount.problems
         yield from judged(recount, self.history(shard))
-        yield from self._never_told(recount)
+        yield from self._in_place(shard, recount)
+        yield from self._never_told(shard[0], recount)
         yield from self._at_the_end(shard, recount)
 
-    def _never_told(self, recount: Recount) -> Iterator[str]:
+    def _in_place(self, shard: tuple[str, str], recount: Recount) -> Iterator[str]:
+        """Yield who waits in another part than theirs, where they could wait twice: I1."""
+        splits = {each.name: read_split(each.split) for each in self.games[0].queues}
+        for name, life in recount.lives.items():
+            first, queue = life.new.players[0], life.new.queues[0]
+            split = splits[queue]
+            rating = None if first.rating is None else first.rating.mean
+            part = 0 if split is None else split.part_of(first.id, rating)
+            if self._shards_of[queue][part] != shard[1]:
+                yield f"I1: {name} of {first.id} belongs to {self._shards_of[queue][part]}"
+
+    def _never_told(self, tenant: str, recount: Recount) -> Iterator[str]:
         """Yield who follows by the package's stream and has not heard of an end long past."""
         known = recount.position(self.world.now - TOLD_WITHIN)
-        for caller in self.callers:
+        for caller in (each for each in self.callers if each.tenant == tenant):
             for ticket in getattr(caller, "following", ()):
                 life = recount.lives.get(ticket)
                 is_over = life is not None and life.now[0] in OVER | {"assigned"}
                 if life is not None and is_over and life.since[-1] <= known:
                     yield f"I4: the package's stream never told that {ticket} is {life.now[0]}"
 
-    def _at_the_end(self, shard: str, recount: Recount) -> Iterator[str]:
+    def _at_the_end(self, shard: tuple[str, str], recount: Recount) -> Iterator[str]:
         """Yield what is wrong when all faults are over: I3, I9, I19."""
         serving = [
             (node, services)
             for node in self.nodes
-            for services in node.present
-            if services.runtime.plan.shard == shard
+            for tenant, services in node.present_games
+            if (tenant, services.runtime.plan.shard) == shard
         ]
         if len(serving) != 1:
             yield f"I16: {len(serving)} nodes serve {shard} when all faults are over"
@@ -408,7 +374,7 @@ class Scene:
             if life.now[0] in LIVE and now > recount.deadline(name) + SETTLED:
                 since = f"born at {life.enqueued_at:.1f} s"
                 yield f"I9: {name}, {since}, is {life.now[0]} at {now:.1f} s"
-        yield from self._against_the_engine(shard, recount, runtime)
+        yield from self._against_the_engine(shard[1], recount, runtime)
 
     def _against_the_engine(self, shard: str, recount: Recount, runtime: Runtime) -> Iterator[str]:
         tables = runtime.engine.tables

@@ -12,14 +12,15 @@ somebody notices.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from evenmatch.engine.records import Record, encode
+from evenmatch.engine.records import FORMAT, Record, encode
 from evenmatch.errors import JournalUnavailable, StaleOwner
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot, in_place_of
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot, format_of, in_place_of
 from evenmatch.journals.head import (
     EntryReader,
     check_append,
@@ -95,6 +96,10 @@ class Commit(msgspec.Struct, frozen=True):
     bodies: tuple[bytes, ...]
 
 
+class _Marked(msgspec.Struct, frozen=True):
+    format: int
+
+
 class Store:
     """What is stored of one shard, and how the store does.
 
@@ -114,6 +119,10 @@ class Store:
         self.rows: list[tuple[int, float, bytes]] = []
         self.snapshots: list[StoredSnapshot] = []
         self.segments: dict[int, Segment] = {}
+        # When a segment was first marked with a newer format than all before it, and from which
+        # record on; and snapshots in a newer format than the records have.
+        self.raised: list[tuple[float, int, int]] = []
+        self.too_new: list[int] = []
         self.outage: Outage | None = None
         self.answers_to_lose = 0
         self.appends_to_delay = 0
@@ -215,6 +224,21 @@ class Store:
             self.refused += 1
             raise
 
+    @property
+    def newer_from(self) -> float:
+        """Return the first record of the newest format."""
+        numbers = [each.format for each in self.segments.values()]
+        if not numbers or min(numbers) == FORMAT:
+            return 1
+        return min((at for _, at, number in self.raised if number == FORMAT), default=math.inf)
+
+    def begin(self, segment: Segment) -> None:
+        """Note who writes from a record on."""
+        at, before = segment.first_seq, [each.format for each in self.segments.values()]
+        if before and segment.format > max(before):
+            self.raised.append((self.world.now, at, segment.format))
+        self.segments[at] = in_place_of(self.segments.get(at), segment)
+
     def read(self, from_seq: int) -> tuple[int, list[tuple[int, float, bytes]]]:
         """Return the last sequence, and the records from one on."""
         last = self.head.last_seq if self.head else 0
@@ -224,6 +248,9 @@ class Store:
     def snapshot(self, seq: int, wall: float, state: bytes) -> None:
         """Keep a snapshot, and the one before it."""
         check_snapshot(self.head, self.shard, seq)
+        number = msgspec.json.decode(state, type=_Marked).format
+        if number > format_of([*self.segments.values()]):
+            self.too_new.append(seq)
         others = [each for each in self.snapshots if each.sequence != seq]
         new = StoredSnapshot(seq, wall, state)
         self.snapshots = sorted([*others, new], key=lambda each: each.sequence)[-2:]
@@ -300,12 +327,8 @@ class StoreJournal:
 
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from a record on."""
-        segments, at = self._store.of(shard).segments, segment.first_seq
-
-        def work() -> None:
-            segments[at] = in_place_of(segments.get(at), segment)
-
-        await self._ask("begin", work)
+        store = self._store.of(shard)
+        await self._ask("begin", lambda: store.begin(segment))
 
     async def append(
         self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]

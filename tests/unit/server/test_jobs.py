@@ -11,9 +11,11 @@ from evenmatch.engine.matching.jobs import RunningJob
 from evenmatch.engine.state.snapshot import state_hash
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Cancel, Settle
-from evenmatch.model.queue import Queue
+from evenmatch.model.inputs import Cancel, Enqueue, Settle
+from evenmatch.model.queue import Queue, ReadyCheck
+from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime import runtime as runtime_module
+from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import assemble
@@ -260,3 +262,29 @@ class TestWorkers:
 
 def _pairing(parts: int) -> Pairing:
     return Pairing(1, parts, (1,), ("a", "b"), np.zeros(2), np.ones((2, 2), dtype=np.bool_))
+
+
+def test_job_that_falls_due_as_a_server_comes_back_is_solved() -> None:
+    """What gives time back to those asked for acceptance fires the timers that were due."""
+    asked = Queue(name="asked", policy="greedy", accept=ReadyCheck(seconds=60.0))
+    rounds = Queue(name="rounds", policy="tests.shuffles.Shuffles:every=30,parts=1")
+    plan = ShardPlan((asked, rounds))
+
+    def stopped(wall: float) -> Clocks:
+        return Clocks(monotonic=lambda: 0.0, wall=lambda: wall)
+
+    async def scene() -> None:
+        journal = MemoryJournal(wall=lambda: 1000.0)
+        runtime = Runtime(plan, journal, clocks=stopped(1000.0))
+        await runtime.start()
+        await enqueue(runtime, "ada", "bob")
+        two = tuple(NewTicket((Player(name),), ("rounds",)) for name in ("cy", "dan"))
+        await runtime.ask(Enqueue(runtime.now(), two))
+        await runtime.stop()
+        runtime = Runtime(plan, journal.reopen(), clocks=stopped(1030.05))
+        await runtime.start()
+        assert runtime.engine.tables.proposals
+        await until(lambda: counters(runtime).matches == 1)
+        await runtime.stop()
+
+    play(scene)

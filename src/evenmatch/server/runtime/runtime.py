@@ -556,7 +556,8 @@ class Runtime(CallbackPort):
         # that which their clients take to come back.
         grace = RETURN_SECONDS * self.clock.speed
         for given in time_back(found.engine.tables, self.clock.now(), grace):
-            self.shard.handle(given, ignore)
+            # They fire the timers that were due, so a policy may have asked for a job.
+            self._execute(self.shard.handle(given, ignore))
         self._see_to_records()
 
     def _lease_lost(self, error: JournalError) -> None:
