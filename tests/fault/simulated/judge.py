@@ -59,6 +59,8 @@ class Judge:
         elif seen.status in (429, 503):
             if "retry-after" not in seen.headers:
                 self._wrong("I16", seen, "whoever is sent away is told when to come back")
+        elif seen.status == 401 or (seen.status == 403 and seen.body["error"] == "forbidden"):
+            self._wrong("I16", seen, "who has the key of a game is let in")
         elif seen.kind == "odd":
             if seen.status != 400:
                 self._wrong("I13", seen, "a number out of range was not refused")

@@ -237,6 +237,8 @@ class Scene:
         if self.kind == UPGRADE:
             self.operator = Operator(self.network, self.nodes, self.loop, "operator")
             self.operator.machines = self.nodes  # type: ignore[assignment]
+            for store in self.stores.values():
+                store.on_raise = self.operator.note_raised
         self.recounts: dict[tuple[str, str], Recount] = {}
 
     def _hosted(self, game: Game, seed: int, lease: float, setting: Setting) -> Hosted:

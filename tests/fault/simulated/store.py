@@ -96,6 +96,10 @@ class Commit(msgspec.Struct, frozen=True):
     bodies: tuple[bytes, ...]
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class _Marked(msgspec.Struct, frozen=True):
     format: int
 
@@ -123,6 +127,7 @@ class Store:
         # record on; and snapshots in a newer format than the records have.
         self.raised: list[tuple[float, int, int]] = []
         self.too_new: list[int] = []
+        self.on_raise: Callable[[], None] = _nothing
         self.outage: Outage | None = None
         self.answers_to_lose = 0
         self.appends_to_delay = 0
@@ -237,6 +242,7 @@ class Store:
         at, before = segment.first_seq, [each.format for each in self.segments.values()]
         if before and segment.format > max(before):
             self.raised.append((self.world.now, at, segment.format))
+            self.on_raise()
         self.segments[at] = in_place_of(self.segments.get(at), segment)
 
     def read(self, from_seq: int) -> tuple[int, list[tuple[int, float, bytes]]]:

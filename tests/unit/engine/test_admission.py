@@ -10,9 +10,9 @@ from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue
-from evenmatch.model.events import Accepted, Configured, Matched, Refused
-from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.match import Match
+from evenmatch.model.events import Accepted, Configured, Matched, Opened, Refused
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Open
+from evenmatch.model.match import Match, OpenMatch
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Rating, Value
 from evenmatch.testing import new_ticket, queue, rule, ticket
@@ -254,6 +254,23 @@ def test_player_of_a_live_exclusive_match_is_refused_with_the_match() -> None:
 
     assert caught.value.match == "s0-m1"
     assert caught.value.message == "player a plays in match s0-m1; finish it first"
+
+
+def test_player_who_joined_a_running_match_is_refused_with_that_match() -> None:
+    queues = queue(exclusive_match=True, backfill="manual")
+    playing = tables(queues, waiting=tuple(map(new_ticket, "abc")))
+    match = Match("s0-m1", "main", 0.0, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), (("a",), ("b",)))
+    fold(playing, Enqueue(0.0, ()), Matched(match))
+    opened = OpenMatch("s0-m1", "main", 1, 0.0, ((), ("s0-2",)), (1, 0))
+    fold(playing, Open(1.0, "s0-m1", 0, ("a",)), Opened(opened, ("a",)))
+    fill = Match("s0-m2", "main", 1.0, ("s0-3",), (("s0-3",), ()), (("c",), ()), extends="s0-m1")
+    fold(playing, Advance(1.0), Matched(fill))
+
+    enter(new_ticket("a"), playing)
+    with pytest.raises(AlreadyWaiting) as caught:
+        enter(new_ticket("c"), playing)
+
+    assert caught.value.match == "s0-m1"
 
 
 def test_existing_ticket_has_exactly_these_players() -> None:

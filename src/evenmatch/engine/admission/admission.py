@@ -307,6 +307,8 @@ def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None
                 ticket=ticket,
             )
         if busy and (match := busy.get(player.id)) is not None:
+            # Who joined a running match is kept under the fill, which nobody can finish.
+            match = tables.matches[match].match.extends or match
             raise AlreadyWaiting(
                 f"player {player.id} plays in match {match}; finish it first",
                 where="/players",
