@@ -48,7 +48,7 @@ TABLE: dict[str, Row] = {
     "policies": row("model criteria solvers", "msgspec numpy"),
     "engine": row("model criteria solvers policies.base policies.hooks", "msgspec numpy"),
     "explain": row(
-        "model criteria solvers policies.base policies.hooks policies.shared.condition_prospects "
+        "model criteria solvers policies.base policies.hooks policies.shared.nearest_legal_match "
         "engine",
         "msgspec numpy",
     ),

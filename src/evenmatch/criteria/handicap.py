@@ -27,7 +27,7 @@ def points_given(
 
     Source:
         GameDev.net, "1v1 queuing" (2010): give the weaker side points where a close match is not
-        to be had. The outcome counts them: `ratings.encounters.ranks_from_points`.
+        to be had. The outcome counts them: `ratings.pairwise_results.ranks_from_points`.
     """
     if bots and not all(teams):
         return None

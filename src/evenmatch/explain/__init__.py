@@ -3,6 +3,6 @@
 It reads a `snapshot` of a queue, compares one ticket with all others, and says what it found in
 sentences. `by_conditions` does so in queues with conditions, by the prospects that searches go by.
 May import the engine, criteria, solvers, the contract of policies and
-`policies.shared.condition_prospects`. Never changes what it looks at, so the server may explain in
+`policies.shared.nearest_legal_match`. Never changes what it looks at, so the server may explain in
 a thread.
 """

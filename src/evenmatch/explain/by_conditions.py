@@ -12,9 +12,9 @@ from evenmatch.explain.sentences import summary_of
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import Prospect, QueuePart, Reason
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.condition_prospects import (
-    ConditionProspect,
+from evenmatch.policies.shared.nearest_legal_match import (
     ConditionProspects,
+    NearestLegalMatch,
     Shortage,
 )
 
@@ -127,7 +127,7 @@ def _at_a_glance(part: QueuePart, snapshot: QueueSnapshot, own: Ticket) -> Queue
     )
 
 
-def _prospect(snapshot: QueueSnapshot, found: ConditionProspect) -> Prospect:
+def _prospect(snapshot: QueueSnapshot, found: NearestLegalMatch) -> Prospect:
     """Return a match that conditions allow, as one that could be."""
     objective, at = snapshot.objective, max(found.at, snapshot.now)
     seating = objective.judge(found.teams, at)

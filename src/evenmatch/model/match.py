@@ -37,7 +37,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         hosts: Ids of players who reach everyone, best first; None where no host is asked for.
         off_side: Ids of the tickets that are on another side than they asked for; None if none is.
         wide: Whether it was made far beyond the usual gap, so that an upset counts as between
-            equals; see `ratings.encounters`.
+            equals; see `ratings.pairwise_results`.
     """
 
     id: str
@@ -112,7 +112,7 @@ class Result(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         teams: Player ids by team, as in the match.
         ranks: Place of each team from 1, equal places are a draw: 1, 1, 3.
         quitters: Players who left before the end, sorted.
-        wide: Whether the match was made far beyond the usual gap; see `ratings.encounters`.
+        wide: Whether the match was made far beyond the usual gap; see `ratings.pairwise_results`.
     """
 
     teams: tuple[tuple[str, ...], ...]

@@ -6,10 +6,10 @@ from evenmatch.model.fields import Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.solvers.steps import delay_greedy, kinds
+from evenmatch.solvers.steps import delay_greedy, policy_numbers
 
 STEPS = Steps(
-    kind=kinds.DELAY_GREEDY,
+    kind=policy_numbers.DELAY_GREEDY,
     arrive=delay_greedy.arrive,
     come_back=delay_greedy.arrive,
     decide=delay_greedy.decide,

@@ -16,10 +16,10 @@ from evenmatch.policies.shared.step_matcher import (
     check_solo,
     check_without_rules,
 )
-from evenmatch.solvers.steps import difference_wait, kinds, tentative
+from evenmatch.solvers.steps import difference_wait, policy_numbers, tentative
 
 STEPS = Steps(
-    kind=kinds.DIFFERENCE_WAIT,
+    kind=policy_numbers.DIFFERENCE_WAIT,
     arrive=difference_wait.arrive,
     come_back=difference_wait.arrive,
     decide=difference_wait.decide,

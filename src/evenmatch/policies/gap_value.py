@@ -9,12 +9,12 @@ from evenmatch.policies.price import density
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.solvers.steps import gap_value, kinds, line, price
+from evenmatch.solvers.steps import gap_costs, gap_value, policy_numbers, price
 
 BOUNDED = ("linear", "percentile")
 """Scales whose values lie in [0, 1]."""
 STEPS = Steps(
-    kind=kinds.GAP_VALUE,
+    kind=policy_numbers.GAP_VALUE,
     arrive=gap_value.arrive,
     come_back=gap_value.come_back,
     decide=gap_value.decide,
@@ -24,9 +24,9 @@ STEPS = Steps(
         price.RATE_NOW,
         price.LAST,
         price.GUESS,
-        line.LOW_END,
-        line.HIGH_END,
-        line.FALLS,
+        gap_costs.LOW_END,
+        gap_costs.HIGH_END,
+        gap_costs.FALLS,
     ),
     axis="term",
 )
@@ -103,5 +103,5 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
             price.KNOWN_RATE: self.rate or 0.0,
             price.DIMENSIONS: 1.0,
             price.DENSITY: density(terms),
-            line.IS_BOUNDED: float(queue.criteria[0].scale.kind in BOUNDED),
+            gap_costs.IS_BOUNDED: float(queue.criteria[0].scale.kind in BOUNDED),
         }

@@ -89,11 +89,11 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
         from evenmatch.policies.shared.step_matcher import Steps
-        from evenmatch.solvers.steps import greedy, kinds
+        from evenmatch.solvers.steps import greedy, policy_numbers
         from evenmatch.solvers.steps.waiting import free_slot
 
         del queue
-        return Steps(kinds.GREEDY, greedy.arrive, greedy.arrive, greedy.decide, free_slot)
+        return Steps(policy_numbers.GREEDY, greedy.arrive, greedy.arrive, greedy.decide, free_slot)
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place: none."""

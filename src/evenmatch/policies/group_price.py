@@ -11,11 +11,11 @@ from evenmatch.policies.price import density
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
-from evenmatch.solvers.steps import group_price, kinds, price
+from evenmatch.solvers.steps import group_price, policy_numbers, price
 
 GROW = 0.2
 STEPS = Steps(
-    kind=kinds.GROUP_PRICE,
+    kind=policy_numbers.GROUP_PRICE,
     arrive=group_price.arrive,
     come_back=group_price.come_back,
     decide=group_price.decide,

@@ -13,12 +13,12 @@ from evenmatch.policies.shared.step_matcher import (
     check_solo,
     check_without_rules,
 )
-from evenmatch.solvers.steps import kinds, multi_queue
+from evenmatch.solvers.steps import multi_queue, policy_numbers
 from evenmatch.solvers.steps.waiting import free_slot
 
 CRITERIA_MAX, BRACKETS_MAX = multi_queue.CRITERIA_MAX, multi_queue.BRACKETS_MAX
 STEPS = Steps(
-    kind=kinds.MULTI_QUEUE,
+    kind=policy_numbers.MULTI_QUEUE,
     arrive=multi_queue.arrive,
     come_back=multi_queue.come_back,
     decide=multi_queue.decide,

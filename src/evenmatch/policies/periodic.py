@@ -79,12 +79,12 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
         from evenmatch.policies.shared.step_matcher import Steps
-        from evenmatch.solvers.steps import kinds, periodic
+        from evenmatch.solvers.steps import periodic, policy_numbers
         from evenmatch.solvers.steps.waiting import free_slot
 
         del queue
         arrive, decide = periodic.arrive, periodic.decide
-        return Steps(kinds.PERIODIC, arrive, arrive, decide, free_slot, samples=RATE_OF)
+        return Steps(policy_numbers.PERIODIC, arrive, arrive, decide, free_slot, samples=RATE_OF)
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

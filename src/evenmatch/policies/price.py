@@ -9,11 +9,11 @@ from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.matching.pairs import CAPPED
-from evenmatch.solvers.steps import kinds, price
+from evenmatch.solvers.steps import policy_numbers, price
 
 GROW = 0.05
 STEPS = Steps(
-    kind=kinds.PRICE,
+    kind=policy_numbers.PRICE,
     arrive=price.arrive,
     come_back=price.come_back,
     decide=price.decide,

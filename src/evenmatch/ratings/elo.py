@@ -15,8 +15,8 @@ from evenmatch.ratings.base import (
     logistic,
     require_positive,
 )
-from evenmatch.ratings.encounters import add_up, find_encounters
 from evenmatch.ratings.outcomes import PeriodOutcomes
+from evenmatch.ratings.pairwise_results import add_up, find_pairwise_results
 
 LOGITS_PER_POINT = math.log(10.0) / 400.0
 """400 points are odds of 10 to 1."""
@@ -51,7 +51,7 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
         Every pair of a free-for-all counts as a match, so changes grow with its size; choose a
         smaller k_factor there. Teams of equal sizes win together what their rivals lose.
         """
-        met = find_encounters(ratings, outcomes)
+        met = find_pairwise_results(ratings, outcomes)
         expected, _ = logistic(met.gap * LOGITS_PER_POINT)
         change = add_up(met.player, met.score - expected, ratings.mean.size)
         return ratings._replace(mean=ratings.mean + self.k_factor * change)

@@ -24,8 +24,8 @@ from evenmatch.ratings.base import (
     require_not_negative,
     require_positive,
 )
-from evenmatch.ratings.encounters import add_up, find_encounters
 from evenmatch.ratings.outcomes import PeriodOutcomes
+from evenmatch.ratings.pairwise_results import add_up, find_pairwise_results
 
 POINTS_PER_LOGIT = 400.0 / math.log(10.0)
 """Glickman's 173.7178 = 1 / q."""
@@ -65,7 +65,7 @@ def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
     Source:
         Glickman, The Glicko system, step 2: 1 / d^2 and the sum of g (s - E).
     """
-    met = find_encounters(ratings, outcomes)
+    met = find_pairwise_results(ratings, outcomes)
     g = attenuation(met.deviation / POINTS_PER_LOGIT)
     expected, spread = logistic(g * met.gap / POINTS_PER_LOGIT)
     count = ratings.mean.size

@@ -32,7 +32,7 @@ class PeriodOutcomes(NamedTuple):
         meeting_rival: The team it met, shape (meetings,).
         score: Its result: 1 won, 0.5 drew, 0 lost, shape (meetings,).
         quits: Seats whose player left before the end, or None when nobody did.
-        wide: Meetings to be settled by `encounters.settle_gap`, or None when there are none.
+        wide: Meetings to be settled by `pairwise_results.settle_gap`, or None when there are none.
     """
 
     player: IndexArray

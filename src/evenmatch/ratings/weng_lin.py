@@ -24,8 +24,8 @@ from evenmatch.ratings.base import (
     require_not_negative,
     require_positive,
 )
-from evenmatch.ratings.encounters import add_up, settle_gap
 from evenmatch.ratings.outcomes import PeriodOutcomes
+from evenmatch.ratings.pairwise_results import add_up, settle_gap
 
 
 class WengLin(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.step_matcher import StepMatcher
-from evenmatch.solvers.steps.lanes import COMPARED, REACH
+from evenmatch.solvers.steps.skip_list import COMPARED, REACH
 from evenmatch.solvers.steps.waiting import NONE, PARTNER
 
 SPAN = 2.0**23

@@ -6,10 +6,10 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
-from evenmatch.ratings.encounters import find_encounters, ranks_from_points
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.glicko2 import Glicko2
 from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches
+from evenmatch.ratings.pairwise_results import find_pairwise_results, ranks_from_points
 from evenmatch.ratings.weng_lin import WengLin
 
 SYSTEMS = [Elo(), Glicko(), Glicko2(), WengLin()]
@@ -56,7 +56,7 @@ def test_a_team_plays_with_the_mean_of_its_members() -> None:
     ratings = Ratings(
         np.array([1400.0, 1600.0, 1700.0]), np.array([50.0, 60.0, 80.0]), np.full(3, np.nan)
     )
-    met = find_encounters(ratings, one_match([[0, 1], [2]], [1, 2]))
+    met = find_pairwise_results(ratings, one_match([[0, 1], [2]], [1, 2]))
     assert met.player.tolist() == [0, 1, 2]
     assert met.gap.tolist() == [-200.0, -200.0, 200.0]
     assert met.deviation == pytest.approx([80.0, 80.0, np.sqrt((50**2 + 60**2) / 2)])

@@ -21,7 +21,7 @@ from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.step_columns import StepColumns
 from evenmatch.solvers.kernel import entry as entry_of
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME, Floats
-from evenmatch.solvers.steps.lanes import AXIS, NO_AXIS, REACH, link
+from evenmatch.solvers.steps.skip_list import AXIS, NO_AXIS, REACH, link
 from evenmatch.solvers.steps.waiting import (
     COUNTS,
     FLAG,

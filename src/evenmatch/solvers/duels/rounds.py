@@ -1,11 +1,11 @@
 """One round of one against one over a whole pool: the most pairs, then the cheapest, with a proof.
 
 Where one row of numbers decides and costs are proportional to its gaps, sorted neighbours are
-paired, and that is proved to be the best wherever they accept each other (`line`): always if limits
-are equal, nearly always in crowded pools. Otherwise a matching is computed on each player's
-cheapest partners and mended with whatever pair its duals find overlooked, as `solvers.matching`
-does for points in time. Nobody chooses first, so nobody at the head of a list takes what others
-need.
+paired, and that is proved to be the best wherever they accept each other (`matching.pairs`): always
+if limits are equal, nearly always in crowded pools. Otherwise a matching is computed on each
+player's cheapest partners and mended with whatever pair its duals find overlooked, as
+`solvers.matching` does for points in time. Nobody chooses first, so nobody at the head of a list
+takes what others need.
 
 That the number of pairs comes first is a matter of prices: leaving a player over costs more than
 any detour of others that would seat them.

@@ -11,7 +11,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import TIME, pair_cost
-from evenmatch.solvers.steps.reach import find_within
+from evenmatch.solvers.steps.range_search import find_within
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FLAG,

@@ -6,8 +6,8 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import TIME, Floats
-from evenmatch.solvers.steps.lanes import LEFT, is_older
-from evenmatch.solvers.steps.spans import (
+from evenmatch.solvers.steps.skip_list import LEFT, is_older
+from evenmatch.solvers.steps.skip_list_search import (
     COST,
     DROPPED,
     DUE,

@@ -18,8 +18,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, pair_cost
-from evenmatch.solvers.steps.lanes import LEFT, LEFTMOST, RIGHT, is_older
-from evenmatch.solvers.steps.line import (
+from evenmatch.solvers.steps.gap_costs import (
     FALLS,
     HIGH_END,
     IS_BOUNDED,
@@ -39,6 +38,7 @@ from evenmatch.solvers.steps.price import (
     at_rate,
     most,
 )
+from evenmatch.solvers.steps.skip_list import LEFT, LEFTMOST, RIGHT, is_older
 from evenmatch.solvers.steps.waiting import (
     FLAG,
     NONE,

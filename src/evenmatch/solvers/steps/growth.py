@@ -19,7 +19,7 @@ from evenmatch.solvers.steps.price import (
     WORTH,
     at_rate,
 )
-from evenmatch.solvers.steps.reach import find_within
+from evenmatch.solvers.steps.range_search import find_within
 from evenmatch.solvers.steps.waiting import (
     EITHER,
     FOUND,

@@ -23,7 +23,7 @@ from evenmatch.solvers.steps import (
     periodic,
     price,
 )
-from evenmatch.solvers.steps.kinds import (
+from evenmatch.solvers.steps.policy_numbers import (
     DELAY_GREEDY,
     DIFFERENCE_WAIT,
     GAP_VALUE,
@@ -33,7 +33,7 @@ from evenmatch.solvers.steps.kinds import (
     PERIODIC,
     PRICE,
 )
-from evenmatch.solvers.steps.lanes import link
+from evenmatch.solvers.steps.skip_list import link
 from evenmatch.solvers.steps.waiting import (
     CLOCK,
     FREE_TOP,

@@ -17,7 +17,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
-from evenmatch.solvers.steps.reach import find_within
+from evenmatch.solvers.steps.range_search import find_within
 from evenmatch.solvers.steps.together import most_together
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,

@@ -11,8 +11,8 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, Floats, shape_gap, shaped
-from evenmatch.solvers.steps.lanes import AXIS, is_older
-from evenmatch.solvers.steps.spans import (
+from evenmatch.solvers.steps.skip_list import AXIS, is_older
+from evenmatch.solvers.steps.skip_list_search import (
     ANYONE,
     COST,
     DROPPED,

@@ -7,7 +7,7 @@ loop. So a policy is written once, and a simulation of a million players makes t
 Points are the columns of `matching.pairs`: time, last instant, side, owner, the scaled value for
 each term of the cost, then the value for each gate and each rule. A slot keeps its place from
 entry to leave. Slots are linked by (time, sequence), oldest first, and by value where a policy says
-so (`lanes`).
+so (`skip_list`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, OWNER, TIME, UNTIL
-from evenmatch.solvers.steps.lanes import (
+from evenmatch.solvers.steps.skip_list import (
     AXIS,
     LANE_LINKS,
     LANES,
@@ -44,7 +44,7 @@ PRICE, WAIT_MAX, WEIGHT, WAKE, CLOCK = range(5)
 """The first numbers: price of a second, longest wait, sum of all weights, the next instant and,
 in a compiled run, the last one."""
 FIRST_NUMBER = 8
-"""From here on the numbers are a policy's own; before it are those of `lanes`."""
+"""From here on the numbers are a policy's own; before it are those of `skip_list`."""
 
 RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
 """Columns of a rule; `FORM` says how its limit grows."""
@@ -70,7 +70,7 @@ class WaitingRoster(NamedTuple):
         points: Shape (rows, slots): see above.
         marks: Shape (MARKS, slots): what a policy notes about each slot.
         links: Shape (LINKS, slots): sequence, neighbours by age, partner; the stack of free slots;
-            a row to write slots into; and neighbours by value, see `lanes`.
+            a row to write slots into; and neighbours by value, see `skip_list`.
         numbers: Shape (NUMBERS,): the policy's parameters and what it knows, see the policies' own
             rows.
         counts: Shape (COUNTS + LANES,): see `SIZE` and the others; then the first slot of each

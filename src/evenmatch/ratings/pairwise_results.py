@@ -20,7 +20,7 @@ from evenmatch.ratings.base import Ratings
 from evenmatch.ratings.outcomes import PeriodOutcomes
 
 
-class Encounters(NamedTuple):
+class PairwiseResults(NamedTuple):
     """One player against one opponent, shape (encounters,) each.
 
     Args:
@@ -36,7 +36,7 @@ class Encounters(NamedTuple):
     score: FloatArray
 
 
-def find_encounters(ratings: Ratings, outcomes: PeriodOutcomes) -> Encounters:
+def find_pairwise_results(ratings: Ratings, outcomes: PeriodOutcomes) -> PairwiseResults:
     """Return every player's encounters of the period, at the ratings of its start."""
     mean, deviation = ratings.mean[outcomes.player], ratings.deviation[outcomes.player]
     if not outcomes.has_only_singles:
@@ -49,12 +49,12 @@ def find_encounters(ratings: Ratings, outcomes: PeriodOutcomes) -> Encounters:
     deviation = deviation[outcomes.meeting_rival]
     if outcomes.has_only_singles:  # then a team's number is its seat's
         player = outcomes.player[outcomes.meeting_team]
-        return Encounters(player, gap, deviation, outcomes.score)
+        return PairwiseResults(player, gap, deviation, outcomes.score)
     seat, meeting = _seats_in_meetings(outcomes)
     score = outcomes.score[meeting]
     if outcomes.quits is not None:
         score = np.where(outcomes.quits[seat], 0.0, score)
-    return Encounters(outcomes.player[seat], gap[meeting], deviation[meeting], score)
+    return PairwiseResults(outcomes.player[seat], gap[meeting], deviation[meeting], score)
 
 
 def _seats_in_meetings(

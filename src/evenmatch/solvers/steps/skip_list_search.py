@@ -1,8 +1,8 @@
 """Who in the line may be asked: stretches of it in which nobody would be are skipped.
 
-For each slot in a lane, see `lanes`, the links hold which slot between it and the next of that lane
-would leave its group for the dearest other. Where that one stays, all do. So somebody to ask is
-found in O(log n) steps, though nearly all have a mate who is close.
+For each slot in a lane, see `skip_list`, the links hold which slot between it and the next of that
+lane would leave its group for the dearest other. Where that one stays, all do. So somebody to ask
+is found in O(log n) steps, though nearly all have a mate who is close.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, shaped
-from evenmatch.solvers.steps.lanes import (
+from evenmatch.solvers.steps.skip_list import (
     AXIS,
     BEST,
     COMPARED,

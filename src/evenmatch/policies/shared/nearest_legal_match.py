@@ -41,7 +41,7 @@ OWN = "of the queue beside its rules_file"
 """How the other rules of the queue are named among conditions that forbid a match."""
 
 
-class ConditionProspect(NamedTuple):
+class NearestLegalMatch(NamedTuple):
     """A match with the ticket, from when on it is legal, and who says no until then."""
 
     at: float
@@ -96,7 +96,7 @@ class ConditionProspects:
         """Return whether searches have looked at everything."""
         return not self._gave_up and len(self._tickets) <= CONSIDERED_MAX
 
-    def first(self) -> ConditionProspect | None:
+    def first(self) -> NearestLegalMatch | None:
         """Return the match with the ticket that is legal first; None if none is found."""
         conditions = self._pool.conditions
         for at in (self._now, *self._changes()):
@@ -105,7 +105,7 @@ class ConditionProspects:
                 # What allows it may have come before, while the search looked elsewhere.
                 ready_at = self._rules.ready_at(teams, self._now)
                 found = conditions.objections(teams, self._now) if ready_at > self._now else []
-                return ConditionProspect(ready_at, teams, tuple([each.name for each in found]))
+                return NearestLegalMatch(ready_at, teams, tuple([each.name for each in found]))
         return None
 
     def blockers(self) -> list[str]:

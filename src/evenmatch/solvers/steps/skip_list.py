@@ -28,7 +28,7 @@ SEQUENCE = 0
 LEFT, RIGHT = 7, 8
 """Rows of links in the first lane; those of each other lane follow by two."""
 BEST = LEFT + 2 * LANES
-"""Row of links in the first lane: see `spans`; those of the other lanes follow."""
+"""Row of links in the first lane: see `skip_list_search`; those of the other lanes follow."""
 LANE_LINKS = 3 * LANES
 LEFTMOST = 8
 """Place in counts of the first slot of each lane."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats, shaped
-from evenmatch.solvers.steps.lanes import LEFT, RIGHT
 from evenmatch.solvers.steps.price import GUESS, WORTH
+from evenmatch.solvers.steps.skip_list import LEFT, RIGHT
 from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WaitingRoster
 
 IS_BOUNDED, LOW_END, HIGH_END, FALLS = range(GUESS + 1, GUESS + 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.steps.lanes import AXIS, COMPARED, LEFT, REACH, RIGHT, is_older
+from evenmatch.solvers.steps.skip_list import AXIS, COMPARED, LEFT, REACH, RIGHT, is_older
 from evenmatch.solvers.steps.waiting import (
     FOUND,
     NONE,
