@@ -61,7 +61,7 @@ def lifted_at(rule: Rule) -> float:
 
 
 def kept(rule: Rule, text: str) -> str:
-    """Return the sentence about a rule that is kept or broken, and from when on it is lifted."""
+    """Return the sentence about a rule, kept or broken, and from which instant it is lifted."""
     wait = lifted_at(rule)
     if wait == math.inf:
         return f"{text}."

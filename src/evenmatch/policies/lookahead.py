@@ -113,7 +113,7 @@ class LookaheadMatcher(NoJobs):
         self._plan: dict[str, str] = {}
         for one, two in memory.get("plan", ()):
             self._plan[one], self._plan[two] = two, one
-        # (from when on they may play, place, id, id) of the planned pairs; None after a restart.
+        # (when they may play at first, place, id, id) of planned pairs; None after a restart.
         self._due: list[tuple[float, int, str, str]] | None = None
         # Whether something has changed that the plan does not know.
         self._has_news: bool = memory.get("has_news", False)

@@ -3,7 +3,7 @@
 Two indexes answer that. Where one limit on one difference decides, and the younger of two always
 accepts last, the nearest older neighbour is the soonest partner, and a tree of ages knows it
 (`ByGap`). In all other cases a sweep over one axis for each limit looks for it (`ByAxes`), and the
-rules themselves say of each pair that it meets from when on it may play.
+rules themselves say of each pair that it meets from which instant it may play.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SoonestOpponent(msgspec.Struct, frozen=True, gc=False):
     """The older ticket that a ticket may play soonest.
 
     Args:
-        at: From when on; inf if it may play none.
+        at: The first instant; inf if it may play none.
         other: That ticket.
         at_once: Whether they may play since the younger arrived, and did not wait for a limit to
             widen at that very instant: inputs come before what falls due.
@@ -146,7 +146,7 @@ class ByGap:
 
 
 class ByAxes:
-    """Tickets on one axis for each limit; `Rules` says of each pair from when on it may play.
+    """Tickets on one axis for each limit; `Rules` says of each pair from which instant it may play.
 
     Complexity:
         See `SweepIndex`. Tickets that no axis keeps apart, but sides or equal values do, are asked
@@ -160,7 +160,7 @@ class ByAxes:
         self._entries: dict[int, IndexedItem[IndexedTicket]] = {}
         self.evaluations = 0
         self.wait_for: Callable[[float], float] | None = None
-        # Where both must accept, the younger one's own wait bounds from when on they may play;
+        # Where both must accept, the younger one's own wait bounds when they may play;
         # where no limit is relative either, it is that instant.
         self._own_wait = all(limit.rule.accept == "both" for limit in limits)
         self._youngest_decides = all(

@@ -30,7 +30,7 @@ class Entrant(msgspec.Struct, eq=False):
         ticket: Its `enqueued_at` may lie ahead.
         row: Its column of the arrays: arrival, deadline, side, owner, scaled values.
         number: Ascends in the order in which entrants became known.
-        ready_at: By the number of an entrant known before: from when on the two may play.
+        ready_at: By the number of an entrant known before: from which instant the two may play.
     """
 
     ticket: Ticket
@@ -79,7 +79,7 @@ class Planning:
         return at
 
     def times(self, entrants: Sequence[Entrant], now: float) -> tuple[Floats, Floats]:
-        """Return from when on and until when each can be paired, in seconds from now."""
+        """Return from and until which instant each can be paired, in seconds from now."""
         rows = np.array([entrant.row[:2] for entrant in entrants])
         return np.maximum(rows[:, 0] - now, 0.0), rows[:, 1] - now
 
@@ -152,7 +152,7 @@ class Planning:
         return Field(points, self._terms, self._gates, price, ids, found)
 
     def _ready_table(self, entrants: Sequence[Entrant], now: float) -> Floats:
-        """Return from when on each pair may play, in seconds from now."""
+        """Return from which instant each pair may play, in seconds from now."""
         if not self.has_rules:
             return NO_DELAYS
         count = len(entrants)

@@ -99,7 +99,7 @@ class StartRule(Protocol):
         ...
 
     def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
-        """Return from when on a match is good enough; maybe before its players came."""
+        """Return from which instant a match is good enough; maybe before its players came."""
         ...
 
     def value(self, match: TentativeMatch, now: float) -> float:
