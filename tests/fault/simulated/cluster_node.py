@@ -142,6 +142,11 @@ class ClusterNode(Node):
         self.is_older = False
         self.stop()
 
+    def stop(self) -> None:
+        # Who is about to stop says so, and others count it no more.
+        self.older_since = None
+        super().stop()
+
     def _ended(self, loop: NodeLoop) -> None:
         self.listening = self.older_since = None
         super()._ended(loop)
