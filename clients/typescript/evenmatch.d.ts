@@ -118,6 +118,7 @@ export interface QueueState {
   waiting: number;
   fault?: string | null;
   paused?: boolean;
+  parts?: number;
 }
 
 /** A match on its way to a server. */

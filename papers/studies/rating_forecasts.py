@@ -67,7 +67,8 @@ def predict_each(system: RatingSystem, games: Iterable[Duels]) -> FloatArray:
     Returns:
         The first players' win probabilities.
     """
-    start = PlainRating(*(column.item() for column in newcomers(system, 1)))
+    mean, deviation, volatility = (column.item() for column in newcomers(system, 1))
+    start: PlainRating = (mean, deviation, volatility)
     known: dict[int, PlainRating] = {}
     chances = []
     for firsts, seconds, scores in games:
@@ -75,8 +76,7 @@ def predict_each(system: RatingSystem, games: Iterable[Duels]) -> FloatArray:
         one, two = known.get(first, start), known.get(second, start)
         mine, theirs = (Ratings(*(np.array([each]) for each in rating)) for rating in (one, two))
         chances.append(system.win_probability(mine, theirs).item())
-        known[first] = system.after_game(one, two, score)
-        known[second] = system.after_game(two, one, 1.0 - score)
+        known[first], known[second] = system.after_game(one, two, score)
     return np.array(chances)
 
 

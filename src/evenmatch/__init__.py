@@ -1,6 +1,12 @@
 """Decide who plays whom in a game, and show what that costs before it ships.
 
 Public names are loaded when they are first used, so that `import evenmatch` stays quick.
+
+Data flows one way. `model` holds the values. `criteria` says how good a match is and from which
+instant it is allowed. `solvers` compute on arrays. `policies` decide who plays. `engine` runs the
+policies and turns inputs into records. `simulation` drives the engine in virtual time, and `lab`
+studies what comes out. `journals` store the records, and `server` serves the same engine over
+HTTP. `cli` has the commands. The map of all folders is in `docs/design.md`.
 """
 
 from importlib import import_module

@@ -23,7 +23,7 @@ from typing import BinaryIO, NamedTuple
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.registry import parse_policy, policies_of
 from evenmatch.solvers import kernel
 from evenmatch.solvers.kernel_keys import PACKAGE, sources
 
@@ -227,12 +227,6 @@ def processors() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
-
-
-def policies_of(queue: Queue) -> list[str]:
-    """Return the SPECs of a queue: its own, those in a trial, and the one in shadow."""
-    others = () if queue.switchback is None else queue.switchback.policies
-    return [spec for spec in (queue.policy, *others, queue.shadow) if spec is not None]
 
 
 def work() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from evenmatch.server.http.table import OPERATIONS
 from tests.browser.browsing import Visit
 
 
@@ -19,7 +20,7 @@ def test_operations_are_shown_by_group_with_examples(visit: Callable[..., Visit]
     page = seen.page
     groups = [each.get_attribute("data-tag") for each in page.query_selector_all("[data-tag]")]
     assert groups[0] == "Tickets"
-    assert len(groups) == 9
+    assert sorted(groups) == sorted({each.tag for each in OPERATIONS if each.name})
     seen.shot("docs", whole=False)
     page.click("#operations-Tickets-createTickets .opblock-summary-control")
     page.wait_for_selector("#operations-Tickets-createTickets .opblock-section-request-body")

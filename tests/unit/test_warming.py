@@ -13,8 +13,8 @@ from evenmatch import warming
 from evenmatch.cli.main import main
 from evenmatch.errors import MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.registry import NEED_KERNELS, POLICIES, check_kernels
-from evenmatch.warming import Warming, missing, policies_of
+from evenmatch.policies.registry import NEED_KERNELS, POLICIES, check_kernels, policies_of
+from evenmatch.warming import Warming, missing
 
 SOURCE = Path(evenmatch.__file__).parents[1]
 CONFIG = """

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,20 +24,19 @@ from evenmatch.config.files import (
 )
 from evenmatch.config.mistakes import mistakes_of
 from evenmatch.config.server import ServerSettings
-from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.base import Journal
-from evenmatch.journals.copying import is_address
-from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import plain_if_few, with_policy
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.hooks import target_of
-from evenmatch.policies.registry import check_kernels
+from evenmatch.policies.registry import check_kernels, policies_of
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.history import History
 from evenmatch.simulation.simulator import Simulator
-from evenmatch.warming import policies_of
+
+if TYPE_CHECKING:
+    from evenmatch.engine.configuration import ConfigurationEffect
+    from evenmatch.journals.base import Journal
 
 PROBLEMS_MAX = 20
 """Problems of a file that are printed; the rest is counted."""
@@ -181,6 +181,7 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
     # Imported here because all else needs no server.
     import asyncio
 
+    from evenmatch.journals.copying import is_address
     from evenmatch.journals.opening import open_journal, shown
     from evenmatch.journals.sqlite import SqliteJournal
     from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
@@ -241,6 +242,8 @@ def _try_out(scenario: Scenario) -> list[Pool]:
 
 def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:
     """Return the exit code: 1 if a line breaks the configuration."""
+    from evenmatch.lab.check_matches import MatchCheck
+
     found = MatchCheck(scenario.queues)
     problems = 0
     for problem in found.problems(matches):

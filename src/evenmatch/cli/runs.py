@@ -1,4 +1,8 @@
-"""What `simulate` and `compare` share: from options to runs, and from runs to files."""
+"""What `simulate` and `compare` share: from options to runs, and from runs to files.
+
+Even a single run is a task of `lab.study.study`, which calls `lab.simulate`. Matches and tickets
+are written to files only; the terminal shows the figures of the run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,6 @@ from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.report.figures import figure
-from evenmatch.lab.rule_set_scenario import scenario_of_rules
 from evenmatch.lab.simulate import Run, bad_rows, with_policy
 from evenmatch.lab.study.study import (
     SHARES,
@@ -66,6 +69,9 @@ def scenario_asked(request: RunOptions, path: Path | None) -> tuple[Scenario, tu
     if request.rules is None:
         assert base is not None
         return base, ()
+    # Loaded here, since most runs take no rules of another matchmaker.
+    from evenmatch.lab.rule_set_scenario import scenario_of_rules
+
     return scenario_of_rules(request.rules, base)
 
 

@@ -181,12 +181,11 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
     from evenmatch.cli.warnings import setting_warnings, timing_warnings
     from evenmatch.config.files import load_document, load_server, load_tenants, naming
-    from evenmatch.policies.registry import check_kernels
+    from evenmatch.policies.registry import check_kernels, policies_of
     from evenmatch.server.operations.versions import changeable
     from evenmatch.server.runtime.games import game
     from evenmatch.server.runtime.logs import log
     from evenmatch.server.runtime.recovery import ShardPlan
-    from evenmatch.warming import policies_of
 
     found = []
     named = [(each.name, Path(each.config)) for each in load_tenants(config)]

@@ -18,12 +18,9 @@ from evenmatch.engine.matching.pool import Pool
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Choice, Scenario
-from evenmatch.policies.adaptive_sides import AdaptiveSides
 from evenmatch.policies.base import Policy
 from evenmatch.policies.hooks import target_of
-from evenmatch.policies.imbalance_threshold import ImbalanceThreshold
-from evenmatch.policies.patient import Patient
-from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.registry import is_built_in, parse_policy
 from evenmatch.policies.shared.balance import Balance
 
 CONTINUOUS = ("uniform", "normal", "exponential")
@@ -61,8 +58,10 @@ def never_even(scenario: Scenario, played: Iterable[tuple[Queue, Policy]]) -> It
     if arrivals is None:
         return
     for queue, policy in played:
-        is_exact = isinstance(policy, ImbalanceThreshold) and policy.delta == 0.0
-        if not (is_exact or isinstance(policy, Patient)):
+        is_exact = (
+            is_built_in(policy, "imbalance_threshold") and getattr(policy, "delta", None) == 0.0
+        )
+        if not (is_exact or is_built_in(policy, "patient")):
             continue
         balance = Balance(queue, queue.policy)
         drawn = arrivals.attributes.get(balance.attribute)
@@ -78,7 +77,7 @@ def never_even(scenario: Scenario, played: Iterable[tuple[Queue, Policy]]) -> It
 
 
 def _wishes(queue: Queue, policy: Policy) -> str | None:
-    if queue.format.side_choice != "prefer" or isinstance(policy, AdaptiveSides):
+    if queue.format.side_choice != "prefer" or is_built_in(policy, "adaptive_sides"):
         return None
     return (
         f'side_choice = "prefer": the policy {queue.policy} lets nobody wait for a wished side and '

@@ -135,7 +135,7 @@ class TicketStream:
 
     def _heard(self, text: str | bytes) -> StreamEvent | StreamProblem | None:
         """Return what a message says, None if it was said before."""
-        if msgspec.json.decode(text, type=_Named).event == "problem":
+        if msgspec.json.decode(text, type=_SocketMessage).event == "problem":
             problem = msgspec.json.decode(text, type=StreamProblem)
             if problem.ticket is not None:
                 self._followed.pop(problem.ticket, None)
@@ -180,7 +180,7 @@ class _StreamEnded(Exception):
     """The server has nothing more to say on a stream, now or later."""
 
 
-class _Named(msgspec.Struct, frozen=True, gc=False):
+class _SocketMessage(msgspec.Struct, frozen=True, gc=False):
     event: str
 
 

@@ -12,12 +12,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from evenmatch.config.arrivals import build_arrivals
-from evenmatch.config.gamelift import build_gamelift_queues, gamelift_of
 from evenmatch.config.queues import FileReaders, build_queues
 from evenmatch.config.server import ServerSettings, Tenant
 from evenmatch.config.tables import ScenarioTable
@@ -29,10 +28,11 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import SHIPPED, Scenario
 from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
-from evenmatch.rules.flexmatch.checker.match import Readings
-from evenmatch.rules.flexmatch.compile import CompiledRuleSet
-from evenmatch.rules.languages import load_rules
 from evenmatch.simulation.arrivals.tables import numbers_in
+
+if TYPE_CHECKING:
+    from evenmatch.rules.flexmatch.checker.match import Readings
+    from evenmatch.rules.flexmatch.compile import CompiledRuleSet
 
 Value = TypeVar("Value", bound=msgspec.Struct)
 BYTES_MAX = 1_000_000
@@ -217,7 +217,11 @@ def server_of(
     folder = None if base_dir is None else Path(base_dir)
     _refuse_tenants(table)
     queues = _queues(table, _readers(folder))
-    queues = _with_configurations(queues, build_gamelift_queues(gamelift_of(document), ROOT))
+    if "gamelift" in document:
+        # Loaded here, as below, since most files say nothing in the words of other matchmakers.
+        from evenmatch.config.gamelift import build_gamelift_queues, gamelift_of
+
+        queues = _with_configurations(queues, build_gamelift_queues(gamelift_of(document), ROOT))
     return queues, locate_files(table.server, folder), table.seed
 
 
@@ -289,6 +293,8 @@ def _readers(folder: Path | None) -> FileReaders:
             at.refuse(f"cannot be used: {error}")
 
     def rules(file: str, readings: Readings, at: Place) -> CompiledRuleSet:
+        from evenmatch.rules.languages import load_rules
+
         try:
             return load_rules(_read(_located(file, folder)), readings)
         except ConfigError as error:

@@ -7,7 +7,7 @@ Whether a queue can work is the question of `criteria.validation.queue`, which i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,11 +17,13 @@ from evenmatch.criteria.validation.queue import queue_place
 from evenmatch.model.checks import Place
 from evenmatch.model.queue import Format, Queue
 from evenmatch.policies.default_choice import default_policy
-from evenmatch.rules.flexmatch.checker.match import Readings
-from evenmatch.rules.flexmatch.compile import RULES_MAX, CompiledRuleSet, joined
 
-ReadRules = Callable[[str, Readings, Place], CompiledRuleSet]
-"""From a file's name, readings and the place of its key to what the rule set in it means."""
+if TYPE_CHECKING:
+    from evenmatch.rules.flexmatch.checker.match import Readings
+    from evenmatch.rules.flexmatch.compile import CompiledRuleSet
+
+    ReadRules = Callable[[str, Readings, Place], CompiledRuleSet]
+    """From a file's name, readings and the place of its key to what the rule set in it means."""
 REPLACED = (
     "teams", "players", "players_min", "sides", "side_choice", "party_sizes",
 )  # fmt: skip
@@ -99,6 +101,10 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
             "does not go with rules_file, which says who is in a team: let a rule count who plays "
             "what, or write teams and rules here and leave rules_file out"
         )
+    # Loaded here, since most files name no rule set.
+    from evenmatch.rules.flexmatch.checker.match import Readings
+    from evenmatch.rules.flexmatch.compile import RULES_MAX, joined
+
     assert table.rules_file is not None
     given = table.rules_readings or ReadingsTable()
     readings = Readings(**msgspec.structs.asdict(given))

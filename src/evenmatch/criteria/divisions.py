@@ -92,11 +92,11 @@ def divisions(
     if not sum(room.least) <= sum(sizes) + spare <= sum(room.seats):
         return
     kinds = [(s, -1 if team is None else team) for s, team in zip(sizes, wanted, strict=False)]
-    walk = _Walk(kinds, room, spare, may_share)
+    walk = _SeatingWalk(kinds, room, spare, may_share)
     yield from islice(walk.run(), DIVISIONS_MAX)
 
 
-class _Walk:
+class _SeatingWalk:
     """Seating parties in order, without recursion, only where the rest still finds a place."""
 
     def __init__(

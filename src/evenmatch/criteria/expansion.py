@@ -1,8 +1,10 @@
 """Tolerances that widen with the wait, and their inverse: when will a limit suffice?
 
 Every decision asks the inverse. A rule holds at `now` iff `now >= enqueued_at + when(gap)` for
-each ticket that must accept; nothing ever compares a limit with a gap at an instant, because
-`limit(wait)` at a computed instant may fall short of the gap by one rounding.
+each ticket that must accept. No decision rests on a comparison of a limit with a gap, because
+`limit(wait)` at a computed instant may fall short of the gap by one rounding. Solvers of batches do
+search by limits as they stand at an instant (`policies.shared.batch_rules`). Whatever they find is
+checked by the inverse before it is played.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def round_up(seconds: float) -> float:
 
 
 def limit_at(limit: float, expand: Expansion | None, wait: float) -> float:
-    """Return the limit after `wait` seconds; for people and plots, never for decisions.
+    """Return the limit after `wait` seconds: for people, for plots, and for searches of solvers.
 
     Args:
         limit: The limit at once, in the rule's unit.

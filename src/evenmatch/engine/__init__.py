@@ -12,12 +12,13 @@ folds the record, and a request that is repeated with its idempotency key gets t
 Keys are kept for 600 s of engine time (`state.rows.KEEP_ENDED`). A create that is repeated without
 one is refused with `AlreadyWaiting`, which names the ticket that exists, as long as that waits.
 
-A new event is a struct in `model.events` and in its union `Event`, a fold in
-`state.reducers.REDUCERS`, and, where tickets or matches change their state, a line in
-`state.transitions`; what clients hear of it is up to `lifecycle` and the server's views. A new
-input is a struct in `model.inputs` and a step in `engine`. Where a journal of before would be read
-otherwise, `records.FORMAT` rises, `state.snapshot` gets a migration, and `tests/golden/journals`
-one more journal.
+A new event is a struct in `model.events` and in its union `Event`, and a fold in
+`state.reducers.REDUCERS`. If it changes the state of tickets, `state.transitions` has it in
+`TRANSITIONS` and `CONCERNED`. Clients hear of it through `lifecycle` and the views of the server,
+and `lab.replay.timeline` has words for it. A new input is a struct in `model.inputs` and a step in
+`engine`. If older versions could not read it, `records.FORMAT` rises and `records.needs` says so.
+If older journals would be read otherwise, `state.snapshot` gets a migration. Either way
+`tests/golden/journals` gets one more journal.
 
 May import `model`, `criteria`, and of the policies the contract alone (`policies.base` and
 `policies.hooks`). Never reads a clock, never does I/O, starts no threads, and has no chance of its

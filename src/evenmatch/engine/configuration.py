@@ -1,4 +1,4 @@
-"""A new configuration: whether it can come into force, and what it leaves as it is."""
+"""Checks whether a new configuration can come into force, and what it leaves as it is."""
 
 from __future__ import annotations
 

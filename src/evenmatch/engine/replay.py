@@ -6,13 +6,15 @@ Jobs are not solved: their plans are inputs, which the journal holds.
 
 Two things that a server knew are not in its journal. Its limits on requests are settings, so what
 was refused for a size or a number out of range is refused again without being judged; and how a
-refusal is worded is no decision.
+refusal is worded is no decision. Nor are the last digits of a rating, which another processor, or
+another version, may round otherwise: the replay goes on with the rating of the journal.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import zip_longest
 
 import msgspec
 from msgspec.structs import replace
@@ -20,18 +22,21 @@ from msgspec.structs import replace
 from evenmatch.engine.admission.shard_limits import UNLIMITED
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
+from evenmatch.engine.state.stored_ratings import take_ratings
 from evenmatch.errors import (
     InvalidTicket,
     JournalCorrupt,
     MatchmakingError,
     Overloaded,
 )
-from evenmatch.model.events import Event, Refused
+from evenmatch.model.events import Event, Rated, Refused
 from evenmatch.model.inputs import Advance, Enqueue, Input
 from evenmatch.model.ticket import NewTicket
 
 BY_LIMITS = frozenset({InvalidTicket.code, Overloaded.code})
 """Refusals that may come from a server's limits."""
+ROUNDING = 1e-5
+"""Ratings that differ by no more points were rounded otherwise, or a root was found otherwise."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -108,9 +113,12 @@ class Replay:
             return None
         # Reading back makes floats of whole numbers, as in the journal.
         read = decode(encode(Record(record.sequence, record.input, decided))).events
-        if _comparable(record.events) == _comparable(read):
-            return None
-        return Difference(record, record.input.now, decided)
+        if _comparable(record.events, like=read) != _comparable(read):
+            return Difference(record, record.input.now, decided)
+        for event in record.events:
+            if type(event) is Rated:
+                take_ratings(self.engine.tables, event)
+        return None
 
 
 def as_judged(record: Record) -> Input:
@@ -126,8 +134,31 @@ def as_judged(record: Record) -> Input:
     return replace(given, tickets=tuple(tickets))
 
 
-def _comparable(events: Iterable[Event]) -> list[Event]:
-    return [_worded(each) if type(each) is Refused else each for each in events]
+def _comparable(events: Sequence[Event], like: Sequence[Event] = ()) -> list[Event]:
+    """Return events without what is no decision, ratings as in those that they are `like`."""
+    found: list[Event] = []
+    for event, other in zip_longest(events, like[: len(events)]):
+        if type(event) is Refused:
+            found.append(_worded(event))
+        elif type(event) is Rated and type(other) is Rated and _are_alike(event, other):
+            found.append(replace(event, ratings=other.ratings))
+        else:
+            found.append(event)
+    return found
+
+
+def _are_alike(one: Rated, two: Rated) -> bool:
+    """Return whether the same players have the same ratings but for the last digits."""
+    return one.ratings.keys() == two.ratings.keys() and all(
+        _is_close(rating.mean, two.ratings[player].mean)
+        and _is_close(rating.deviation, two.ratings[player].deviation)
+        and _is_close(rating.volatility or 0.0, two.ratings[player].volatility or 0.0)
+        for player, rating in one.ratings.items()
+    )
+
+
+def _is_close(one: float, two: float) -> bool:
+    return abs(one - two) <= ROUNDING
 
 
 def _worded(event: Refused) -> Refused:

@@ -1,4 +1,4 @@
-"""A journal in the memory of one process: for development, tests and simulations."""
+"""A journal in the memory of one process: for servers without a data directory, and for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which journal an address means: the one place where adapters are chosen by name."""
+"""Chooses the adapters of journal and store by an address; `server.runtime.games` asks it."""
 
 from __future__ import annotations
 

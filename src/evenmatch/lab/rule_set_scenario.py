@@ -39,8 +39,6 @@ RATE = 1.0
 MATCHES = 30
 """Full matches for which players come."""
 TICKETS_LEAST = 200
-UNTIL_MORE = 120.0
-"""Seconds for which the run goes on after the last change of a rule."""
 SPREAD = 2.0
 """Deviation of a number, in distances that the rules allow."""
 LOCATIONS = ("eu", "us", "asia")

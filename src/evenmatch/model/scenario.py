@@ -1,4 +1,4 @@
-"""A described world: who arrives when, with what; and the settings of a server."""
+"""A scenario: its queues, its seed, and who arrives when with which attributes."""
 
 from __future__ import annotations
 

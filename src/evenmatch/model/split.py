@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from statistics import NormalDist
 from typing import Literal
 from zlib import crc32
 
@@ -17,9 +16,9 @@ import msgspec
 
 PARTS_MAX = 64
 TEXT = "hash:PARTS, bands:rating:PARTS or bands:ATTRIBUTE:CUT,CUT,..."
-USUAL = NormalDist(1500.0, 350.0)
-"""Ratings by whose quantiles bands are cut where only their number is given: what Elo's and
-Glicko's systems begin with."""
+USUAL = (1500.0, 350.0)
+"""Mean and deviation of the ratings by whose quantiles bands are cut where only their number is
+given: what Elo's and Glicko's systems begin with."""
 NAMED = "rating"
 HASH = re.compile(r"hash:([0-9]{1,3})")
 BANDS = re.compile(r"bands:([^:,]{1,100}):([-+0-9.,eE]{1,1000})")
@@ -88,8 +87,11 @@ def read_split(text: str) -> GroupSplit | None:
                 f"must name the cuts where the attribute is not {NAMED}, such as "
                 f"bands:{found[1]}:10,20, got {text[:80]!r}"
             )
-        parts = _parts(int(found[2]))
-        cuts = tuple(round(USUAL.inv_cdf(at / parts), 1) for at in range(1, parts))
+        # Loaded here, since every queue loads this module and hardly any is split.
+        from statistics import NormalDist
+
+        parts, usual = _parts(int(found[2])), NormalDist(*USUAL)
+        cuts = tuple(round(usual.inv_cdf(at / parts), 1) for at in range(1, parts))
         return GroupSplit("bands", parts, NAMED, cuts)
     try:
         cuts = tuple(float(each) for each in found[2].split(","))

@@ -1,4 +1,4 @@
-"""Which policy a queue of a file gets that names none."""
+"""The default policy of a queue that names none."""
 
 from __future__ import annotations
 

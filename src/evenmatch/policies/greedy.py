@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.shared.condition_matcher import ConditionMatcher
 from evenmatch.policies.shared.greedy_matcher import GreedyMatcher as GreedyMatcher
 from evenmatch.policies.shared.parameters import check_parameters
 
@@ -80,6 +79,9 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         del seed, memory
         check_parameters(self)
         if any(rule.condition is not None for rule in queue.rules):
+            # Loaded here, since few queues play by the conditions of a rule set.
+            from evenmatch.policies.shared.condition_matcher import ConditionMatcher
+
             return ConditionMatcher(queue, self.evaluations_max // HALF_BUILT)
         return GreedyMatcher(queue, self.evaluations_max)
 

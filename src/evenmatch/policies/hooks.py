@@ -93,7 +93,6 @@ class MatcherHooks(Protocol):
 
 POLICY_HOOKS = ("jobs", "evaluations_max", "horizon", "held_back", "in_rounds", "serves_overdue",
                 "knows_conditions", "knows_each_clock", "rules", "is_wide")  # fmt: skip
-MATCHER_HOOKS = ("announce", "confirmed", "starts", "promise")
 
 
 def said(by: object, hook: str) -> Any:
@@ -101,7 +100,7 @@ def said(by: object, hook: str) -> Any:
 
     Args:
         by: The policy or the matcher.
-        hook: One of `POLICY_HOOKS` or `MATCHER_HOOKS`; without it, silence is as written there.
+        hook: A name in `PolicyHooks` or `MatcherHooks`; without it, silence is as written there.
 
     >>> said(object(), "jobs"), said(object(), "starts")()
     (False, {})

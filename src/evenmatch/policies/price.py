@@ -43,7 +43,8 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
     Who comes at one instant is decided together, so that all gain most; and where several came at
     one instant lately, E counts the cheapest of them.
 
-    Nothing has to be tuned: rate and distribution are those of the last 50 and 256 arrivals.
+    Nothing has to be tuned: rate and distribution are those of the last 50 and 256 arrivals. Where
+    several come at one instant, the rate is that of as many more as 20 instants brought.
 
     When to use:
         One against one, whenever closeness can be weighed against waiting: it is the default of

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +18,9 @@ from evenmatch.errors import ConfigError, MatchmakingError, NotSupported, neares
 from evenmatch.model.checks import range_of, words_of
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.solvers import kernel
+
+if TYPE_CHECKING:
+    from evenmatch.model.queue import Queue
 
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
@@ -88,6 +92,12 @@ def parse_policy(spec: str) -> Policy:
     return policy
 
 
+def policies_of(queue: Queue) -> list[str]:
+    """Return the SPECs of a queue: its own, those in a trial, and the one in shadow."""
+    others = () if queue.switchback is None else queue.switchback.policies
+    return [spec for spec in (queue.policy, *others, queue.shadow) if spec is not None]
+
+
 def check_kernels(spec: str, queue: str) -> None:
     """Refuse a policy that searches with kernels where they are not compiled.
 
@@ -111,6 +121,16 @@ def policy_class(name: str) -> type[Any]:
     module = importlib.import_module(f"evenmatch.policies.{name}")
     found: type[Any] = getattr(module, POLICIES[name])
     return found
+
+
+def is_built_in(policy: object, name: str) -> bool:
+    """Return whether a policy is the built-in one of a name, without loading that one's module.
+
+    >>> is_built_in(parse_policy("greedy"), "greedy"), is_built_in(parse_policy("greedy"), "price")
+    (True, False)
+    """
+    module = sys.modules.get(f"evenmatch.policies.{name}")
+    return module is not None and isinstance(policy, getattr(module, POLICIES[name]))
 
 
 def _parameters(spec: str, rest: str) -> dict[str, str]:

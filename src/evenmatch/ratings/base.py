@@ -42,12 +42,8 @@ class Ratings(NamedTuple):
         return Ratings(*(column[index] for column in self))
 
 
-class PlainRating(NamedTuple):
-    """The rating of one player, in plain numbers; see `Ratings`."""
-
-    mean: float
-    deviation: float
-    volatility: float
+PlainRating = tuple[float, float, float]
+"""The mean, deviation and volatility of one player, in plain numbers; see `Ratings`."""
 
 
 class RatingSystem(Protocol):
@@ -62,8 +58,16 @@ class RatingSystem(Protocol):
         """Return the ratings after one period; players without a match rest for one period."""
         ...
 
-    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
-        """Return a player's rating after a period of one game against one other: as `update`."""
+    def after_game(
+        self, one: PlainRating, two: PlainRating, score: float
+    ) -> tuple[PlainRating, PlainRating]:
+        """Return the ratings of two players after a period of one game of theirs: as `update`.
+
+        Args:
+            one: The first player's.
+            two: The second player's.
+            score: The first player's result: 1 won, 0.5 drew, 0 lost.
+        """
         ...
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:

@@ -56,11 +56,18 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
         change = add_up(met.player, met.score - expected, ratings.mean.size)
         return ratings._replace(mean=ratings.mean + self.k_factor * change)
 
-    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
-        """Return a player's rating after a period of one game against one other."""
-        expected, _ = chance_of((mine.mean - theirs.mean) * LOGITS_PER_POINT)
+    def after_game(
+        self, one: PlainRating, two: PlainRating, score: float
+    ) -> tuple[PlainRating, PlainRating]:
+        """Return the ratings of two players after a period of one game of theirs."""
+        mean, deviation, volatility = one
+        other_mean, other_deviation, other_volatility = two
+        expected, _ = chance_of((mean - other_mean) * LOGITS_PER_POINT)
         change = self.k_factor * (score - expected)
-        return PlainRating(mine.mean + change, mine.deviation, mine.volatility)
+        return (
+            (mean + change, deviation, volatility),
+            (other_mean - change, other_deviation, other_volatility),
+        )
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the same ratings: Elo forgets nothing."""

@@ -29,6 +29,8 @@ from evenmatch.ratings.outcomes import PeriodOutcomes
 
 POINTS_PER_LOGIT = 400.0 / math.log(10.0)
 """Glickman's 173.7178 = 1 / q."""
+ATTENUATION = 3.0 / math.pi**2
+"""By how much an opponent's variance, in logits squared, attenuates a result."""
 
 
 class Evidence(NamedTuple):
@@ -54,7 +56,7 @@ def attenuation(deviation: FloatArray) -> FloatArray:
     Source:
         Glickman, Example of the Glicko-2 system, step 3; the g(RD) of the Glicko system.
     """
-    return 1.0 / np.sqrt(1.0 + (3.0 / math.pi**2) * np.square(deviation))
+    return 1.0 / np.sqrt(1.0 + ATTENUATION * np.square(deviation))
 
 
 def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
@@ -74,11 +76,18 @@ def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
     )
 
 
-def evidence_of_game(mine: PlainRating, theirs: PlainRating, score: float) -> tuple[float, float]:
-    """Return the information and the surprise of one game; see `Evidence`."""
-    deviation = theirs.deviation / POINTS_PER_LOGIT
-    g = 1.0 / math.sqrt(1.0 + (3.0 / math.pi**2) * deviation * deviation)
-    expected, spread = chance_of(g * (mine.mean - theirs.mean) / POINTS_PER_LOGIT)
+def evidence_of_game(gap: float, variance: float, score: float) -> tuple[float, float]:
+    """Return the information and the surprise of one game for one of its players.
+
+    Args:
+        gap: Their mean less the rival's, in logits.
+        variance: The rival's squared deviation, in logits squared.
+        score: Their result.
+
+    See `Evidence`.
+    """
+    g = 1.0 / math.sqrt(1.0 + ATTENUATION * variance)
+    expected, spread = chance_of(g * gap)
     return g * g * spread, g * (score - expected)
 
 
@@ -150,15 +159,31 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
         rested = self.rest(ratings).deviation
         return ratings._replace(mean=mean, deviation=np.where(evidence.played, active, rested))
 
-    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
-        """Return a player's rating after a period of one game against one other."""
-        information, surprise = evidence_of_game(mine, theirs, score)
-        variance = (mine.deviation / POINTS_PER_LOGIT) ** 2
+    def after_game(
+        self, one: PlainRating, two: PlainRating, score: float
+    ) -> tuple[PlainRating, PlainRating]:
+        """Return the ratings of two players after a period of one game of theirs."""
+        mean, deviation, volatility = one
+        other_mean, other_deviation, other_volatility = two
+        gap = (mean - other_mean) / POINTS_PER_LOGIT
+        variance = (deviation / POINTS_PER_LOGIT) ** 2
+        other_variance = (other_deviation / POINTS_PER_LOGIT) ** 2
+        information, surprise = evidence_of_game(gap, other_variance, score)
+        other_information, other_surprise = evidence_of_game(-gap, variance, 1.0 - score)
         posterior = variance / (1.0 + variance * information)
-        return PlainRating(
-            mine.mean + POINTS_PER_LOGIT * posterior * surprise,
-            max(math.sqrt(posterior) * POINTS_PER_LOGIT, self.deviation_min),
-            mine.volatility,
+        other_posterior = other_variance / (1.0 + other_variance * other_information)
+        least = self.deviation_min
+        return (
+            (
+                mean + POINTS_PER_LOGIT * posterior * surprise,
+                max(math.sqrt(posterior) * POINTS_PER_LOGIT, least),
+                volatility,
+            ),
+            (
+                other_mean + POINTS_PER_LOGIT * other_posterior * other_surprise,
+                max(math.sqrt(other_posterior) * POINTS_PER_LOGIT, least),
+                other_volatility,
+            ),
         )
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from evenmatch.model.match import Aged, Result
 from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, VOLATILITY_MIN, Rating
-from evenmatch.ratings.base import FloatArray, Ratings, RatingSystem
+from evenmatch.ratings.base import FloatArray, PlainRating, Ratings, RatingSystem
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.outcomes import team_matches
 from evenmatch.ratings.rate import table_of
@@ -33,7 +34,8 @@ def rate_period(
         ConfigError: The SPEC names no rating system.
 
     Complexity:
-        O(players + seats + meetings); about 0.2 ms for one match.
+        O(players + seats + meetings); about 0.2 ms for one match, a tenth of that for a game of one
+        against one.
 
     >>> rate_period("elo", {"ann": Aged()}, ())["ann"].mean
     1500.0
@@ -42,6 +44,8 @@ def rate_period(
     if not known:
         return {}
     start = chosen.newcomer
+    if len(results) == 1 and (rated := _after_game(chosen, start, known, results[0])):
+        return rated
     before = [each.rating or start for each in known.values()]
     rested = chosen.rest(_columns(before, start), _rests(chosen, known))
     after = rested
@@ -56,6 +60,53 @@ def rate_period(
         volatility[:] = _kept(after.volatility, rested.volatility, VOLATILITY_MIN, VOLATILITY_MAX)
     rows = zip(known, mean, deviation, volatility, strict=True)
     return {name: Rating(m, d, v) for name, m, d, v in rows}
+
+
+def _after_game(
+    system: RatingSystem, start: Rating, known: Mapping[str, Aged], game: Result
+) -> dict[str, Rating] | None:
+    """Return the ratings after one game of one against one, by plain numbers.
+
+    None for any other match, where somebody has rested, or where an absurd parameter leads beyond
+    what plain numbers can hold.
+    """
+    if len(known) != 2 or len(game.teams) != 2 or game.quitters or game.wide:
+        return None
+    if any(each.periods for each in known.values()) or {*game.teams} != {(name,) for name in known}:
+        return None
+    unknown = math.nan if start.volatility is None else start.volatility
+    one, two = [_plain(known[name].rating or start, unknown) for (name,) in game.teams]
+    ahead = game.ranks[1] - game.ranks[0]
+    score = 0.5 if ahead == 0 else float(ahead > 0)
+    try:
+        after = system.after_game(one, two, score)
+    except (ArithmeticError, ValueError):
+        return None
+    has_volatility = start.volatility is not None
+    rated = [
+        _rating_of(*each, has_volatility=has_volatility)
+        for each in zip(after, (one, two), strict=True)
+    ]
+    names = [name for (name,) in game.teams]
+    return {name: rated[names.index(name)] for name in known}
+
+
+def _plain(rating: Rating, unknown: float) -> PlainRating:
+    """Return a rating in plain numbers; where it has no volatility, the unknown one."""
+    volatility = unknown if rating.volatility is None else rating.volatility
+    return rating.mean, rating.deviation, volatility
+
+
+def _rating_of(after: PlainRating, before: PlainRating, *, has_volatility: bool) -> Rating:
+    """Return what is stored of a rating; see `_kept`."""
+    lows, highs = (-POINTS_MAX, 0.0, VOLATILITY_MIN), (POINTS_MAX, POINTS_MAX, VOLATILITY_MAX)
+    mean, deviation, volatility = map(_within, after, before, lows, highs)
+    return Rating(mean, deviation, volatility if has_volatility else None)
+
+
+def _within(after: float, before: float, low: float, high: float) -> float:
+    """Return a number within bounds, or the one before if it is none."""
+    return min(max(before if math.isnan(after) else after, low), high)
 
 
 def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> list[float]:

@@ -22,6 +22,7 @@ Kind = TypeVar("Kind")
 
 LISTS, NUMBERS = (list, tuple), (float, int)
 """Python's own; what is derived from them is looked at more closely."""
+FIELDS = ("mean", "deviation", "volatility")
 PLACE_MAX = 1e300
 """Ranks and points beyond it are looked at more closely: a whole number may be no float."""
 PLAYERS_MAX = 1_000
@@ -91,8 +92,10 @@ def rate(
         >>> rate("elo", {"ann": {"mean": 1500.0}}, [match])["ann"]["mean"]
         1516.0
     """
-    engine, start = _engine(system)
-    if (rated := _rate_game(engine, start, ratings, outcomes)) is not None:
+    engine, start, plain = _engine(system)
+    has_volatility = start.volatility is not None
+    rated = _rate_game(engine, has_volatility, plain, ratings, outcomes)
+    if rated is not None:
         return rated
     known = {name: _read_rating(name, value, start) for name, value in _items(ratings)}
     played = [_read_outcome(number, value) for number, value in enumerate(outcomes)]
@@ -118,15 +121,17 @@ def rate(
 
 
 @lru_cache(maxsize=SPECS_KEPT)
-def _engine(system: str) -> tuple[RatingSystem, Rating]:
-    """Return a rating system and a newcomer's rating."""
+def _engine(system: str) -> tuple[RatingSystem, Rating, PlainRating]:
+    """Return a rating system and a newcomer's rating, also in plain numbers."""
     engine = parse_system(system)
-    return engine, engine.newcomer
+    start = engine.newcomer
+    return engine, start, (start.mean, start.deviation, start.volatility or 1.0)
 
 
 def _rate_game(
     engine: RatingSystem,
-    start: Rating,
+    has_volatility: bool,
+    start: PlainRating,
     ratings: Mapping[str, Mapping[str, float | None]],
     outcomes: Iterable[Mapping[str, Any]],
 ) -> dict[str, dict[str, float | None]] | None:
@@ -137,78 +142,88 @@ def _rate_game(
     """
     if type(outcomes) is not list or len(outcomes) != 1 or type(ratings) is not dict:
         return None
-    score_of_first, names = _read_game(outcomes[0])
-    if not names or len(ratings) != (names[0] in ratings) + (names[1] in ratings):
+    if (game := _read_game(outcomes[0])) is None:
         return None
-    first, second = names
-    one = _plain_rating(ratings.get(first, {}), start)
-    two = _plain_rating(ratings.get(second, {}), start)
+    first, second, score = game
+    given, other_given = ratings.get(first), ratings.get(second)
+    if len(ratings) != (given is not None) + (other_given is not None):
+        return None
+    one = start if given is None else _plain_rating(given, has_volatility, start)
+    two = start if other_given is None else _plain_rating(other_given, has_volatility, start)
     if one is None or two is None:
         return None
-    rated = {
-        first: engine.after_game(one, two, score_of_first),
-        second: engine.after_game(two, one, 1.0 - score_of_first),
+    one, two = engine.after_game(one, two, score)
+    if next(iter(ratings), first) == second:
+        first, second, one, two = second, first, two, one
+    return {
+        first: {
+            "mean": one[0],
+            "deviation": one[1],
+            "volatility": one[2] if has_volatility else None,
+        },
+        second: {
+            "mean": two[0],
+            "deviation": two[1],
+            "volatility": two[2] if has_volatility else None,
+        },
     }
-    order = (*ratings, *names) if len(ratings) == 1 else ratings or names
-    has_volatility = start.volatility is not None
-    after: dict[str, dict[str, float | None]] = {}
-    for name in order:
-        mean, deviation, volatility = rated[name]
-        after[name] = {
-            "mean": mean,
-            "deviation": deviation,
-            "volatility": volatility if has_volatility else None,
-        }
-    return after
 
 
-def _read_game(game: Any) -> tuple[float, tuple[str, ...]]:
-    """Return the first player's score, and both names; no names if it is no plain game of two."""
+def _read_game(game: Any) -> tuple[str, str, float] | None:
+    """Return both names and the first player's score; None if it is no plain game of two."""
     if type(game) is not dict or len(game) != 2:
-        return 0.0, ()
-    teams, places, sign = game.get("teams"), game.get("ranks"), 1.0
+        return None
+    teams, places, is_points = game.get("teams"), game.get("ranks"), False
     if places is None:
-        places, sign = game.get("points"), -1.0
+        places, is_points = game.get("points"), True
     if type(teams) not in LISTS or type(places) not in LISTS:
-        return 0.0, ()
+        return None
     assert teams is not None
     assert places is not None
     if len(teams) != 2 or len(places) != 2:
-        return 0.0, ()
-    for place in places:
-        if type(place) not in NUMBERS or not abs(place) <= PLACE_MAX:
-            return 0.0, ()
-    for team in teams:
-        if type(team) not in LISTS or len(team) != 1 or type(team[0]) is not str:
-            return 0.0, ()
-    names = (teams[0][0], teams[1][0])
-    if names[0] == names[1]:
-        return 0.0, ()
-    ahead = sign * (float(places[1]) - float(places[0]))
-    return 0.5 if ahead == 0.0 else float(ahead > 0.0), names
+        return None
+    team, other_team = teams
+    if type(team) not in LISTS or type(other_team) not in LISTS:
+        return None
+    if len(team) != 1 or len(other_team) != 1:
+        return None
+    first, second = team[0], other_team[0]
+    if type(first) is not str or type(second) is not str or first == second:
+        return None
+    place, other_place = places
+    if type(place) not in NUMBERS or type(other_place) not in NUMBERS:
+        return None
+    if not (abs(place) <= PLACE_MAX and abs(other_place) <= PLACE_MAX):
+        return None
+    place, other_place = float(place), float(other_place)
+    if place == other_place:
+        return first, second, 0.5
+    return first, second, 1.0 if (place > other_place) is is_points else 0.0
 
 
-def _plain_rating(given: Any, start: Rating) -> PlainRating | None:
+def _plain_rating(given: Any, has_volatility: bool, start: PlainRating) -> PlainRating | None:
     """Return a rating of Python's own numbers, in range; None if it takes a closer look."""
-    mean, deviation, volatility = start.mean, start.deviation, start.volatility or 1.0
     if type(given) is not dict:
         return None
+    mean, deviation, volatility = start
     for name, value in given.items():
-        if value is None and name in PlainRating._fields:
-            continue
-        if type(value) not in NUMBERS:
-            return None
+        if type(value) is not float:
+            if value is None and name in FIELDS:
+                continue
+            if type(value) is not int or abs(value) > POINTS_MAX:
+                return None
+            value = float(value)
         if name == "mean":
             mean = value
         elif name == "deviation":
             deviation = value
-        elif name == "volatility":
-            volatility = value if start.volatility is not None else volatility
-        else:
+        elif name != "volatility":
             return None
-    is_steady = start.volatility is None or 0.0 < volatility <= VOLATILITY_MAX
-    if abs(mean) <= POINTS_MAX and 0.0 <= deviation <= POINTS_MAX and is_steady:
-        return PlainRating(float(mean), float(deviation), float(volatility))
+        elif has_volatility:
+            volatility = value
+    is_usable = abs(mean) <= POINTS_MAX and 0.0 <= deviation <= POINTS_MAX
+    if is_usable and 0.0 < volatility <= VOLATILITY_MAX:
+        return mean, deviation, volatility
     return None
 
 

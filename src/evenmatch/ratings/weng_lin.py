@@ -73,21 +73,28 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
             mean=ratings.mean + pull / precision, deviation=np.sqrt(variance / precision)
         )
 
-    def after_game(self, mine: PlainRating, theirs: PlainRating, score: float) -> PlainRating:
-        """Return a player's rating after a period of one game against one other."""
-        own, other = self._grown(mine.deviation) ** 2, self._grown(theirs.deviation) ** 2
-        c_squared = own + other + 2.0 * self.beta**2
+    def after_game(
+        self, one: PlainRating, two: PlainRating, score: float
+    ) -> tuple[PlainRating, PlainRating]:
+        """Return the ratings of two players after a period of one game of theirs."""
+        mean, deviation, volatility = one
+        other_mean, other_deviation, other_volatility = two
+        kappa, tau, beta = self.kappa, self.tau, self.beta
+        # Deviations grow as `rest` has it.
+        limit = math.hypot(self.deviation, tau)
+        grown = min(math.hypot(deviation, tau), max(deviation, limit))
+        other_grown = min(math.hypot(other_deviation, tau), max(other_deviation, limit))
+        own, other = grown * grown, other_grown * other_grown
+        c_squared = own + other + 2.0 * beta * beta
         c = math.sqrt(c_squared)
-        chance, spread = chance_of((mine.mean - theirs.mean) / c)
-        keep = max(1.0 - math.sqrt(own) / c * own / c_squared * spread, self.kappa)
-        return PlainRating(
-            mine.mean + own / c * (score - chance), math.sqrt(own * keep), mine.volatility
+        chance, spread = chance_of((mean - other_mean) / c)
+        surprise, part = (score - chance) / c, spread / (c * c_squared)
+        keep = max(1.0 - grown * own * part, kappa)
+        other_keep = max(1.0 - other_grown * other * part, kappa)
+        return (
+            (mean + own * surprise, math.sqrt(own * keep), volatility),
+            (other_mean - other * surprise, math.sqrt(other * other_keep), other_volatility),
         )
-
-    def _grown(self, deviation: float) -> float:
-        """Return a deviation after a period without a match, as `rest` has it."""
-        limit = max(deviation, math.hypot(self.deviation, self.tau))
-        return min(math.hypot(deviation, self.tau), limit)
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the ratings after periods without a match.

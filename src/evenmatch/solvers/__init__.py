@@ -1,4 +1,4 @@
-"""Combinatorics that never heard of tickets: arrays in, arrays out.
+"""Combinatorial algorithms on arrays; they know nothing of tickets.
 
 `matching` pairs points with prices, `teams` divides batches into team matches, `duels` pairs whole
 pools, `bounds` proves how good matches can be, `service_orders` says which parties fill teams,

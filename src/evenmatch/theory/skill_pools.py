@@ -22,7 +22,6 @@ from evenmatch.errors import ConfigError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 TYPES_MAX = 64
 STATES_MAX = 20_000

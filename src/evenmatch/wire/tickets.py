@@ -223,6 +223,8 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
         waiting: Tickets that wait in it now.
         fault: Why the queue makes no matches any more; null while all is well.
         paused: Whether it takes no tickets and makes no matches, because an operator paused it.
+        parts: How many parts its group is split into, of which `?part=0` is the first; left out
+            where it is whole.
     """
 
     name: str
@@ -232,6 +234,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
     waiting: int
     fault: str | None = None
     paused: bool = False
+    parts: int | UnsetType = UNSET
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -254,9 +255,10 @@ class Store:
     def snapshot(self, seq: int, wall: float, state: bytes) -> None:
         """Keep a snapshot, and the one before it."""
         check_snapshot(self.head, self.shard, seq)
-        number = msgspec.json.decode(state, type=_Marked).format
-        if number > format_of([*self.segments.values()]):
-            self.too_new.append(seq)
+        with suppress(msgspec.DecodeError):  # What proves a journal hands in any bytes.
+            number = msgspec.json.decode(state, type=_Marked).format
+            if number > format_of([*self.segments.values()]):
+                self.too_new.append(seq)
         others = [each for each in self.snapshots if each.sequence != seq]
         new = StoredSnapshot(seq, wall, state)
         self.snapshots = sorted([*others, new], key=lambda each: each.sequence)[-2:]

@@ -1,7 +1,10 @@
 """The command line itself: what it says of a command that there is not."""
 
+import gc
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +49,89 @@ def test_option_that_there_is_not_names_the_one_that_is_meant(
     assert capsys.readouterr().err == said
     assert main(["serve", "--zzz"]) == 2
     assert "there is no option --zzz (see --help)" in capsys.readouterr().err
+
+
+HEAVY = (
+    "asyncio",
+    "concurrent.futures",
+    "evenmatch.config.gamelift",
+    "evenmatch.journals",
+    "evenmatch.lab.rule_set_scenario",
+    "evenmatch.policies.greedy",
+    "evenmatch.policies.shared.condition_matcher",
+    "evenmatch.rules",
+    "evenmatch.server",
+    "importlib.resources",
+    "llvmlite",
+    "matplotlib",
+    "multiprocessing",
+    "numba",
+    "numpy.ma",
+    "rich",
+    "scipy",
+    "sqlite3",
+    "ssl",
+    "statistics",
+    "subprocess",
+)
+"""What takes 5 to 300 ms to load, or loads what does, and what a few duels have no use for."""
+DUEL = Path(__file__).parents[3] / "scenarios" / "duel.toml"
+
+
+def loaded_by(*tokens: str) -> list[str]:
+    """Return which heavy modules a command loads, called as the program itself calls it."""
+    program = (
+        "import sys\n"
+        "from evenmatch.cli.main import main\n"
+        f"sys.argv = ['evenmatch', *{tokens!r}]\n"
+        "assert main() == 0\n"
+        f"print('loaded:', *[name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].removeprefix("loaded:").split()
+
+
+def test_check_of_duels_loads_nothing_heavy() -> None:
+    assert loaded_by("check", str(DUEL)) == []
+
+
+def test_simulation_of_duels_loads_no_more_than_what_draws_its_table() -> None:
+    # numpy itself loads its masked arrays for a quantile.
+    assert loaded_by("simulate", str(DUEL)) == ["numpy.ma", "rich"]
+
+
+def test_own_process_has_one_thread_of_linear_algebra_and_leaves_memory_at_its_end() -> None:
+    program = (
+        "import atexit, gc, os, sys\n"
+        "from evenmatch.cli.main import main\n"
+        "sys.argv = ['evenmatch', 'check', {!r}]\n"
+        "assert main() == 0\n"
+        "print(os.environ['OPENBLAS_NUM_THREADS'])\n"
+        "atexit._run_exitfuncs()\n"
+        "print(gc.get_freeze_count() > 10_000)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(str(DUEL))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["1", "True"]
+
+
+def test_a_call_from_python_leaves_collector_and_environment_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    before = gc.get_threshold()
+    assert main(["--version"]) == 0
+    assert gc.get_threshold() == before
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
 @pytest.mark.parametrize(("command", "option"), [("compare", "--rules")])

@@ -258,8 +258,8 @@ def test_player_of_a_live_exclusive_match_is_refused_with_the_match() -> None:
 
 
 def test_player_who_joined_a_running_match_is_refused_with_that_match() -> None:
-    filled = replace(queue(exclusive_match=True), backfill="manual")
-    playing = tables(filled, waiting=tuple(map(new_ticket, "abc")))
+    queues = replace(queue(), exclusive_match=True, backfill="manual")
+    playing = tables(queues, waiting=tuple(map(new_ticket, "abc")))
     match = Match("s0-m1", "main", 0.0, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), (("a",), ("b",)))
     fold(playing, Enqueue(0.0, ()), Matched(match))
     opened = OpenMatch("s0-m1", "main", 1, 0.0, ((), ("s0-2",)), (1, 0))

@@ -1,11 +1,14 @@
 """A record decided again, and what of it is no decision."""
 
+import pytest
 from msgspec.structs import replace
 
+from evenmatch.engine.records import Record
 from evenmatch.engine.replay import Replay
-from evenmatch.model.events import Expired, Refused
-from evenmatch.model.inputs import Configure, Decline, Enqueue
+from evenmatch.model.events import Accepted, Expired, Rated, Refused
+from evenmatch.model.inputs import Configure, Decline, Enqueue, Outcome
 from evenmatch.model.queue import Queue, ReadyCheck
+from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.testing import new_ticket
 from tests.unit.lab.journals import Played, new_engine
 
@@ -42,3 +45,53 @@ def test_a_timer_that_the_journal_knows_nothing_of_is_a_difference_at_its_instan
 
     assert found is not None
     assert (found.at, found.decided, found.first) == (11.0, expired.events, 0)
+
+
+def rated_games() -> list[Record]:
+    """Return the records of two rated games of ada and bea, who come without ratings."""
+    queue = Queue("duel", policy="greedy", rating="glicko2")
+    world = Played().hand_in(Configure(0.0, (queue,), 1))
+    for now in (1.0, 11.0):
+        world.hand_in(Enqueue(now, (NewTicket((Player("ada"),)), NewTicket((Player("bea"),)))))
+        match = list(world.engine.tables.matches)[-1]
+        world.hand_in(Outcome(now + 5.0, match, ranks=(1, 2)))
+    return world.records
+
+
+def with_more_mean(record: Record, points: float) -> Record:
+    """Return a record whose first rated player has more points."""
+    *before, rated = record.events
+    assert isinstance(rated, Rated)
+    (name, first), *others = rated.ratings.items()
+    ratings = {name: replace(first, mean=first.mean + points), **dict(others)}
+    return replace(record, events=(*before, replace(rated, ratings=ratings)))
+
+
+@pytest.mark.parametrize("points", [1e-10, -2e-7])
+def test_a_rating_whose_last_digits_were_rounded_otherwise_is_no_difference(points: float) -> None:
+    start, entered, outcome, again, last = rated_games()
+    rounded = with_more_mean(outcome, points)
+    replay = Replay(new_engine())
+
+    assert [replay.hear(record) for record in (start, entered, rounded)] == [None] * 3
+
+    # What the journal says goes on: the next ticket has that rating, and so has the next game.
+    ada, bea = again.events[:2]
+    assert isinstance(ada, Accepted)
+    assert isinstance(rounded.events[-1], Rated)
+    known = replace(ada, ratings={"ada": rounded.events[-1].ratings["ada"]})
+    found = replay.hear(replace(again, events=(known, bea, *again.events[2:])))
+    assert found is None
+    assert replay.hear(last) is None
+
+
+def test_a_rating_that_is_another_is_a_difference() -> None:
+    start, entered, outcome, *_ = rated_games()
+    replay = Replay(new_engine())
+    assert [replay.hear(record) for record in (start, entered)] == [None] * 2
+
+    found = replay.hear(with_more_mean(outcome, 0.01))
+
+    assert found is not None
+    assert found.decided == outcome.events
+    assert found.first == len(outcome.events) - 1

@@ -9,7 +9,6 @@ from evenmatch.lab.advise import advice, flexible_simulation, pool_scenario
 from evenmatch.lab.advise.advice import scenario_of
 from evenmatch.lab.advise.flexible_simulation import SharedPools
 from evenmatch.lab.advise.pool_simulation import one_by_one, simulated_pool
-from evenmatch.lab.study import study
 from tests.extent import only
 
 TWO_ROLES = {"tank": 1, "dps": 1}
@@ -88,7 +87,7 @@ def test_python_calls_simulate_in_their_own_process(monkeypatch: pytest.MonkeyPa
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(study, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refuse)
     base = PlayerBase(teams=(2, 2))
     found = advise(base, players_online=100.0, seed=1)
     assert found.simulated.runs == 8

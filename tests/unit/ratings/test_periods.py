@@ -120,3 +120,37 @@ def test_extreme_ratings_give_ratings_that_can_be_rated_again() -> None:
 def test_unknown_system_is_refused_even_when_nobody_is_rated() -> None:
     with pytest.raises(ConfigError, match="no rating system is called 'trueskill'"):
         rate_period("trueskill", {}, ())
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_game_of_one_against_one_is_rated_alone_as_it_is_among_others(system: str) -> None:
+    rng = random.Random(5)
+    ranges = {"mean": (-3000.0, 4000.0), "deviation": (0.0, 500.0), "volatility": (0.01, 0.3)}
+    for case in range(300):
+        known = {
+            name: Aged(None if rng.random() < 0.1 else Rating(**_drawn(rng, ranges)))
+            for name in "ab"
+        }
+        game = Result((("b",), ("a",)), rng.choice([(1, 2), (2, 1), (1, 1)]))
+
+        alone = rate_period(system, known, (game,))
+        among = rate_period(system, {**known, "c": Aged()}, (game,))
+
+        assert list(alone) == ["a", "b"]
+        for name in "ab":
+            for field in ranges:
+                value, expected = getattr(alone[name], field), getattr(among[name], field)
+                assert value == pytest.approx(expected, rel=1e-9, abs=1e-9), (case, name, field)
+
+
+def _drawn(rng: random.Random, ranges: dict[str, tuple[float, float]]) -> dict[str, float]:
+    return {field: rng.uniform(*bounds) for field, bounds in ranges.items()}
+
+
+def test_parameters_that_lead_to_no_number_leave_a_rating_within_its_bounds() -> None:
+    known = {name: Aged(Rating(POINTS_MAX, 0.0)) for name in "ab"}
+
+    for system in ("elo:k_factor=1e308", "glicko2:tau=1e-200", "glicko2:tau=1e200", "weng_lin"):
+        found = rate_period(system, known, (WON,))
+        assert all(abs(rating.mean) <= POINTS_MAX for rating in found.values()), system
+        assert all(0.0 <= rating.deviation <= POINTS_MAX for rating in found.values()), system

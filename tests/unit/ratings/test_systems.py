@@ -11,7 +11,12 @@ from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
 from evenmatch.ratings.glicko import Glicko
-from evenmatch.ratings.glicko2 import Glicko2, solve_volatility
+from evenmatch.ratings.glicko2 import (
+    Glicko2,
+    _solve_by_brackets,
+    solve_volatility,
+    volatility_after,
+)
 from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches
 from evenmatch.ratings.weng_lin import WengLin
 
@@ -184,6 +189,32 @@ def test_volatility_is_a_root_of_glickmans_equation(tau: float) -> None:
         return pull - (x - 2.0 * np.log(sigma)) / tau**2
 
     assert np.all(f(x - 2e-6) * f(x + 2e-6) <= 0.0)
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 1.2])
+def test_one_step_of_newton_is_taken_only_where_it_ends_at_the_root(tau: float) -> None:
+    rng = np.random.default_rng(7)
+    sigma, spread = np.exp(rng.uniform(-7.0, 1.0, 4_000)), np.exp(rng.uniform(-3.0, 8.0, 4_000))
+    delta = rng.normal(0.0, 2.0, 4_000) * np.sqrt(spread)
+    found = solve_volatility(sigma, spread, delta, tau=tau)
+    illinois = _solve_by_brackets(sigma, spread, delta, tau=tau)
+    by_steps = found != illinois
+    assert 1_000 < np.count_nonzero(by_steps) < 4_000
+
+    def f(x: np.ndarray) -> np.ndarray:
+        e = np.exp(x)
+        pull = e * (delta**2 - spread - e) / (2.0 * (spread + e) ** 2)
+        return pull - (x - 2.0 * np.log(sigma)) / tau**2
+
+    # The root is within 1e-9 of the one, and within `CONVERGED` of the other.
+    x = 2.0 * np.log(found)
+    assert np.all((f(x - 1e-9) * f(x + 1e-9) <= 0.0)[by_steps])
+    assert np.abs(x - 2.0 * np.log(illinois)).max() <= 2e-6
+    for s, variance, d, together, is_step in zip(
+        sigma.tolist(), spread.tolist(), delta.tolist(), found, by_steps, strict=True
+    ):
+        alone = volatility_after(s, variance, d, tau)
+        assert alone == pytest.approx(together, rel=1e-12 if is_step else 1e-6)
 
 
 def test_bracket_of_the_volatility_widens_where_one_step_is_too_short() -> None:

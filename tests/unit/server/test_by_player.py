@@ -72,12 +72,14 @@ def test_forgotten_tickets_leave_the_index(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         for at in range(40):
             await site.call("POST", "/v1/tickets", duel(f"p{at}"), key=key)
+        site.parts.backlog.catch_up()
         players, tables = site.parts.players, site.parts.runtime.engine.tables
         assert len(players) == 40
         tables.ended.clear()  # As after ten minutes.
         assert players.of("p3") == []
         for at in range(20):
             await site.call("POST", "/v1/tickets", duel(f"q{at}"), key=key)
+        site.parts.backlog.catch_up()
         assert len(players) == 20
 
     with_site(tmp_path, scene)
@@ -103,6 +105,7 @@ def test_index_is_the_same_after_a_restart(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         for name in ("ann", "bob", "ann", "cleo"):
             await site.call("POST", "/v1/tickets", duel(name), key=key)
+        site.parts.backlog.catch_up()
         anew = PlayerTickets()
         TicketLifecycle([anew]).reset(site.parts.runtime.engine)
         for name in ("ann", "bob", "cleo"):

@@ -14,7 +14,7 @@ from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.forwarding import FORWARDED
-from evenmatch.server.cluster.front import _Asked, take_here
+from evenmatch.server.cluster.front import _CreateBody, take_here
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
 from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS
@@ -180,7 +180,7 @@ def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
     games: Any = SimpleNamespace(gate=SimpleNamespace(let_in=lambda scope: app))
     scope = {"type": "http", "path": "/v1/tickets", "headers": []}
     for body in (b"x" * 10, b"x" * 11):
-        came = _Asked(body, lambda *_: None, lambda: False, 0.0)
+        came = _CreateBody(body, lambda *_: None, lambda: False, 0.0)
         if len(body) > 10:
             with pytest.raises(BodyTooLarge):
                 take_here(games, scope, came)

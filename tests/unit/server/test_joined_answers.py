@@ -21,6 +21,17 @@ def test_lists_are_joined_and_a_shard_that_knows_nothing_adds_nothing() -> None:
     assert joined_answers.lists([("s0", one), ("s0.x", bad(503))]).status == 503
 
 
+def test_queues_say_how_many_parts_they_have_and_who_waits_in_all_of_them() -> None:
+    def told(waiting: int, fault: str | None = None) -> WholeAnswer:
+        return well([{"name": "duel", "waiting": waiting, "fault": fault}])
+
+    casual = well([{"name": "casual", "waiting": 7, "fault": None}])
+    parts = [("s0", told(2)), ("s0~1", told(3, "it raised")), ("s0~2", told(0))]
+    duel, other = joined_answers.queues([*parts, ("s0.casual", casual)]).value()
+    assert duel == {"name": "duel", "waiting": 5, "fault": "it raised", "parts": 3}
+    assert other == {"name": "casual", "waiting": 7, "fault": None}
+
+
 def test_drain_is_over_when_all_shards_take_nobody() -> None:
     def told(draining: bool, waiting: int, left: float | None) -> WholeAnswer:
         return well({"draining": draining, "waiting": waiting, "seconds_left": left})

@@ -59,7 +59,7 @@ class Slow:
 
 def test_decision_takes_what_letting_in_and_out_took_too() -> None:
     clock, told = Stopwatch(), []
-    timings = Timings(decided=lambda queue, seconds: told.append((queue, seconds)), clock=clock)
+    timings = Timings(decided=lambda seconds, queue: told.append((queue, seconds)), clock=clock)
     slow = Slow(clock)
     timed: Any = timings.watch(DUEL, slow)
     slow.takes = 2.0

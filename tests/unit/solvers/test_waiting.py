@@ -120,7 +120,7 @@ def test_instants_of_rules_are_those_of_the_engine_bit_for_bit(rules: tuple[Rule
 def test_rate_is_that_of_the_last_arrivals() -> None:
     waiting = empty(64)
     waiting.numbers[0] = 0.2  # the prior is half a second
-    assert arrival_rate(waiting, 7.0) == 2.0
+    assert arrival_rate(waiting, 7.0, 0) == 2.0
     waiting = make_waiting(
         64, (np.zeros((1, 5)), np.zeros(0), np.zeros((0, 8)), np.zeros((2, 0))), 64
     )
@@ -130,4 +130,20 @@ def test_rate_is_that_of_the_last_arrivals() -> None:
         note_arrival(waiting, slot, number * 0.1)
         free_slot(waiting, slot)
     # 50 intervals of a tenth of a second, and what is left of a prior of half a second.
-    assert arrival_rate(waiting, 6.0) == pytest.approx(51 / (5.0 + 0.5 / 51))
+    assert arrival_rate(waiting, 6.0, 0) == pytest.approx(51 / (5.0 + 0.5 / 51))
+
+
+def test_rate_of_those_who_come_together_is_that_of_enough_instants() -> None:
+    waiting = make_waiting(
+        128, (np.zeros((1, 5)), np.zeros(0), np.zeros((0, 8)), np.zeros((2, 0))), 128
+    )
+    waiting.numbers[0] = 0.2
+    for number in range(150):
+        instant = float(number // 5)
+        slot = int(take_slot(waiting, number + 1, instant))
+        note_arrival(waiting, slot, instant)
+        free_slot(waiting, slot)
+    # Fifty came at ten instants, a hundred at twenty; of more than 128 nothing is known.
+    for least, known, span in ((0, 50, 10.0), (10, 50, 10.0), (20, 96, 20.0), (99, 128, 26.0)):
+        rate = (known + 1) / (span + 0.5 / (known + 1))
+        assert arrival_rate(waiting, 30.0, least) == pytest.approx(rate)

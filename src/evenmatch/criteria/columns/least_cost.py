@@ -65,16 +65,19 @@ class LeastCost:
         Returns:
             Cost and quality; the quality is 1 or more where criteria say nothing of it.
         """
-        shape = np.broadcast_shapes(some.shape[1:], others.shape[1:])
-        cost: Floats = np.zeros(shape)
-        scaled: Floats = np.zeros(shape)
+        cost: Floats = np.zeros(())
+        scaled: Floats = cost
         for number, (criterion, weight) in enumerate(self._terms):
             low, high = 2 * number, 2 * number + 1
             gaps = np.maximum(some[high], others[high]) - np.minimum(some[low], others[low])
             least = weight * scale_gaps(criterion.scale, gaps)
-            cost += least
+            cost = cost + least
             if criterion.scale.kind != "none":
-                scaled += least
+                scaled = scaled + least
+        if not self._terms:
+            cost = np.zeros(np.broadcast_shapes(some.shape[1:], others.shape[1:]))
         known = self._objective.quality(scaled)
-        quality: Floats = np.full(shape, 1.0 if known is None else known)
+        quality: Floats = np.asarray(1.0 if known is None else known)
+        if quality.shape != cost.shape:
+            quality = np.full(cost.shape, quality)
         return cost - SLACK * (1.0 + cost), quality + SLACK

@@ -1,4 +1,4 @@
-"""From when on tickets may be in one match, for whole columns of them.
+"""The instant from which two tickets may be in one match, for whole columns of pairs.
 
 `Rules.pair_ready_at` is the truth about two tickets. Here the rules that compare numbers (`spread`)
 and single words (`same`) are asked about many pairs at once; what other rules say is left out, so

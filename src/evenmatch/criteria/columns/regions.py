@@ -1,4 +1,4 @@
-"""From when on a ticket may join others, by the latency to the one region they would play in.
+"""The instant from which a ticket may join others, by its latency to the region of the match.
 
 `PairTable` leaves regions out, since each ticket knows its own. Here they are columns that are
 added as tickets name them, so that many who wait are compared with a whole match in one pass.

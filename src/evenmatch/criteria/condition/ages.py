@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from evenmatch.criteria.base import Seats
@@ -23,6 +23,7 @@ from evenmatch.model.condition import (
     AttributeTest,
     Clock,
     Condition,
+    Phases,
     SizeTest,
     Test,
     at_age,
@@ -224,3 +225,18 @@ def first_after(intervals: Intervals, since: float) -> float:
     9.0
     """
     return next((each.start for each in intervals if each.end > since), math.inf)
+
+
+def by_age(tests: Mapping[float, Test]) -> Test:
+    """Return a test that changes with age; what stays as it is has no phase of its own.
+
+    Args:
+        tests: By the age in seconds from which on they stand, rising from 0.
+    """
+    waits: list[float] = []
+    parts: list[Test] = []
+    for wait, test in tests.items():
+        if not parts or parts[-1] != test:
+            waits.append(wait)
+            parts.append(test)
+    return parts[0] if len(parts) == 1 else Phases(tuple(waits), tuple(parts))

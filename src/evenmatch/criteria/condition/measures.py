@@ -57,7 +57,7 @@ class MatchValues:
         return MatchValues(self.teams, self.facts, is_exact=True)
 
 
-class Measures:
+class ConditionMeasures:
     """Expressions that are ready to be computed, and the facts that they rest on."""
 
     def __init__(self) -> None:

@@ -17,9 +17,9 @@ from evenmatch.criteria.condition.facts import (
 )
 from evenmatch.criteria.condition.measures import (
     Compute,
+    ConditionMeasures,
     MatchValues,
     Measure,
-    Measures,
     exact_mean,
     items_of,
     strings_of,
@@ -73,7 +73,7 @@ class Verdicts:
         self.leaves: list[Leaf] = []
         self._holds: list[Holds] = []
         self._places: list[tuple[str, str]] = []
-        self.measures = Measures()
+        self.measures = ConditionMeasures()
         self.facts = TicketFacts(self.measures.facts, self._places)
 
     def statement(self, test: Test) -> Statement:
@@ -145,7 +145,7 @@ class Verdicts:
             except Undefined:
                 return None
 
-    def _made(self, leaf: Leaf, measures: Measures) -> Holds:
+    def _made(self, leaf: Leaf, measures: ConditionMeasures) -> Holds:
         if isinstance(leaf, AttributeTest):
             return _attribute_test(leaf)
         if isinstance(leaf, SizeTest):
@@ -232,7 +232,7 @@ def _size_test(leaf: SizeTest) -> Holds:
     return holds
 
 
-def _value_test(leaf: ValueTest, measures: Measures) -> Holds:
+def _value_test(leaf: ValueTest, measures: ConditionMeasures) -> Holds:
     if leaf.reference is None:
         return _among_themselves(leaf, measures)
     reference = measures.compile(leaf.reference, merge_of(leaf))
@@ -249,7 +249,7 @@ def _value_test(leaf: ValueTest, measures: Measures) -> Holds:
     return holds
 
 
-def _among_themselves(leaf: ValueTest, measures: Measures) -> Holds:
+def _among_themselves(leaf: ValueTest, measures: ConditionMeasures) -> Holds:
     depths = [depth_of(each) for each in leaf.measured]
     measured = [measures.compile(each, merge_of(leaf)) for each in leaf.measured]
 
@@ -277,7 +277,7 @@ def _agree(values: list[Measure], operator: str) -> bool:
     return different <= 1 if operator == "=" else different == len(values)
 
 
-def _distance_test(leaf: DistanceTest, measures: Measures) -> Holds:
+def _distance_test(leaf: DistanceTest, measures: ConditionMeasures) -> Holds:
     reference = measures.compile(leaf.reference, merge_of(leaf))
     measured = [measures.compile(each, merge_of(leaf)) for each in leaf.measured]
     within = _within(leaf.least, leaf.most)
@@ -305,7 +305,7 @@ def _within(least: float | None, most: float | None) -> Callable[[Number], bool]
     return within
 
 
-def _spread_test(leaf: SpreadTest, measures: Measures) -> Holds:
+def _spread_test(leaf: SpreadTest, measures: ConditionMeasures) -> Holds:
     compute = measures.compile(leaf.of, leaf.party)
     within = _within(None, leaf.most)
 
@@ -325,7 +325,7 @@ def _spread_test(leaf: SpreadTest, measures: Measures) -> Holds:
 # Collections
 
 
-def _set_test(leaf: SetTest, measures: Measures) -> Holds:
+def _set_test(leaf: SetTest, measures: ConditionMeasures) -> Holds:
     parts: list[tuple[Measured, Compute]] = [
         (each, measures.compile(each, merge_of(leaf))) for each in leaf.measured
     ]

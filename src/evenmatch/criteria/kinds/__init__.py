@@ -15,7 +15,8 @@ and its rules count everywhere, but searches for teams and rounds choose their m
 criterion, and `solve` and policies of numbers refuse it.
 
 To be tested and documented it also gets a queue in `testing.scripts` and its words in
-`config.tables`; nothing else names a kind (`tests/test_architecture.py`).
+`config.tables`. Nothing else names a kind (`tests/test_architecture.py`). A key that no other kind
+has is also a field of `Criterion` or `Rule` in `model.queue` and of its table in `config.tables`.
 
 May import the modules of `criteria` that it builds on. Never imports a policy, a solver or any
 package above.

@@ -341,7 +341,7 @@ def after_redraws(redraws: int, every: float) -> Expansion:
     return Expansion(steps=((redraws * every, 1.0),))
 
 
-def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
+def redraw_rule(redraws: int, *, every: float, matches: int = 1) -> Rule:
     """Return the rule that draws again, so many times, before it lets opponents meet again.
 
     A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
@@ -353,13 +353,12 @@ def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str 
         redraws: How often, >= 1.
         every: Seconds between two draws; the policy's own clock where it has one.
         matches: How many of a player's last matches count.
-        attribute: The name of what players remember.
 
     Source:
         GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
         played against each other in the last X matches".
     """
-    return Rule("rematch", attribute, expand=after_redraws(redraws, every), matches=matches)
+    return Rule("rematch", RECENT, expand=after_redraws(redraws, every), matches=matches)
 
 
 def met_table(said: Floats, known: Flags) -> Floats:

@@ -1,8 +1,8 @@
 """The open matches of a queue as columns, so that one pass tells who might join which.
 
 A ticket that enters is compared with all open matches at once, and an open match with all who wait.
-What comes out is never later than the truth, so nobody is overlooked; `newcomers` says the rest of
-those few who are left.
+What comes out is never later than the truth, so nobody is overlooked. `backfill.candidates` looks
+closely at the few who are left.
 """
 
 from __future__ import annotations

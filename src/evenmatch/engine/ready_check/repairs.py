@@ -181,6 +181,8 @@ class Repairs:
         mine = [each for each in self._open if tables.proposals[each].match.queue == name]
         first = self._offers % len(mine) if mine else 0
         most = min(OFFERS_MOST * len(fresh), OFFERED_MOST)
+        among: TicketColumns | None = None
+        seats = None
         for place, match_id in enumerate([*mine[first:], *mine[:first]]):
             proposal = tables.proposals[match_id]
             pool = self.where(proposal)
@@ -191,7 +193,10 @@ class Repairs:
                 self._look_soon(proposal, max(rested, self._turn_at, now))
                 continue
             self._offers += 1
-            among = pool.columns.of([pool.tickets[key] for key in fresh if key in pool.tickets])
+            # Those of the proposal before, but for whom it has taken.
+            if among is None or seats is not pool.columns.seats or not _wait(among, pool):
+                seats = pool.columns.seats
+                among = pool.columns.of([pool.tickets[key] for key in fresh if key in pool.tickets])
             if _free(proposal) == 1:
                 self._seek(proposal, pool, among)
             elif (at := self._helps_at(proposal, pool, among)) > now:
@@ -340,6 +345,11 @@ class Repairs:
             scheduler.leave(ticket_id, queues)
         scheduler.watch_proposal(scheduler.tables.proposals[old.id])
         self._conclude(old.id)
+
+
+def _wait(among: TicketColumns, pool: Pool) -> bool:
+    """Return whether all of some tickets still wait."""
+    return all(ticket.id in pool.tickets for ticket in among.tickets)
 
 
 def _free(proposal: Proposal) -> int:

@@ -64,6 +64,7 @@ class StayingTickets:
         self._taken = seats.start(first)
         for kind in others:
             self._taken = seats.after(self._taken, kind)
+        self._leave: dict[int, bool] = {}
 
     def hold_for(self, pool: Pool) -> bool:
         """Return whether they were made for a pool as it is, kinds of seats included."""
@@ -71,10 +72,10 @@ class StayingTickets:
 
     def leave_seats(self, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which tickets find seats beside them, by their sizes, sides and roles."""
-        seats = self._seats
-        found, which = np.unique(kinds, return_inverse=True)
-        fits = [bool(self._taken and seats.after(self._taken, kind)) for kind in found.tolist()]
-        return np.array(fits, dtype=np.bool_)[which]
+        known, asked = self._leave, kinds.tolist()
+        for kind in {*asked}.difference(known):
+            known[kind] = bool(self._taken and self._seats.after(self._taken, kind))
+        return np.array([known[kind] for kind in asked], dtype=np.bool_)
 
 
 class Vacancy(msgspec.Struct, frozen=True, gc=False):
@@ -179,22 +180,26 @@ def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collectio
 
     It is never later than the truth, and inf where the match would be worth less than it may be.
     """
-    stayers = vacancy.stayers
+    stayers, regions = vacancy.stayers, pool.columns.regions
+    fits = among.sizes <= vacancy.free
+    if stayers is not None and not vacancy.bots:
+        fits &= stayers.leave_seats(among.kinds)
+    if not fits.any():
+        return np.full(len(fits), math.inf)
     if stayers is None:
         early: Floats = among.pairs[0].copy()
     else:
         pairs: Floats = pool.pairs.ready_at(among.pairs[:, :, None], stayers.pairs[:, None, :])
         early = pairs.max(axis=1)
-        regions = pool.columns.regions.ready_at(
-            stayers.regions, stayers.youngest, among.pairs[0], among.regions
-        )
-        np.maximum(early, regions, out=early)
+        if regions.says_something:
+            ready_at = regions.ready_at(
+                stayers.regions, stayers.youngest, among.pairs[0], among.regions
+            )
+            np.maximum(early, ready_at, out=early)
         if vacancy.quality_min is not None:
             quality = pool.least.of(stayers.extents[:, None], among.extents)[1]
             early[quality < vacancy.quality_min] = math.inf
-        if not vacancy.bots:
-            early[~stayers.leave_seats(among.kinds)] = math.inf
-    early[among.sizes > vacancy.free] = math.inf
+    early[~fits] = math.inf
     if barred or pool.held or pool.delayed:
         kept = [t.id in barred or pool.is_kept(t.id) for t in among.tickets]
         early[kept] = math.inf

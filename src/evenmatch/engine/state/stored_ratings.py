@@ -168,6 +168,14 @@ def _rated(tables: Tables, given: Input, event: Rated) -> None:
             del tables.closing[event.ladder]
 
 
+def take_ratings(tables: Tables, event: Rated) -> None:
+    """Put ratings in the place of those that were just made of the same results."""
+    ladder = tables.ratings[event.ladder]
+    for player, rating in event.ratings.items():
+        if player in ladder:
+            ladder[player] = replace(ladder[player], rating=rating)
+
+
 def _note(tables: Tables, match_id: str, told: MatchOutcome) -> None:
     kept = tables.matches[match_id]
     tables.matches[match_id] = replace(kept, outcome=told)

@@ -15,7 +15,6 @@ BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 RATE = 1.0
 TICKETS_LEAST = 200
 MATCHES = 30
-WIDTH = 96
 
 
 def key_text(key: str) -> str:
@@ -88,17 +87,6 @@ def _drawn(each: Distribution) -> dict[str, Any]:
     assert isinstance(each, Choice)
     probs = {"probs": each.probs} if each.probs else {}
     return {"distribution": "choice", "values": each.values} | probs
-
-
-def comment_text(text: str) -> Iterator[str]:
-    """Yield a text as comments, in lines that fit a screen."""
-    words, line = text.split(), "#"
-    for word in words:
-        if len(line) + 1 + len(word) > WIDTH and line != "#":
-            yield line
-            line = "#"
-        line += f" {word}"
-    yield line
 
 
 def json_file(raw: Json) -> str:

@@ -67,6 +67,16 @@ class QueueField:
         return costs, instants
 
 
+def _numbers_of(queues: Sequence[Queue], place: int, arrivals: Sequence[Arrival]) -> list[int]:
+    """Return which arrivals enter a queue; a ticket without names enters the first."""
+    name, is_first = queues[place].name, place == 0
+    return [
+        number
+        for number, each in enumerate(arrivals)
+        if (name in each.ticket.queues if each.ticket.queues else is_first)
+    ]
+
+
 def queue_field(
     queues: Sequence[Queue], place: int, arrivals: Sequence[Arrival], end: float | None
 ) -> QueueField:
@@ -79,12 +89,7 @@ def queue_field(
         end: End of the run in seconds, None for no end.
     """
     queue = queues[place]
-    is_first = place == 0
-    numbers = [
-        number
-        for number, each in enumerate(arrivals)
-        if (queue.name in each.ticket.queues if each.ticket.queues else is_first)
-    ]
+    numbers = _numbers_of(queues, place, arrivals)
     own = [arrivals[number] for number in numbers]
     ids: Ints = np.asarray(numbers, dtype=np.int64)
     times = np.array([each.at for each in own])
@@ -212,11 +217,7 @@ def group_field(
         end: End of the run in seconds, None for no end.
     """
     queue = queues[place]
-    numbers = [
-        number
-        for number, each in enumerate(arrivals)
-        if (queue.name in each.ticket.queues if each.ticket.queues else place == 0)
-    ]
+    numbers = _numbers_of(queues, place, arrivals)
     own = [arrivals[number] for number in numbers]
     times = np.array([each.at for each in own])
     sizes = np.array([float(len(each.ticket.players)) for each in own])

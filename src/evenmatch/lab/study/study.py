@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,6 +20,9 @@ from evenmatch.forecast.student import student_t as student_t
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.scenario import Scenario
 from evenmatch.simulation.metrics import Summary, summaries_of_shares
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -132,6 +133,10 @@ def map_all(
     workers = min(len(items), os.cpu_count() or 1)
     if workers <= 1:
         return list(_ticked(map(function, items), on_done))
+    # Loaded here, since a single run needs no other process.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool:
         try:

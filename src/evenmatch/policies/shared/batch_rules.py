@@ -18,7 +18,7 @@ from evenmatch.criteria.registry import pairs_within
 from evenmatch.criteria.rules import RuleLimit, Rules
 from evenmatch.criteria.values import elements
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import Player, Ticket, attribute_of
+from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.shared.batch_pairs import CODES, gap_code
 from evenmatch.policies.shared.batch_people import (
     ROWS_FIRST,
@@ -62,8 +62,6 @@ GAPS = {
     Form.SETS: TONGUES_GAP,
 }
 """Rows of rules whose form says what they compare."""
-
-Seat = tuple[Ticket, Player]
 
 
 class RuleFacts:

@@ -97,7 +97,7 @@ class ConditionSearch:
             question: What is looked for.
             effort: What may be spent; it says whether everything was looked at.
         """
-        walk = _Walk(self, question)
+        walk = _SearchSteps(self, question)
         is_small = len(question.tickets) <= WHOLE_MAX
         while True:
             if effort.left <= 0:
@@ -201,7 +201,7 @@ def widening_waits(rules: Rules) -> list[float]:
     return [each for each in waits if each < math.inf]
 
 
-class _Level(NamedTuple):
+class _Candidate(NamedTuple):
     """A ticket and what may become of it.
 
     Args:
@@ -217,7 +217,7 @@ class _Level(NamedTuple):
     allowed: int
 
 
-class _Walk:
+class _SearchSteps:
     """One search, step by step."""
 
     def __init__(self, search: ConditionSearch, question: Question) -> None:
@@ -242,7 +242,7 @@ class _Walk:
                 self._wanted_bits |= 1 << place
         self._full = sum(self._partial.most)
         self._by_name = any(map(search.insists, self._order))
-        self._levels: list[_Level] = []
+        self._levels: list[_Candidate] = []
         self._players = self._best_size = 0
         self._wanted = 0
         self._better_until = -1
@@ -290,16 +290,16 @@ class _Walk:
         options = self._search.options(self._way, ticket, self._partial, by_name=self._by_name)
         if place:
             options.append(-1)
-        self._levels.append(_Level(place, options, [], allowed))
+        self._levels.append(_Candidate(place, options, [], allowed))
 
-    def _join(self, level: _Level, team: int) -> None:
+    def _join(self, level: _Candidate, team: int) -> None:
         ticket = self._order[level.place]
         level.joined.append(team)
         self._partial.join(team, ticket, self._told[level.place], self._maps[level.place])
         self._players += ticket.size
         self._wanted += self._wanted_bits >> level.place & 1
 
-    def _leave(self, level: _Level) -> None:
+    def _leave(self, level: _Candidate) -> None:
         ticket, team = self._order[level.place], level.joined.pop()
         self._partial.leave(team, self._told[level.place])
         self._players -= ticket.size

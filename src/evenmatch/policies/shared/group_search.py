@@ -37,7 +37,6 @@ PASS = 16
 
 Judge = Callable[[Sequence[Ticket], float], float]
 """From when on a group, by age, is legal; the second argument is the present instant."""
-Places = NDArray[np.intp]
 
 
 @dataclass

@@ -37,8 +37,6 @@ ANSWERS_MAX = 4_096
 ORDERED_A_STEP = 16
 """Tickets put in order within one evaluation."""
 
-Places = NDArray[np.intp]
-
 
 class SoonestGroup:
     """Groups of one queue with rules.

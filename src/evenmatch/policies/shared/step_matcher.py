@@ -219,6 +219,7 @@ class StepMatcher(NoJobs):
         self._steps = steps
         self._take_slot, self._link = entry_of(take_slot), entry_of(link)
         self._arrive, self._decide = entry_of(steps.arrive), entry_of(steps.decide)
+        self._leave = entry_of(steps.leave)
         self._waiting = make_pool(queue, self._columns, steps, numbers)
         self._seats = queue.format.k
         self._out = np.zeros((SLOTS, self._seats), dtype=np.int64)
@@ -283,7 +284,7 @@ class StepMatcher(NoJobs):
         slot = self._slots.pop(entry_id, None)
         if slot is not None:
             self.evaluations += len(self._tickets)
-            self._steps.leave(self._waiting, slot)
+            self._leave(self._waiting, slot)
             ticket = self._tickets.pop(slot)
             self._columns.release(ticket)
             self._recalled.pop(ticket.sequence, None)

@@ -1,11 +1,11 @@
 """From the waiting tickets of a queue to a `Batch`: what the solvers of team matches work on.
 
-`WaitingRoster` gives each player a row. Entering and leaving only take and give back rows; what is
+`BatchRoster` gives each player a row. Entering and leaving only take and give back rows; what is
 known of the new ones is written into columns when a batch is asked for, so nobody waits for it at
 the door. Rules become flags and limits as they stand at that instant; they are as strict as the
 rules or stricter in a rounding. Whoever takes a match from a plan still asks `Objective.rules`
 before it is played: places beyond 256, and sets in which more than 64 elements count
-(`batch_sets`), are known roughly.
+(`batch_pairs.bits_of`), are known roughly.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.condition.ages import by_age
 from evenmatch.criteria.registry import kind_with
 from evenmatch.errors import ConfigError
 from evenmatch.model.condition import (
@@ -26,7 +27,6 @@ from evenmatch.model.condition import (
     FoldOf,
     Measured,
     NotOf,
-    Phases,
     PlaceTest,
     SetTest,
     SizeTest,
@@ -189,7 +189,7 @@ class _Compiler:
 
     def rules(self) -> tuple[Rule, ...]:
         """Return the conditions of a match, each as a rule."""
-        named: list[tuple[str, Test]] = [(SIZES, _phases(self._sizes()))]
+        named: list[tuple[str, Test]] = [(SIZES, by_age(self._sizes()))]
         supporting = self._rule_set.supporting()
         brought = [_declared(each) for each in self._rule_set.attributes]
         if any(isinstance(each, LatencyRule) for each in self._rule_set.rules):
@@ -222,7 +222,7 @@ class _Compiler:
                 for each in expansions
             }
             tests[wait] = self._test(msgspec.structs.replace(rule, **changed))
-        return _phases(tests)
+        return by_age(tests)
 
     def _statement(self, statement: Statement) -> Test:
         if isinstance(statement, RuleName):
@@ -339,17 +339,6 @@ def _value_at(expansions: Sequence[Expansion], field: str, wait: float, start: o
         if each.field == field and begun:
             value = begun[-1]
     return value
-
-
-def _phases(tests: Mapping[float, Test]) -> Test:
-    """Return a test that changes with age; what stays as it is has no phase of its own."""
-    waits: list[float] = []
-    parts: list[Test] = []
-    for wait, test in tests.items():
-        if not parts or parts[-1] != test:
-            waits.append(wait)
-            parts.append(test)
-    return parts[0] if len(parts) == 1 else Phases(tuple(waits), tuple(parts))
 
 
 # Criteria

@@ -23,7 +23,6 @@ import msgspec
 
 AttributeType = Literal["number", "string", "string_list", "string_number_map"]
 Base = Literal["number", "string", "player", "team"]
-Fold = Literal["min", "max", "avg", "median", "sum", "count", "stddev"]
 Function = Literal[
     "min", "max", "avg", "median", "sum", "count", "stddev", "flatten", "set_intersection"
 ]
@@ -184,14 +183,14 @@ def parse_expression(text: str, scope: Scope) -> tuple[Expression, tuple[str, ..
     Raises:
         WrongExpression: It is none, or a name or a type does not fit.
     """
-    parser = _Parser(text, scope)
+    parser = _ExpressionParser(text, scope)
     expression = parser.expression(0)
     parser.end()
     type_of(expression, scope.attributes)
     return expression, tuple(parser.notes)
 
 
-class _Parser:
+class _ExpressionParser:
     def __init__(self, text: str, scope: Scope) -> None:
         self._text = text
         self._at = 0

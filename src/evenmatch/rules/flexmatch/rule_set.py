@@ -56,12 +56,12 @@ class Algorithm(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     backfill_priority: Literal["normal", "high", "low"] = "normal"
 
 
-class _Rule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
+class _FlexMatchRule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
     name: str
     description: str = ""
 
 
-class ComparisonRule(_Rule, frozen=True, gc=False, kw_only=True, tag="comparison"):
+class ComparisonRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="comparison"):
     """Each measured value against a reference; without one, all equal or all different."""
 
     measurements: tuple[Expression, ...]
@@ -70,7 +70,7 @@ class ComparisonRule(_Rule, frozen=True, gc=False, kw_only=True, tag="comparison
     party: Merge = "avg"
 
 
-class DistanceRule(_Rule, frozen=True, gc=False, kw_only=True, tag="distance"):
+class DistanceRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="distance"):
     """How far each measured number is from a reference number."""
 
     measurements: tuple[Expression, ...]
@@ -80,7 +80,7 @@ class DistanceRule(_Rule, frozen=True, gc=False, kw_only=True, tag="distance"):
     party: Merge = "avg"
 
 
-class BatchDistanceRule(_Rule, frozen=True, gc=False, kw_only=True, tag="batchDistance"):
+class BatchDistanceRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="batchDistance"):
     """How far apart all tickets are in a number, or that a string is the same for all players."""
 
     attribute: str
@@ -88,7 +88,7 @@ class BatchDistanceRule(_Rule, frozen=True, gc=False, kw_only=True, tag="batchDi
     party: Merge = "avg"
 
 
-class CollectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag="collection"):
+class CollectionRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="collection"):
     """How many values collections share, or how many of them have a value."""
 
     measurements: tuple[Expression, ...]
@@ -99,7 +99,7 @@ class CollectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag="collection
     party: SetMerge = "union"
 
 
-class LatencyRule(_Rule, frozen=True, gc=False, kw_only=True, tag="latency"):
+class LatencyRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="latency"):
     """That one location suits all players: milliseconds at most, and how far apart."""
 
     latency_ms_max: float | None = None
@@ -108,7 +108,7 @@ class LatencyRule(_Rule, frozen=True, gc=False, kw_only=True, tag="latency"):
     party: Merge = "avg"
 
 
-class SortRule(_Rule, frozen=True, gc=False, kw_only=True, tag="sort"):
+class SortRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="sort"):
     """In which order candidates are tried; it forbids nothing."""
 
     kind: Literal["absolute", "distance"]
@@ -118,7 +118,7 @@ class SortRule(_Rule, frozen=True, gc=False, kw_only=True, tag="sort"):
     party: Merge = "avg"
 
 
-class CompoundRule(_Rule, frozen=True, gc=False, kw_only=True, tag="compound"):
+class CompoundRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="compound"):
     """A statement over rules that stand before it."""
 
     statement: Statement

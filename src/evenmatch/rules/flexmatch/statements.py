@@ -41,7 +41,7 @@ def parse_statement(text: str) -> tuple[Statement, tuple[str, ...]]:
     >>> parse_statement("not(A)")[0]
     Combination(operator='not', parts=(RuleName(name='A'),))
     """
-    parser = _Parser(text)
+    parser = _StatementParser(text)
     statement = parser.statement(0)
     parser.end()
     return statement, tuple(parser.notes)
@@ -63,7 +63,7 @@ def render_statement(statement: Statement) -> str:
     return f"{statement.operator}({', '.join(map(render_statement, statement.parts))})"
 
 
-class _Parser:
+class _StatementParser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0

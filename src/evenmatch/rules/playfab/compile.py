@@ -8,9 +8,10 @@ cost is PlayFab's distance: 0 where all are alike, 1 at the limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from evenmatch.criteria.base import Form, NumberGap
+from evenmatch.criteria.condition.ages import by_age
 from evenmatch.criteria.registry import kind_with
 from evenmatch.model.condition import (
     AllOf,
@@ -22,7 +23,6 @@ from evenmatch.model.condition import (
     FixedValue,
     FoldOf,
     Operator,
-    Phases,
     PlaceTest,
     SetTest,
     SizeTest,
@@ -186,17 +186,7 @@ def condition_of(queue: PlayFabQueue, rule: PlayFabRule) -> Test:
     for age in ages_of(rule):
         values = values_at(rule, age)
         tests[age] = AllOf() if values is None else _test(queue, rule, values)
-    return _phases(tests)
-
-
-def _phases(tests: Mapping[float, Test]) -> Test:
-    waits: list[float] = []
-    parts: list[Test] = []
-    for wait, test in tests.items():
-        if not parts or parts[-1] != test:
-            waits.append(wait)
-            parts.append(test)
-    return parts[0] if len(parts) == 1 else Phases(tuple(waits), tuple(parts))
+    return by_age(tests)
 
 
 def _test(queue: PlayFabQueue, rule: PlayFabRule, values: tuple[float, ...]) -> Test:

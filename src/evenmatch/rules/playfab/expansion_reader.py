@@ -144,10 +144,10 @@ def _linear(
         message = f"never applies: {number.key} = {number.base:g} is beyond its end already"
         findings.warning(fields.path, f"{message}; mend Delta or Limit, or leave it out")
         return ExpansionSteps((((0.0, number.base),),), "linear")
-    return _walk(fields, number, _Walk(step, end, interval, until))
+    return _walk(fields, number, _LinearSteps(step, end, interval, until))
 
 
-class _Walk(NamedTuple):
+class _LinearSteps(NamedTuple):
     """By how much a number moves, how far, how often and how long."""
 
     step: float
@@ -156,7 +156,7 @@ class _Walk(NamedTuple):
     until: float | None
 
 
-def _walk(fields: Fields, number: Expandable, walk: _Walk) -> ExpansionSteps:
+def _walk(fields: Fields, number: Expandable, walk: _LinearSteps) -> ExpansionSteps:
     base, step = Fraction(repr(number.base)), Fraction(repr(walk.step))
     steps: list[tuple[float, float | None]] = [(0.0, number.base)]
     for count in range(1, EXPANSIONS_MAX + 1):

@@ -39,7 +39,7 @@ class RuleAttribute(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     default: float | str | tuple[str, ...] | None = None
 
 
-class _Rule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="Type"):
+class _PlayFabRule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="Type"):
     """What all rules have.
 
     Args:
@@ -59,14 +59,14 @@ class _Rule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="Type
     is_cut: bool = False
 
 
-class StringEqualityRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class StringEqualityRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """All players have the same string, while it is active (a step that is not None)."""
 
     attribute: RuleAttribute
     active: Steps
 
 
-class DifferenceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class DifferenceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """The numbers of any two tickets, each merged over its players, are so far apart at most."""
 
     attribute: RuleAttribute
@@ -74,14 +74,14 @@ class DifferenceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
     difference: Steps
 
 
-class SetIntersectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class SetIntersectionRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """All players share so many strings at least."""
 
     attribute: RuleAttribute
     size: Steps
 
 
-class MatchTotalRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class MatchTotalRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """A number adds up over all players to something between two bounds."""
 
     attribute: RuleAttribute
@@ -89,27 +89,27 @@ class MatchTotalRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
     most: Steps
 
 
-class RegionSelectionRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class RegionSelectionRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """All players are near enough to one region."""
 
     latencies: str
     latency_ms: Steps
 
 
-class TeamDifferenceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class TeamDifferenceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """The averages of any two teams are so far apart at most."""
 
     attribute: RuleAttribute
     difference: Steps
 
 
-class TeamSizeBalanceRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class TeamSizeBalanceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """The largest team has at most so many players more than the smallest."""
 
     difference: Steps
 
 
-class TeamTicketSizeSimilarityRule(_Rule, frozen=True, gc=False, kw_only=True, tag=True):
+class TeamTicketSizeSimilarityRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
     """Every team has a large party, or none has; large is half of the largest team, or more."""
 
 

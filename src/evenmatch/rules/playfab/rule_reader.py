@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.fields import Fields
@@ -32,7 +32,6 @@ from evenmatch.rules.playfab.queue import (
     TeamTicketSizeSimilarityRule,
 )
 
-Rule = TypeVar("Rule")
 SOURCES: tuple[Source, ...] = get_args(Source)
 RULES_MAX = 20
 NAME_MAX = 255

@@ -17,12 +17,13 @@ from evenmatch.errors import JournalUnavailable
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creation_rights import lacks
-from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket, principal_of
+from evenmatch.server.auth.ownership import check_match, check_queue, check_ticket
 from evenmatch.server.auth.principal import (
     Forbidden,
     Principal,
     TooManyRequests,
     no_credential,
+    principal_of,
     unknown_credential,
 )
 from evenmatch.server.http.operation import WEBSOCKET, Operation, RouteRights, Server

@@ -12,14 +12,7 @@ from evenmatch.engine.outcomes.reports import lineup_of
 from evenmatch.engine.state.rows import KeptMatch, Proposal
 from evenmatch.engine.state.state import Tables, players_of
 from evenmatch.errors import UnknownMatch, UnknownTicket
-from evenmatch.server.auth.principal import LOCAL, Forbidden, Principal
-from evenmatch.server.http.responses import Scope
-
-
-def principal_of(scope: Scope) -> Principal:
-    """Return who sent a request."""
-    found: Principal = scope.get("principal", LOCAL)
-    return found
+from evenmatch.server.auth.principal import Forbidden, Principal
 
 
 def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from evenmatch.errors import Refusal
 from evenmatch.model.ticket import Rating, Value
+from evenmatch.server.http.responses import Scope
 
 Kind = Literal["service", "player", "local", "nobody"]
 
@@ -86,6 +87,12 @@ LOCAL = Principal("local", "local", frozenset((ANYONE, *SERVICE_RIGHTS)))
 """Whoever reaches a server without keys: it listens on this machine only."""
 NOBODY = Principal("nobody", "nobody", frozenset((ANYONE,)))
 """A caller without a credential, where keys are configured."""
+
+
+def principal_of(scope: Scope) -> Principal:
+    """Return who sent a request."""
+    caller: Principal = scope.get("principal", LOCAL)
+    return caller
 
 
 # Why a caller is turned away.

@@ -12,8 +12,7 @@ from evenmatch.errors import NotSupported
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address, household_of
 from evenmatch.server.auth.audit import PAGE_MAX
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.principal import Forbidden, TooManyRequests
+from evenmatch.server.auth.principal import Forbidden, TooManyRequests, principal_of
 from evenmatch.server.http.responses import InvalidRequest, encode
 from evenmatch.server.http.ticket_routes import check_parameters, record_of
 

@@ -106,7 +106,9 @@ class Front:
         games = None if seat is None else seat.present
         link = None if seat is None or games is not None else self._ways.link_to(seat)
         if games is not None:
-            take_here(games, scope, _Asked(body, request.reply, request.is_gone, request.began))
+            take_here(
+                games, scope, _CreateBody(body, request.reply, request.is_gone, request.began)
+            )
         elif link is None or seat is None or not link.is_free or len(body) > FRAMED_BYTES_MAX:
             self._begin(request)
         else:
@@ -131,7 +133,7 @@ class Front:
         begin(self._tasks, collected(self._ways.route, request.scope, request.body, request.reply))
 
 
-class _Asked(NamedTuple):
+class _CreateBody(NamedTuple):
     """What a request is, but for its caller."""
 
     body: bytes
@@ -140,7 +142,7 @@ class _Asked(NamedTuple):
     began: float
 
 
-def take_here(games: Games, scope: Scope, asked: _Asked) -> None:
+def take_here(games: Games, scope: Scope, asked: _CreateBody) -> None:
     """Let the gate of a game judge a create, and hand it in; its answer comes with a commit.
 
     Raises:
@@ -200,7 +202,7 @@ class FrameOwner:
             begin(self._tasks, collected(longer, scope, ask.body, reply))
             return
         try:
-            asked = _Asked(ask.body, reply, lambda: server.is_lost, Front.stopwatch())
+            asked = _CreateBody(ask.body, reply, lambda: server.is_lost, Front.stopwatch())
             take_here(games, scope, asked)
         except MatchmakingError as error:
             status, problem = problem_of(error)

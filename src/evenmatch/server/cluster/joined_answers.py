@@ -1,4 +1,4 @@
-"""One answer of what several shards say."""
+"""Joins the answers of several shards into one."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ def queues(named: Named) -> WholeAnswer:
     for queue in joined.value():
         before = found.setdefault(queue["name"], queue)
         if before is not queue:
+            before["parts"] = before.get("parts", 1) + 1
             before["waiting"] += queue["waiting"]
             before["fault"] = before.get("fault") or queue.get("fault")
     return well(list(found.values()))

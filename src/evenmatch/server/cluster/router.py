@@ -1,4 +1,4 @@
-"""The front of a game whose shards are shared out: it finds the shard that a request is about.
+"""The router of a game whose shards are shared out: it finds the shard that a request is about.
 
 That follows from a ticket's or a match's id, else from the queues that are named. What is about
 several shards is asked of each, and `joined_answers` joins what they say.
@@ -81,7 +81,7 @@ class _Player(msgspec.Struct, frozen=True):
     attributes: dict[str, Any] = {}
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _CreatePlace(msgspec.Struct, frozen=True):
     """What of a create says where it belongs."""
 
     queues: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class GameRouter:
-    """The front of one game.
+    """The router of one game.
 
     Args:
         seats: Of its shards; that of the first queue first.
@@ -225,7 +225,7 @@ class GameRouter:
             InvalidTicket: Its queues belong to several.
         """
         try:
-            named = msgspec.json.decode(body, type=_Named)
+            named = msgspec.json.decode(body, type=_CreatePlace)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return self._first
         known = [name for name in named.queues if name in self._by_queue] or [self._default]

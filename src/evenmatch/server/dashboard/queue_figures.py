@@ -296,7 +296,7 @@ SUM_TICKS = 300
 GAUGES = ("waiting", "p50", "p90", "p99", "longest", "overdue")
 """What was so at the end of a tick; waits in engine seconds."""
 COLUMNS = (*COUNTS, *GAUGES)
-FINE_MOST = 330
+FINE_MOST = 315
 """Rows of one tick: five minutes and a little."""
 COARSE_MOST = 363
 """Rows of ten ticks: an hour and a little."""

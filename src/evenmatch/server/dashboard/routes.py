@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.auth.principal import principal_of
 from evenmatch.server.http.pages import PAGE, answer_with
 from evenmatch.server.http.responses import Receive, Scope, Send, json
 from evenmatch.server.http.sse import stream

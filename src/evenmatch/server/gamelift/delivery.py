@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,18 +29,14 @@ class Target:
     Args:
         name: Its own.
         given: Its settings.
-        wall: Unix time, for signatures.
 
     Raises:
         ConfigError: The file of its secret cannot be read.
     """
 
-    def __init__(
-        self, name: str, given: Notification, *, wall: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, name: str, given: Notification) -> None:
         self.name = name
         self._given = given
-        self._wall = wall
         self._tls = tls_of(given.url)
         self._secret = secret_in(given.secret_file, f"server.notifications.{name}")
         self._waiting: deque[tuple[str, bytes]] = deque()
@@ -54,7 +50,7 @@ class Target:
             self._drop("the backlog is full")
             return
         sns = self._given.form == "sns"
-        body = _notification(topic, envelope, self._wall()) if sns else encode(envelope)
+        body = _notification(topic, envelope, time.time()) if sns else encode(envelope)
         self._waiting.append((str(envelope["id"]), body))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._send_all())
@@ -91,7 +87,7 @@ class Target:
         if self._given.form == "sns":
             headers["x-amz-sns-message-type"] = "Notification"
         if self._secret:
-            headers["evenmatch-signature"] = signature(self._secret, body, int(self._wall()))
+            headers["evenmatch-signature"] = signature(self._secret, body, int(time.time()))
         return headers
 
     def _drop(self, reason: str) -> None:

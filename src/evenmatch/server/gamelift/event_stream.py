@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from starlette.requests import Request
 
 from evenmatch.config.gamelift import queue_name_of
-from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.auth.principal import principal_of
 from evenmatch.server.gamelift.arns import name_in
 from evenmatch.server.gamelift.event_log import Filter
 from evenmatch.server.http.responses import InvalidRequest, Receive, Scope, Send, header

@@ -13,8 +13,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.auth.creation_rights import lacks
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.principal import Forbidden, Principal
+from evenmatch.server.auth.principal import Forbidden, Principal, principal_of
 from evenmatch.server.gamelift import shapes
 from evenmatch.server.gamelift.codec import CBOR, JSON, Codec, unknown_operation
 from evenmatch.server.gamelift.resources import Resources
@@ -31,7 +30,7 @@ CHANGE = frozenset({"operate"})
 SEE = frozenset({"tickets", "operate", "read"})
 
 
-class Call(NamedTuple):
+class GameLiftCall(NamedTuple):
     """An operation.
 
     Args:
@@ -62,32 +61,34 @@ class GameLiftRoute:
             return answer
 
         calls = (
-            Call(shapes.StartMatchmaking, PLAY, tickets.start),
-            Call(shapes.DescribeMatchmaking, PLAY, tickets.describe),
-            Call(shapes.StopMatchmaking, PLAY, tickets.stop),
-            Call(shapes.AcceptMatch, PLAY, tickets.accept),
-            Call(shapes.StartMatchBackfill, LEAD, tickets.backfill),
-            Call(shapes.CreateMatchmakingRuleSet, CHANGE, kept(resources.create_rule_set)),
-            Call(shapes.DescribeMatchmakingRuleSets, SEE, kept(resources.describe_rule_sets)),
-            Call(shapes.DeleteMatchmakingRuleSet, CHANGE, kept(resources.delete_rule_set)),
-            Call(shapes.ValidateMatchmakingRuleSet, SEE, kept(resources.validate_rule_set)),
-            Call(
+            GameLiftCall(shapes.StartMatchmaking, PLAY, tickets.start),
+            GameLiftCall(shapes.DescribeMatchmaking, PLAY, tickets.describe),
+            GameLiftCall(shapes.StopMatchmaking, PLAY, tickets.stop),
+            GameLiftCall(shapes.AcceptMatch, PLAY, tickets.accept),
+            GameLiftCall(shapes.StartMatchBackfill, LEAD, tickets.backfill),
+            GameLiftCall(shapes.CreateMatchmakingRuleSet, CHANGE, kept(resources.create_rule_set)),
+            GameLiftCall(
+                shapes.DescribeMatchmakingRuleSets, SEE, kept(resources.describe_rule_sets)
+            ),
+            GameLiftCall(shapes.DeleteMatchmakingRuleSet, CHANGE, kept(resources.delete_rule_set)),
+            GameLiftCall(shapes.ValidateMatchmakingRuleSet, SEE, kept(resources.validate_rule_set)),
+            GameLiftCall(
                 shapes.CreateMatchmakingConfiguration, CHANGE, kept(resources.create_configuration)
             ),
-            Call(
+            GameLiftCall(
                 shapes.UpdateMatchmakingConfiguration, CHANGE, kept(resources.update_configuration)
             ),
-            Call(
+            GameLiftCall(
                 shapes.DescribeMatchmakingConfigurations,
                 SEE,
                 kept(resources.describe_configurations),
             ),
-            Call(
+            GameLiftCall(
                 shapes.DeleteMatchmakingConfiguration, CHANGE, kept(resources.delete_configuration)
             ),
-            Call(shapes.TagResource, CHANGE, kept(resources.tag)),
-            Call(shapes.UntagResource, CHANGE, kept(resources.untag)),
-            Call(shapes.ListTagsForResource, SEE, kept(resources.list_tags)),
+            GameLiftCall(shapes.TagResource, CHANGE, kept(resources.tag)),
+            GameLiftCall(shapes.UntagResource, CHANGE, kept(resources.untag)),
+            GameLiftCall(shapes.ListTagsForResource, SEE, kept(resources.list_tags)),
         )
         self.calls = {call.shape.__name__: call for call in calls}
 

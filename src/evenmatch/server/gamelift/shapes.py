@@ -7,7 +7,7 @@ out are None; AWS's own `null` means the same.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -25,8 +25,6 @@ VALUES_MAX = 100
 """Strings of a list of a player."""
 TICKETS_MAX = 10
 """Tickets of one DescribeMatchmaking."""
-PAGE_MAX = 25
-"""Configurations of one page."""
 
 Id = Annotated[str, Meta(max_length=128, pattern=NAME)]
 ConfigurationName = Annotated[str, Meta(min_length=1, max_length=256, pattern=CONFIGURATION)]
@@ -358,7 +356,3 @@ class TagsAnswer(_Shape, frozen=True, kw_only=True):
     """Labels."""
 
     tags: tuple[Tag, ...]
-
-
-Request = Any
-"""A value of one of the types of requests above."""

@@ -18,8 +18,7 @@ from starlette.routing import Match, Route, WebSocketRoute
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authorize import guarded
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.principal import LOCAL, TooManyRequests
+from evenmatch.server.auth.principal import LOCAL, TooManyRequests, principal_of
 from evenmatch.server.http.create_tickets import CreateTickets
 from evenmatch.server.http.operation import Server
 from evenmatch.server.http.responses import (

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 from evenmatch.engine.shard import Answer
 from evenmatch.engine.state.rows import TicketView
@@ -20,8 +21,7 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creation_rights import allowed, check_may_create, told
-from evenmatch.server.auth.ownership import principal_of
-from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.principal import Principal, principal_of
 from evenmatch.server.auth.rate_limits import KeyQuota, key_of
 from evenmatch.server.http.responses import (
     STATUS,
@@ -41,6 +41,7 @@ from evenmatch.server.http.responses import (
     read_body,
     send_body,
 )
+from evenmatch.server.runtime.answer_futures import EarlyAnswer
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.shedding import LoadShedding, Turn
 from evenmatch.server.views.metrics import Metrics
@@ -59,6 +60,8 @@ Results = tuple[Result, ...]
 Reply = Callable[[int, bytes, Headers | None], None]
 """Takes status, body, and the headers where they are not the usual ones."""
 Told = tuple[int, bytes, Headers | None]
+Tell = Callable[[Principal, Results, float], Told]
+"""Makes an answer for a caller of the results and of the instant of new tickets."""
 ADVICE = "send fewer tickets at once"
 """What to do about a body that is too large."""
 
@@ -88,6 +91,18 @@ class CreateRequest:
         self.body = body
         self.reply = reply
         self.is_gone = is_gone
+
+
+class _ToCreate(EarlyAnswer):
+    """Hands on what became of an input; the answer names it, so it holds no answer."""
+
+    __slots__ = ("_then",)
+
+    def __init__(self, then: Callable[[Results, MatchmakingError | None], None]) -> None:
+        self._then = then
+
+    def __call__(self, answer: Answer) -> None:
+        self._then(answer.value, answer.error)
 
 
 class CreateTickets:
@@ -145,10 +160,10 @@ class CreateTickets:
         status, problem = problem_of(error)
         self._reply(request, (status, encode(problem), headers_of(error)))
 
-    def _step(self, request: CreateRequest, step: Callable[[CreateRequest], None]) -> None:
+    def _step(self, request: CreateRequest, step: Callable[..., None], *given: Any) -> None:
         """Do one step of a request; whatever goes wrong is its answer."""
         try:
-            step(request)
+            step(request, *given)
         except MatchmakingError as error:
             self.refuse(request, error)
         except Exception as error:  # noqa: BLE001
@@ -228,7 +243,7 @@ class CreateTickets:
         tickets: tuple[NewTicket, ...],
         key: str | None,
         digest: str,
-        tell: Callable[[Principal, Results, float], Told],
+        tell: Tell,
     ) -> None:
         """Hand tickets in; `tell` makes the answer of the results and the instant of new ones."""
         runtime = self._runtime
@@ -236,20 +251,22 @@ class CreateTickets:
         born = given.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
-
-        def answer(answer: Answer) -> None:
-            # The answer names this function: it is not kept, so that nothing holds itself.
-            value, error = answer.value, answer.error
-
-            def last(request: CreateRequest) -> None:
-                if error is not None:
-                    raise error
-                self._reply(request, tell(request.principal, value, born))
-
-            self._step(request, last)
-
-        runtime.handle(given, answer, is_in_turn=True)
+        to = _ToCreate(partial(self._step, request, self._tell, tell, born))
+        runtime.handle(given, to, is_in_turn=True)
         self._admission.leave()
+
+    def _tell(
+        self,
+        request: CreateRequest,
+        tell: Tell,
+        born: float,
+        results: Results,
+        error: MatchmakingError | None,
+    ) -> None:
+        """Answer a request whose tickets are durable, or were refused."""
+        if error is not None:
+            raise error
+        self._reply(request, tell(request.principal, results, born))
 
     def _one(self, principal: Principal, results: Results, born: float) -> Told:
         """Return the answer to a single ticket."""

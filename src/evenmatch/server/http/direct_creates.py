@@ -39,7 +39,7 @@ UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 _name_of = itemgetter(0)
 
 
-class Connection(Protocol):
+class ParserConnection(Protocol):
     """What a direct create needs of the protocol that it came by."""
 
     transport: Any
@@ -72,7 +72,7 @@ class DirectCreate:
     message_event = NOBODY_WAITS
     more_body = True
 
-    def __init__(self, connection: Connection, scope: Scope, *, keep_alive: bool) -> None:
+    def __init__(self, connection: ParserConnection, scope: Scope, *, keep_alive: bool) -> None:
         self._connection = connection
         self._scope = scope
         self.keep_alive = keep_alive

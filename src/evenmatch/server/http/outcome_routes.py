@@ -9,7 +9,8 @@ from starlette.responses import Response
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import NotInMatch, UnknownPlayer
 from evenmatch.model.inputs import Close, Open, Outcome
-from evenmatch.server.auth.ownership import check_queue, principal_of
+from evenmatch.server.auth.ownership import check_queue
+from evenmatch.server.auth.principal import principal_of
 from evenmatch.server.http.responses import Scope, encode, json, read_body, unknown_queue
 from evenmatch.server.http.ticket_routes import check_parameters
 from evenmatch.server.runtime.services import Services

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import MatchmakingError, Refusal
-from evenmatch.server.auth.ownership import check_ticket, principal_of
-from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.ownership import check_ticket
+from evenmatch.server.auth.principal import Principal, principal_of
 from evenmatch.server.http.responses import (
     InvalidRequest,
     Message,

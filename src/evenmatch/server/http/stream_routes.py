@@ -12,7 +12,7 @@ from evenmatch.engine.state.rows import TicketView
 from evenmatch.model.inputs import Update
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creation_rights import remember, renewable
-from evenmatch.server.auth.ownership import principal_of
+from evenmatch.server.auth.principal import principal_of
 from evenmatch.server.http.responses import (
     Receive,
     Scope,

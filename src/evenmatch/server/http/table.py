@@ -1,8 +1,16 @@
 """The HTTP interface: one row for each operation, and nothing that is not written down.
 
-A row says who may use it, what it takes, what it answers with and what answers it. Whoever adds an
-operation writes its handler in one module and its row here; `python docs/http_examples.py` and
-`make client-ts` write the examples and the TypeScript client from both.
+A row says who may use it, what it takes, what it answers with and what answers it. A new operation
+needs
+
+- a handler in the module of its group, and a row here;
+- types in `wire`, if its bodies are new;
+- a line in `server.cluster.router`, unless its path names a queue, or a ticket, match or
+  allocation by its id: the line says which shards answer;
+- a request in `docs/http_examples.py`, which records the answer for the API page.
+
+`make docs` and `make client-ts` then write the reference and the TypeScript client;
+`client.async_client` is written by hand.
 """
 
 from __future__ import annotations

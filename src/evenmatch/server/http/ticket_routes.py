@@ -14,8 +14,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import Forgotten, NotHost, NotSupported
 from evenmatch.model.inputs import Accept, Assign, Cancel, Decline, Finish
-from evenmatch.server.auth.ownership import check_answer, principal_of, speaks_for
-from evenmatch.server.auth.principal import Forbidden, Principal
+from evenmatch.server.auth.ownership import check_answer, speaks_for
+from evenmatch.server.auth.principal import Forbidden, Principal, principal_of
 from evenmatch.server.http.responses import (
     ASSIGNMENT_BYTES_MAX,
     ASSIGNMENT_ENTRIES_MAX,

@@ -1,4 +1,4 @@
-"""How late the event loop is, and for how long it read nothing.
+"""Measures how late the event loop is, and for how long it read no socket.
 
 A probe asks to be called every `INTERVAL`; by how much it is late, everybody else is late too. A
 loop that does not come round reads no socket, so what players sent in time is read late. That time

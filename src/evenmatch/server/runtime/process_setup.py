@@ -1,4 +1,4 @@
-"""What a process needs that serves for months: its memory, its threads and its files."""
+"""Sets up a process that serves for months: its memory, threads and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""From a journal to a shard that goes on where it ended, and the snapshots that make it quick."""
+"""Recovery rebuilds a shard from its journal, and snapshots keep that quick.
+
+`recover` takes the lease, restores the newest snapshot, folds the records after it, and notes in
+the journal who writes from now on. `time_back` gives players who were asked back their time.
+"""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ late of what its player is asked in between. Therefore, for `RETURN_SECONDS` aft
 back, a ticket from before the restart that is asked to accept, and that fewer clients follow than
 it has players, gets the rest of these seconds and then its whole time to answer. Who follows a
 ticket is kept in memory only and is no input; the `Prolong` that comes of it is journalled. Tickets
-that were asked before the restart get their time from the runtime, at the instant at which the
-server went away.
+that were asked before the restart get their time from `recovery.time_back`, at the instant at which
+the server went away.
 """
 
 from __future__ import annotations

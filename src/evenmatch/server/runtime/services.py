@@ -9,9 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.engine.engine import Engine
 from evenmatch.engine.lifecycle import LifecycleView, TicketLifecycle
-from evenmatch.engine.records import Record
 from evenmatch.errors import NotSupported
 from evenmatch.journals.base import Journal
 from evenmatch.server.allocation.allocations import Allocations
@@ -41,7 +39,7 @@ from evenmatch.server.views.followers import Followers, TicketFeed
 from evenmatch.server.views.forecasting import WaitEstimates
 from evenmatch.server.views.heartbeats import Presence
 from evenmatch.server.views.listener import Listener
-from evenmatch.server.views.metrics import EngineFigures, Metrics
+from evenmatch.server.views.metrics import Metrics
 from evenmatch.server.views.shadow import Shadows
 from evenmatch.server.views.stalled_queues import Standstills
 from evenmatch.server.views.statistics import Statistics
@@ -73,19 +71,6 @@ class Services(msgspec.Struct, frozen=True):
     backlog: Backlog
     gamelift: GameLiftMemory
     gamelift_events: GameLiftEvents
-
-
-class _Watch:
-    """Shows the present engine to the metrics."""
-
-    def __init__(self, figures: EngineFigures) -> None:
-        self._figures = figures
-
-    def reset(self, engine: Engine) -> None:
-        self._figures.engine = engine
-
-    def hear(self, record: Record) -> None:
-        del record
 
 
 def _log(plan: ShardPlan) -> list[Listener]:
@@ -129,20 +114,19 @@ def assemble(
     keys, players, gamelift = KeyQuota(), PlayerTickets(), GameLiftMemory()
     events = GameLiftEvents(Targets(plan.settings.notifications).send, clocks.wall)
     views: list[LifecycleView] = [statistics, waits, presence, shown, switchbacks, players]
-    views += [gamelift, events]
+    views += [gamelift, events, metrics.watch(followers, statistics)]
     views += _traces(plan)
     backlog = Backlog(TicketLifecycle(views), clock=clocks.stopwatch)
     heard: list[Listener] = [tickets, backlog, allocations, return_grace, shadows, keys]
-    watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, *heard, *_log(plan)),
+        listeners=(matches, *heard, *_log(plan)),
         commits=metrics,
         solved=metrics.solved,
         clocks=clocks,
         lag=Lag(metrics.lagged, monotonic=clocks.monotonic),
-        timings=Timings(metrics.handled, metrics.decided, clock=clocks.stopwatch),
+        timings=Timings(metrics.inputs.observe, metrics.decisions.observe, clock=clocks.stopwatch),
         snapshot_every=snapshot_every,
         versions=versions,
     )

@@ -2,7 +2,8 @@
 
 Statistics, figures and forecasts cost as much as a decision does, and nobody waits for them. So
 they hear of records a slice of the event loop at a time, after the answers that rest on those
-records are out. Whoever reads a view asks for what is left first, so none is ever seen behind.
+records are out. A request has the rest folded first (`server.http.app`), so its answer is never
+behind; only the ticks of the dashboard may be one slice late.
 """
 
 from __future__ import annotations

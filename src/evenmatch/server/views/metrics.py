@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lifecycle import LifecycleView
+from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Counters
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.views.statistics import Statistics
@@ -60,19 +62,19 @@ class Metrics:
             ["queue"],
             WAIT_BUCKETS,
         )
-        self._inputs = Tallies(
+        self.inputs = Tallies(
             "evenmatch_input_seconds",
             "What inputs take of the event loop, by their kind and the first queue they name",
             ["input", "queue"],
             LOOP_BUCKETS,
         )
-        self._decisions = Tallies(
+        self.decisions = Tallies(
             "evenmatch_decision_seconds",
             "What decisions of a queue's policy take of the event loop, jobs left out",
             ["queue"],
             LOOP_BUCKETS,
         )
-        for tallies in (self._requests, self._waits, self._inputs, self._decisions):
+        for tallies in (self._requests, self._waits, self.inputs, self.decisions):
             self.registry.register(tallies)
         self._lag = Histogram(
             "evenmatch_loop_lag_seconds",
@@ -115,7 +117,7 @@ class Metrics:
         self._logged: dict[str, float] = {}
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
-        """Show what is counted anyway; set the engine on what is returned."""
+        """Show what is counted anyway; what is returned must hear of the engine."""
         figures = EngineFigures(followers, statistics)
         self.registry.register(figures)
         return figures
@@ -148,14 +150,6 @@ class Metrics:
     def lagged(self, seconds: float) -> None:
         """Count by how much a timer of the event loop was late."""
         self._lag.observe(seconds)
-
-    def handled(self, kind: str, queue: str, seconds: float) -> None:
-        """Count an input that the engine has dealt with."""
-        self._inputs.observe(seconds, kind, queue)
-
-    def decided(self, queue: str, seconds: float) -> None:
-        """Count a decision of a policy."""
-        self._decisions.observe(seconds, queue)
 
     def turned_away(self, reason: str) -> None:
         """Count a request that the gate let nobody see."""
@@ -241,7 +235,7 @@ class Tallies(Collector):
 INVARIANTS = ("I1_player_in_one_ticket", "I2_ticket_in_one_state", "I3_tickets_accounted_for")
 
 
-class EngineFigures(Collector):
+class EngineFigures(Collector, LifecycleView):
     """What is counted anyway, as far as it is durable: a fold of records, not a walk.
 
     Args:
@@ -250,10 +244,15 @@ class EngineFigures(Collector):
     """
 
     def __init__(self, followers: Sized, statistics: Statistics) -> None:
-        self.engine: Engine | None = None
+        self._engine: Engine | None = None
         self._followers = followers
         self._statistics = statistics
         self._violations = dict.fromkeys(INVARIANTS, 0)
+
+    def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
+        """Show this engine from now on."""
+        del live
+        self._engine = engine
 
     def describe(self) -> list[Metric]:
         """Return nothing: the names are known only when there is an engine."""
@@ -262,7 +261,7 @@ class EngineFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the present figures."""
         yield _gauge("evenmatch_followers", "Clients that follow", len(self._followers))
-        engine, statistics = self.engine, self._statistics
+        engine, statistics = self._engine, self._statistics
         if engine is None:
             return
         totals = statistics.totals

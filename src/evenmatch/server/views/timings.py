@@ -63,15 +63,15 @@ class Timings:
     """Times inputs and decisions on one loop.
 
     Args:
-        handled: Told of the kind of an input, its queue, and its seconds.
-        decided: Told of the queue of a decision, and its seconds.
+        handled: Told of the seconds of an input, its kind and its queue.
+        decided: Told of the seconds of a decision, and its queue.
         clock: Seconds, only differences count.
     """
 
     def __init__(
         self,
-        handled: Callable[[str, str, float], None] | None = None,
-        decided: Callable[[str, float], None] | None = None,
+        handled: Callable[[float, str, str], None] | None = None,
+        decided: Callable[[float, str], None] | None = None,
         *,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -84,7 +84,7 @@ class Timings:
     def input(self, given: Input, queue: str, began: float) -> None:
         """Count an input that was handed in at an instant of `clock` and is dealt with now."""
         if self._handled is not None:
-            self._handled(type(given).__name__.lower(), queue, self.clock() - began)
+            self._handled(self.clock() - began, type(given).__name__.lower(), queue)
 
     def watch(self, queue: Queue, matcher: Matcher) -> Matcher:
         """Return a matcher with a stopwatch around it."""
@@ -93,7 +93,7 @@ class Timings:
     def decision(self, queue: Queue, seconds: float) -> None:
         """Count a decision."""
         if self._decided is not None:
-            self._decided(queue.name, seconds)
+            self._decided(seconds, queue.name)
         key = (queue.name, queue.policy)
         recent = self._recent.get(key)
         if recent is None:

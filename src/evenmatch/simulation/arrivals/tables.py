@@ -6,7 +6,6 @@ import csv
 import difflib
 import gzip
 import importlib
-import importlib.resources
 import math
 import re
 import zlib
@@ -209,7 +208,10 @@ def _locate(name: str, base_dir: Path | None) -> Path:
     if not name.startswith(SHIPPED):
         return Path(name) if base_dir is None else base_dir / name
     file = name.removeprefix(SHIPPED)
-    folder = Path(str(importlib.resources.files(DATA)))
+    # Loaded here, since most arrivals do not come with the package.
+    from importlib.resources import files
+
+    folder = Path(str(files(DATA)))
     if not re.fullmatch(r"[\w-][\w.-]*", file) or not (folder / file).is_file():
         shipped = sorted(each.name for each in folder.glob("*.csv.gz"))
         raise ArrivalsError(

@@ -7,7 +7,6 @@ home's last mile.
 
 from __future__ import annotations
 
-import importlib.resources
 from functools import cache
 
 import msgspec
@@ -87,7 +86,9 @@ class WorldModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def shipped_model() -> WorldModel:
     """Return the world that comes with evenmatch."""
-    data = importlib.resources.files("evenmatch.data").joinpath(FILE).read_bytes()
+    from importlib.resources import files
+
+    data = files("evenmatch.data").joinpath(FILE).read_bytes()
     return msgspec.json.decode(data, type=WorldModel)
 
 

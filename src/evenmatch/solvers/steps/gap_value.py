@@ -93,7 +93,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     counts, samples = waiting.counts, waiting.samples
     rate = numbers[KNOWN_RATE]
     if rate <= 0.0:
-        rate = arrival_rate(waiting, now)
+        rate = arrival_rate(waiting, now, 0)
     numbers[RATE_NOW], numbers[LAST], numbers[FALLS] = rate, now, 0.0
     _enter(waiting, slot, points[TIME, slot])
     note_arrival(waiting, slot, now)

@@ -80,7 +80,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] < 0.0 and rate <= 0.0:
-        rate = arrival_rate(waiting, now)
+        rate = arrival_rate(waiting, now, 0)
     numbers[RATE_NOW], numbers[LAST] = rate, now
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = points[TIME, slot]

@@ -104,7 +104,7 @@ def _adapt(waiting: WaitingRoster, now: float) -> None:
     """Change the brackets if others are expected to be better by more than a little."""
     links, numbers, counts, terms = waiting.links, waiting.numbers, waiting.counts, waiting.terms
     dimensions = float(terms.shape[0])
-    rate, k = arrival_rate(waiting, now), numbers[SEATS]
+    rate, k = arrival_rate(waiting, now, 0), numbers[SEATS]
     weight, price = numbers[WEIGHT], numbers[PRICE]
     best = best_brackets(rate, k, dimensions, weight, price)
     present = numbers[BRACKETS]

@@ -67,7 +67,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Set the size of a round by the rate, if it is to be measured."""
     numbers = waiting.numbers
     if numbers[IS_ADAPTIVE] != 0.0:
-        rate, k = arrival_rate(waiting, now), numbers[SEATS]
+        rate, k = arrival_rate(waiting, now, 0), numbers[SEATS]
         numbers[FULL] = k * best_rounds(rate, k, numbers[WEIGHT], numbers[PRICE])
         note_arrival(waiting, slot, now)
 

@@ -61,6 +61,9 @@ LARGER = 0.75
 SILENCE = 4.0
 """After n mean intervals without an arrival, the rate is no longer believed above n / silence."""
 SAMPLES = 256
+INSTANTS = 20
+"""The rate is that of arrivals at so many instants at least: ten who come together say no more of
+when the next will come than one does."""
 AT_ONCE = -1.0
 """An instant before all others."""
 MOST_GAIN = 1e300
@@ -207,7 +210,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     if numbers[THETA] >= 0.0:
         rate = 1.0
     elif rate <= 0.0:
-        rate = arrival_rate(waiting, now)
+        rate = arrival_rate(waiting, now, INSTANTS)
     numbers[RATE_NOW], numbers[LAST] = rate, now
     marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = points[TIME, slot]

@@ -240,15 +240,28 @@ def measured_rate(known: int, span: float, price: float) -> float:
     return (known + 1.0) / (span + PRIOR / (price * (known + 1.0)))
 
 
-@kernel("float64(WaitingRoster, float64)", inline=True)
-def arrival_rate(waiting: WaitingRoster, now: float) -> float:
-    """Return the rate of the last `RATE_OF` arrivals, tickets per second."""
+@kernel("float64(WaitingRoster, float64, int64)", inline=True)
+def arrival_rate(waiting: WaitingRoster, now: float, least: int) -> float:
+    """Return the rate of the last `RATE_OF` arrivals, tickets per second.
+
+    Args:
+        waiting: Who waits.
+        now: The present instant.
+        least: At how many instants they came at least; if at fewer, more arrivals are counted.
+
+    Complexity:
+        O(`RATE_OF`), O(samples) where many come at one instant.
+    """
     numbers, counts, samples = waiting.numbers, waiting.counts, waiting.samples
     room = samples.shape[1]
-    noted = counts[NOTED]
-    known = min(noted, RATE_OF, room)
-    span = now - samples[0, (noted - known) % room] if known > 0 else 0.0
-    return measured_rate(known, span, numbers[PRICE])
+    kept, known, instants = min(counts[NOTED], room), 0, 0
+    at, oldest = counts[NOTED] % room, now
+    while known < kept and (known < RATE_OF or instants < least):
+        at = at - 1 if at > 0 else room - 1
+        instants += 1 if samples[0, at] != oldest else 0
+        oldest = samples[0, at]
+        known += 1
+    return measured_rate(known, now - oldest, numbers[PRICE])
 
 
 @kernel("void(WaitingRoster, int64, float64)", inline=True)

@@ -26,9 +26,10 @@ from evenmatch.solvers.teams.evaluate import (
     energy_at,
     energy_of,
     evaluate,
+    gain_of,
     least_energy,
 )
-from evenmatch.solvers.teams.evaluation_input import ILLEGAL, POWER, Scene
+from evenmatch.solvers.teams.evaluation_input import HAS_WORTH, ILLEGAL, POWER, Scene
 from evenmatch.solvers.teams.moves import (
     EFFORT,
     END_HEAT,
@@ -38,6 +39,7 @@ from evenmatch.solvers.teams.moves import (
     ON_BENCH,
     START_HEAT,
     TAKEN,
+    TO_ROW,
     Walk,
     propose,
     rewrite,
@@ -47,8 +49,7 @@ from evenmatch.solvers.teams.search_state import (
     ALL_RULES,
     Board,
     board_of,
-    load_pairs,
-    load_place,
+    load_changes,
 )
 from evenmatch.solvers.teams.split import split_matches
 
@@ -210,6 +211,31 @@ def _swap_with_bench(scene: Scene, walk: Walk) -> None:
             place[0, player], place[1, player] = -1, -1
 
 
+@kernel("float64(Scene, Board, Walk)", inline=True, allocates=False)
+def least_after(scene: Scene, board: Board, walk: Walk) -> float:
+    """Return the `least_energy` of the second group's match after the move, which is not written.
+
+    Most moves end here, so this reads no more than each player's part.
+    """
+    first, floor, worth, numbers = scene.first, scene.floor, scene.worth, scene.numbers
+    seat, packs = board.seat, walk.packs
+    row, has_worth = packs[2, TO_ROW], numbers[HAS_WORTH] > 0.0
+    cost, value = 0.0, 0.0
+    for p in range(seat.shape[1]):
+        player = seat[row, p]
+        if player >= 0:
+            cost += floor[player]
+            value += worth[player] if has_worth else 0.0
+    for side in range(2):
+        sign = 1.0 if side == 0 else -1.0
+        for at in range(packs[3, side]):
+            own = packs[side, at]
+            for player in range(first[own], first[own + 1]):
+                cost += sign * floor[player]
+                value += sign * worth[player] if has_worth else 0.0
+    return -gain_of(numbers, cost) - value
+
+
 @kernel("boolean(Scene, Board, Walk, float64)", inline=True, allocates=False)
 def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
     """Evaluate the proposed move; take it if energies rise by at most a limit.
@@ -227,18 +253,14 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
         row, trial = packs[2, 3 * side], counts[MATCHES] + side
         if row < 0:
             continue
+        if side == 1 and least_after(scene, board, walk) - energies[row] + rise > limit:
+            return False
         for p in range(seat.shape[1]):
             seat[trial, p] = seat[row, p]
-        changed = rewrite(scene, board, walk, trial, side)
+        is_alike = rewrite(scene, board, walk, trial, side)
         if is_inside:
-            rewrite(scene, board, walk, trial, 1)
-            changed = -1
-        elif side == 1 and least_energy(scene, board, trial) - energies[row] + rise > limit:
-            return False
-        if changed >= 0:
-            load_place(scene, board, trial, row, changed)
-        else:
-            load_pairs(scene, board, trial, row)
+            is_alike = rewrite(scene, board, walk, trial, 1) and is_alike
+        load_changes(scene, board, trial, row, is_alike)
         most = limit - rise + energies[row]
         if side == 0 and not is_inside:
             # No match has less energy than this below zero.

@@ -36,5 +36,5 @@ def by_team(scene: Scene, board: Board, matches: int) -> Places:
 def _choose_options(scene: Scene, board: Board, chosen: Ints) -> None:
     """Write the number of the best option of each match."""
     for row in range(chosen.shape[0]):
-        load_pairs(scene, board, row, -1)
+        load_pairs(scene, board, row)
         chosen[row] = option_of(scene, board, row)

@@ -277,7 +277,7 @@ def _is_late(scene: Scene, board: Board, row: int) -> bool:
     return bool(broken > 0)
 
 
-@kernel("float64(Scene, Board, int64)", allocates=False)
+@kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _other_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match of any format; option and rules broken go to `found`."""
     numbers = scene.numbers
@@ -379,7 +379,7 @@ def option_of(scene: Scene, board: Board, row: int) -> int:
 @kernel("float64(Scene, Board, int64)", allocates=False)
 def energy_at(scene: Scene, board: Board, row: int) -> float:
     """Return the energy of a row, from its seats alone; for all but the innermost loops."""
-    load_pairs(scene, board, row, -1)
+    load_pairs(scene, board, row)
     return energy_of(scene, board, row)
 
 

@@ -234,11 +234,14 @@ def propose(scene: Scene, board: Board, walk: Walk) -> bool:
     return _grow_packs(scene, board, walk)
 
 
-@kernel("void(Scene, Board, Walk, int64, int64)", allocates=False)
-def _rebuild(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> None:
+@kernel(
+    "void(int64[::1], int32[::1], int64[:,::1], int64[:,::1], int32[:,::1], int64, int64)",
+    allocates=False,
+)
+def _rebuild(
+    first: Ints, party: Places, packs: Ints, parties: Ints, seat: Places, row: int, side: int
+) -> None:
     """Write a group anew, its parties in falling order of size."""
-    first, party, packs = scene.first, scene.party, walk.packs
-    seat, parties = board.seat, board.order
     low, high = packs[2, 3 * side + 1], packs[2, 3 * side + 2]
     count, before, largest = 0, -1, 1
     for p in range(low, high):
@@ -268,12 +271,12 @@ def _rebuild(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> Non
         seat[row, free] = -1
 
 
-@kernel("int64(Scene, Board, Walk, int64, int64)", inline=True, allocates=False)
-def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> int:
+@kernel("boolean(Scene, Board, Walk, int64, int64)", inline=True, allocates=False)
+def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> bool:
     """Write into a row the group of one side of the move, its pack replaced by the other's.
 
     Returns:
-        The place that alone has changed, or -1 if there are more.
+        Whether one party took the place of another of its size, and nothing else changed.
     """
     first, place, packs, seat = scene.first, walk.place, walk.packs, board.seat
     if packs[3, 0] == 1 and packs[3, 1] == 1:
@@ -283,6 +286,6 @@ def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> int:
             p = place[1, first[gone]]
             for s in range(size):
                 seat[row, p + s] = first[come] + s
-            return p if size == 1 else -1
-    _rebuild(scene, board, walk, row, side)
-    return -1
+            return True
+    _rebuild(first, scene.party, packs, board.order, seat, row, side)
+    return False

@@ -99,49 +99,51 @@ def _key_of(scene: Scene, board: Board, row: int) -> int:
     return key
 
 
-@kernel("void(Scene, Board, int64, int64)", allocates=False)
-def load_pairs(scene: Scene, board: Board, row: int, source: int) -> None:
-    """Write the costs of a row's pairs, copying those that an older row has at the same places.
-
-    Args:
-        scene: The scene.
-        board: The board.
-        row: The row; its seats are known.
-        source: The older row; -1 = none.
-    """
-    seat, local, keys = board.seat, board.local, board.keys
+@kernel("void(Scene, Board, int64)", allocates=False)
+def load_pairs(scene: Scene, board: Board, row: int) -> None:
+    """Write the costs of a row's pairs, from its seats alone."""
+    seat, keys = board.seat, board.keys
     if scene.option_first.shape[0] > 1:
         keys[row] = _key_of(scene, board, row)
     at = 0
     for p in range(seat.shape[1]):
         i = seat[row, p]
-        is_new = source < 0 or i != seat[source, p]
         for q in range(p + 1, seat.shape[1]):
             j = seat[row, q]
-            if not is_new and j == seat[source, q]:
-                local[row, at, 0] = local[source, at, 0]
-                local[row, at, 1] = local[source, at, 1]
-            elif i >= 0 and j >= 0:
+            if i >= 0 and j >= 0:
                 _load_pair(scene, board, row, at, i, j)
             at += 1
 
 
-@kernel("void(Scene, Board, int64, int64, int64)", inline=True, allocates=False)
-def load_place(scene: Scene, board: Board, row: int, source: int, place: int) -> None:
-    """Write the costs of a row's pairs where one place alone differs from an older row."""
+@kernel("void(Scene, Board, int64, int64, boolean)", inline=True, allocates=False)
+def load_changes(scene: Scene, board: Board, row: int, source: int, is_alike: bool) -> None:
+    """Write the costs of a row's pairs, given an older row with some of the same players.
+
+    Part of each search that calls it: see `kernel`. All costs are copied, which is one sweep, and
+    then those of the places that differ are written; that asks no question of each pair.
+
+    Args:
+        scene: The scene.
+        board: The board.
+        row: The row; its seats are known.
+        source: The older row, its pairs loaded.
+        is_alike: Whether parties of the same sizes sit in the same places.
+    """
     seat, local, keys = board.seat, board.local, board.keys
     k = seat.shape[1]
-    keys[row] = keys[source]
+    if is_alike:
+        keys[row] = keys[source]
+    elif scene.option_first.shape[0] > 1:
+        keys[row] = _key_of(scene, board, row)
     for pair in range(local.shape[1]):
         local[row, pair, 0] = local[source, pair, 0]
         local[row, pair, 1] = local[source, pair, 1]
-    own = seat[row, place]
-    for p in range(place):
-        if seat[row, p] >= 0:
-            at = p * k - p * (p + 1) // 2 + place - p - 1
-            _load_pair(scene, board, row, at, seat[row, p], own)
-    at = place * k - place * (place + 1) // 2
-    for q in range(place + 1, k):
-        if seat[row, q] >= 0:
-            _load_pair(scene, board, row, at, own, seat[row, q])
-        at += 1
+    for p in range(k):
+        if seat[row, p] == seat[source, p]:
+            continue
+        for q in range(k):
+            low, high = min(p, q), max(p, q)
+            i, j = seat[row, low], seat[row, high]
+            if low != high and i >= 0 and j >= 0:
+                at = low * k - low * (low + 1) // 2 + high - low - 1
+                _load_pair(scene, board, row, at, i, j)

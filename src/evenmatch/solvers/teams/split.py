@@ -89,7 +89,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
     is_even = team_start[2] == 2 * team_start[1] and seats_min[0] == seats_min[1]
     is_even = is_even and scene.others.sides.shape[0] == 0
     for row in range(seat.shape[0]):
-        load_pairs(scene, board, row, -1)
+        load_pairs(scene, board, row)
         count = _find_parts(scene, board, row, parts)
         best, fewest = np.inf, 1 << 30
         # Equal teams are alike: the last party may as well be in the first.

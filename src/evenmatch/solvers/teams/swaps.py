@@ -17,7 +17,7 @@ from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import Floats, Ints, Places
 from evenmatch.solvers.teams.evaluate import energy_of
 from evenmatch.solvers.teams.evaluation_input import Scene
-from evenmatch.solvers.teams.search_state import Board, load_pairs
+from evenmatch.solvers.teams.search_state import Board, load_changes
 
 MATCHES, TEAMS, STEP, EVALUATIONS, EFFORT, SWAPS = range(6)
 """Numbers of `Descent.counts`."""
@@ -167,7 +167,7 @@ def _try_swap(scene: Scene, board: Board, descent: Descent) -> float:
         _write(scene, board, descent, side, trial)
         if rows[0] == rows[1]:
             _write(scene, board, descent, 1, trial)
-        load_pairs(scene, board, trial, row)
+        load_changes(scene, board, trial, row, False)
         energies[trial] = energy_of(scene, board, trial)
         counts[EVALUATIONS] += 1
         change += energies[trial] - energies[row]

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.teams.anneal import Annealing
+from evenmatch.solvers.teams.anneal import Annealing, least_after
 from evenmatch.solvers.teams.batch import APART, Batch, Plan
+from evenmatch.solvers.teams.evaluate import least_energy
+from evenmatch.solvers.teams.moves import FROM_ROW, MATCHES, TO_ROW, propose, rewrite
 from evenmatch.solvers.teams.reference import cost_of, is_legal
 from evenmatch.solvers.teams.solve import (
     anneal,
@@ -84,6 +86,26 @@ def test_bench_and_places_stay_true(batch: Batch) -> None:
     on_bench = one.walk.bench[: one.walk.counts[1]].tolist()
     seated_parties = set(ready.scene.party[who].tolist())
     assert sorted([*on_bench, *seated_parties]) == list(range(len(batch.first) - 1))
+
+
+@pytest.mark.parametrize("batch", WORLDS)
+def test_bound_of_a_move_is_that_of_the_match_it_would_make(batch: Batch) -> None:
+    batch = batch._replace(worth=np.random.default_rng(1).random(batch.players))
+    ready = prepare(batch)
+    annealing = Annealing(ready.scene, ready.seated, ready.candidates, 1)
+    annealing.run(500)
+    scene, board, walk = annealing.scene, annealing.board, annealing.walk
+    compared = 0
+    for _ in range(400):
+        if not propose(scene, board, walk) or walk.packs[2, FROM_ROW] == walk.packs[2, TO_ROW]:
+            continue
+        bound = least_after(scene, board, walk)
+        trial = int(walk.counts[MATCHES]) + 1
+        board.seat[trial] = board.seat[walk.packs[2, TO_ROW]]
+        rewrite(scene, board, walk, trial, 1)
+        assert bound == pytest.approx(least_energy(scene, board, trial), abs=1e-9)
+        compared += 1
+    assert compared > 50
 
 
 def test_equal_arguments_give_equal_plans_and_slices_do_not_matter_to_that() -> None:

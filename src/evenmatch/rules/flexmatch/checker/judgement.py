@@ -41,7 +41,6 @@ import math
 
 import msgspec
 
-from evenmatch.rules.flexmatch.checker.expansion import age_of, ages_of, at_age
 from evenmatch.rules.flexmatch.checker.match import (
     CandidateMatch,
     Readings,
@@ -49,7 +48,13 @@ from evenmatch.rules.flexmatch.checker.match import (
     fault_of_match,
 )
 from evenmatch.rules.flexmatch.checker.rules import Verdict, verdict_of
-from evenmatch.rules.flexmatch.rule_set import CompoundRule, RuleSet, TeamDefinition
+from evenmatch.rules.flexmatch.rule_set import (
+    AlgorithmExpansion,
+    CompoundRule,
+    RuleExpansion,
+    RuleSet,
+    TeamDefinition,
+)
 from evenmatch.rules.flexmatch.statements import RuleName, Statement
 
 Instants = tuple[tuple[float, float], ...]
@@ -116,7 +121,7 @@ def legal_instants(
     if fault_of_match(rule_set, match) is not None:
         return ()
     born = [each.enqueued_at for each in match.tickets()]
-    start = max(born) if rule_set.algorithm.age == "newest" else min(born)
+    start = _start_of(rule_set, match)
     waits = ages_of(rule_set)
     legal: list[tuple[float, float]] = []
     for wait, following in zip(waits, [*waits[1:], math.inf], strict=True):
@@ -131,9 +136,7 @@ def legal_instants(
     return tuple(legal)
 
 
-def rules_passed(
-    rule_set: RuleSet, match: CandidateMatch, now: float, readings: Readings | None = None
-) -> dict[str, bool]:
+def rules_passed(rule_set: RuleSet, match: CandidateMatch, now: float) -> dict[str, bool]:
     """Return of each rule by name, compounds and what they name too, whether a match passes it.
 
     Whether the teams have the right sizes is not asked, so a match may be half-built.
@@ -142,13 +145,12 @@ def rules_passed(
         rule_set: One without errors.
         match: At least one ticket.
         now: Seconds, on the clock of `enqueued_at`.
-        readings: How to read what the language leaves open.
 
     Complexity:
         As `objections_to`.
     """
     current = at_age(rule_set, age_of(rule_set, match, now))
-    verdicts = _verdicts(current, match, readings or Readings())
+    verdicts = _verdicts(current, match, Readings())
     return {name: verdict.holds is True for name, verdict in verdicts.items()}
 
 
@@ -223,3 +225,44 @@ def _truth(statement: Statement, verdicts: dict[str, Verdict]) -> bool | None:
     if parts.count(True) > 1:
         return False
     return None if None in parts else parts.count(True) == 1
+
+
+# A rule set as it is at an age: every expansion that has begun has put its value in.
+
+
+def ages_of(rule_set: RuleSet) -> list[float]:
+    """Return the ages at which something changes, rising, from 0 on."""
+    return sorted({0.0} | {step.wait for each in rule_set.expansions for step in each.steps})
+
+
+def at_age(rule_set: RuleSet, age: float) -> RuleSet:
+    """Return a rule set with the values that hold at an age, in seconds; at its wait a step holds.
+
+    Where two expansions name one target, the later one that has begun decides.
+    """
+    teams, rules = list(rule_set.teams), list(rule_set.rules)
+    for expansion in rule_set.expansions:
+        begun = [step.value for step in expansion.steps if step.wait <= age]
+        if not begun or isinstance(expansion, AlgorithmExpansion):
+            continue
+        if isinstance(expansion, RuleExpansion):
+            for at, rule in enumerate(rules):
+                if rule.name in expansion.rules:
+                    rules[at] = msgspec.structs.replace(rule, **{expansion.field: begun[-1]})
+            continue
+        for at, team in enumerate(teams):
+            if team.name in expansion.teams:
+                assert isinstance(begun[-1], float)
+                size = {expansion.field: int(begun[-1])}
+                teams[at] = msgspec.structs.replace(team, **size)
+    return msgspec.structs.replace(rule_set, teams=tuple(teams), rules=tuple(rules), expansions=())
+
+
+def age_of(rule_set: RuleSet, match: CandidateMatch, now: float) -> float:
+    """Return the age of a match at a time: that of its newest, or of its oldest ticket."""
+    return float(exact(now) - exact(_start_of(rule_set, match)))
+
+
+def _start_of(rule_set: RuleSet, match: CandidateMatch) -> float:
+    born = [each.enqueued_at for each in match.tickets()]
+    return max(born) if rule_set.algorithm.age == "newest" else min(born)

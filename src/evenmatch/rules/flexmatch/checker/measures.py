@@ -33,7 +33,7 @@ DIGITS = 10**20
 """To how fine a part square roots are computed."""
 
 
-class Undefined(Exception):
+class NoValue(Exception):
     """A value that does not exist; the message says which."""
 
 
@@ -64,7 +64,7 @@ class Measurer:
         """Return what an expression gives.
 
         Raises:
-            Undefined: Nothing.
+            NoValue: Nothing.
         """
         if isinstance(expression, Constant):
             constant = expression.value
@@ -167,7 +167,7 @@ def fold(function: str, values: list[Value], readings: Readings) -> Fraction:
     """Return what a function makes of a list.
 
     Raises:
-        Undefined: The list is empty, and the function is neither `count` nor `sum`.
+        NoValue: The list is empty, and the function is neither `count` nor `sum`.
     """
     if function == "count":
         return Fraction(len(values))
@@ -176,7 +176,7 @@ def fold(function: str, values: list[Value], readings: Readings) -> Fraction:
     if function == "sum":
         return sum(numbers, Fraction(0))
     if not numbers:
-        raise Undefined(f"the {function} of nothing is undefined")
+        raise NoValue(f"the {function} of nothing is undefined")
     if function == "min":
         return min(numbers)
     if function == "max":
@@ -198,7 +198,7 @@ def deviation(numbers: list[Fraction], readings: Readings) -> Fraction:
     if readings.stddev == "population":
         return root(pvariance(numbers))
     if len(numbers) < 2:
-        raise Undefined("the standard deviation of a sample of one is undefined")
+        raise NoValue("the standard deviation of a sample of one is undefined")
     return root(variance(numbers))
 
 
@@ -219,10 +219,10 @@ def intersection(sets: list[list[Value]]) -> list[Value]:
     """Return what all collections have, each value once.
 
     Raises:
-        Undefined: There is no collection.
+        NoValue: There is no collection.
     """
     if not sets:
-        raise Undefined("what no collections have in common is undefined")
+        raise NoValue("what no collections have in common is undefined")
     first, *others = [_strings(each) for each in sets]
     return list(dict.fromkeys(each for each in first if all(each in one for one in others)))
 

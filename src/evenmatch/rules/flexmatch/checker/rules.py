@@ -16,7 +16,7 @@ from evenmatch.rules.flexmatch.checker.match import (
 )
 from evenmatch.rules.flexmatch.checker.measures import (
     Measurer,
-    Undefined,
+    NoValue,
     Value,
     fold,
     intersection,
@@ -80,7 +80,7 @@ def verdict_of(
             return _collection(rule, case)
         if isinstance(rule, LatencyRule):
             return _latency(rule, case)
-    except Undefined as undefined:
+    except NoValue as undefined:
         return Verdict(None, str(undefined))
     return PASSED
 

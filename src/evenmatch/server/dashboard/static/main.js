@@ -9,21 +9,31 @@ import * as sheet from "./sheet.js";
 
 const LONGEST = 20;
 const LIST_EVERY = 3000;
+const CHOICES_EVERY = 30000;
 
 const page = {
-  chosen: new URLSearchParams(location.search).get("queue"),
-  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, range: "fine",
+  chosen: chosenByAddress(), known: [],
+  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, choiceTimer: 0, range: "fine",
 };
 const charts = new Charts(byId("charts"));
 let stop = () => {};
+
+// What is shown: a queue, and its part where its group is split, as in `duel&part=1`.
+function chosenByAddress() {
+  const asked = new URLSearchParams(location.search);
+  const [queue, part] = [asked.get("queue"), asked.get("part")];
+  return queue && encodeURIComponent(queue) + (part ? `&part=${encodeURIComponent(part)}` : "");
+}
+
+const queryOf = (chosen) => chosen ? `?queue=${chosen}` : "";
+const partOf = (chosen) => chosen?.match(/&part=.*/)?.[0] ?? "";
 
 function connect() {
   stop();
   page.rows = null;
   page.tick = null;
   page.list = null;
-  const query = page.chosen === null ? "" : `?queue=${encodeURIComponent(page.chosen)}`;
-  stop = follow(`/v1/dashboard/events${query}`, hear, (text, isGood, status) => {
+  stop = follow(`/v1/dashboard/events${queryOf(page.chosen)}`, hear, (text, isGood, status) => {
     if (status === 404 && page.chosen !== null) {
       // The queue of the address is gone: show the first one there is.
       choose(null);
@@ -55,6 +65,7 @@ function hear(name, value) {
   else if (name === "hour") {
     page.rows = new Rows(value);
     page.after = value.overdue_after;
+    refreshChoices();
   } else if (name === "matches") {
     page.matches = value;
     showMatches(value, page.tick?.now ?? value[0]?.at ?? 0);
@@ -87,17 +98,33 @@ function showQueues(value) {
   byId("main").classList.remove("locked");
   page.queues = value;
   window.engineSpeed = value.speed;
-  const select = byId("queue");
-  const names = value.queues.map((each) => each.name);
-  if (names.join("\n") !== [...select.options].map((each) => each.value).join("\n")) {
-    select.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
-  }
-  select.value = value.queue;
+  showChoices();
   document.title = `${value.queue} – evenmatch`;
   const queue = shownQueue();
   operate.showQueue(queue);
   say(byId("speed"), value.speed === 1 ? "" : `; this server's clock runs ${number(value.speed)} times as fast as yours`);
   showNotices(value.unready, queue);
+}
+
+// The stream tells of the queues of one shard, the list of all.
+function showChoices() {
+  const parts = new Map([...page.queues.queues, ...page.known].map((each) => [each.name, each.parts ?? 1]));
+  const offered = [...parts].flatMap(([name, count]) => [...Array(count).keys()].map((part) => make("option",
+    { value: part ? `${name}&part=${part}` : name }, count > 1 ? `${name}, part ${part}` : name)));
+  const select = byId("queue");
+  const shown = (options) => options.map((each) => each.value).join();
+  if (shown(offered) !== shown([...select.options])) select.replaceChildren(...offered);
+  select.value = page.queues.queue + partOf(page.chosen);
+}
+
+async function refreshChoices() {
+  clearTimeout(page.choiceTimer);
+  if (!document.hidden) {
+    const { status, body } = await call("GET", "/v1/queues");
+    page.known = status === 200 ? body : [];
+    showChoices();
+  }
+  page.choiceTimer = setTimeout(refreshChoices, CHOICES_EVERY);
 }
 
 function showNotices(unready, queue) {
@@ -150,7 +177,7 @@ async function refreshList() {
   clearTimeout(page.timer);
   const name = page.queues?.queue;
   if (!document.hidden && name && page.tick?.waiting) {
-    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}`);
+    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}${partOf(page.chosen)}`);
     if (name !== page.queues?.queue) return;
     page.list = status === 200 ? body.tickets : null;
     showList();
@@ -161,10 +188,9 @@ async function refreshList() {
   page.timer = setTimeout(refreshList, LIST_EVERY);
 }
 
-function choose(name) {
-  page.chosen = name;
-  const query = name === null ? "" : `?queue=${encodeURIComponent(name)}`;
-  history.replaceState(null, "", location.pathname + query + location.hash);
+function choose(chosen) {
+  page.chosen = chosen;
+  history.replaceState(null, "", location.pathname + queryOf(chosen) + location.hash);
   connect();
 }
 

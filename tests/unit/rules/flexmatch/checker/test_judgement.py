@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
-from evenmatch.rules.flexmatch.checker.expansion import ages_of, at_age
-from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants, objections_to
+from evenmatch.rules.flexmatch.checker.judgement import (
+    ages_of,
+    at_age,
+    is_legal,
+    legal_instants,
+    objections_to,
+)
 from evenmatch.rules.flexmatch.checker.match import (
     CandidateMatch,
     CandidatePlayer,

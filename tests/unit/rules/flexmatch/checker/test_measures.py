@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from evenmatch.rules.flexmatch.checker.match import exact
-from evenmatch.rules.flexmatch.checker.measures import Undefined, intersection, root, union
+from evenmatch.rules.flexmatch.checker.measures import NoValue, intersection, root, union
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ def test_sets_keep_their_order_and_hold_each_value_once() -> None:
     assert union([["b", "a"], ["a", "c", "c"]]) == ["b", "a", "c"]
     assert intersection([["b", "a", "b"], ["a", "b", "c"]]) == ["b", "a"]
     assert union([]) == []
-    with pytest.raises(Undefined):
+    with pytest.raises(NoValue):
         intersection([])
