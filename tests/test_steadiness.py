@@ -31,6 +31,7 @@ STAND_INS = {
     ("integration/blocking.py", "walls"): "a policy that blocks",
     ("integration/kill_points.py", "one_round"): "a kill at a random moment",
     ("fault/simulated/clients.py", "*"): "virtual time",
+    ("fault/simulated/hosts.py", "*"): "virtual time",
     ("fault/simulated/package_client.py", "*"): "virtual time",
     ("fault/test_simulated.py", "*"): "virtual time",
     ("integration/test_client.py", "scene"): "nothing is to happen meanwhile",

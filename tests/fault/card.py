@@ -195,12 +195,12 @@ INTRODUCTION = (
 )
 UNSEEN = (
     (
-        "In each eighth seed of the simulation three nodes share two shards out; in the others "
+        "In each eighth seed of the simulation three nodes share several shards out; in the others "
         "one server has the only shard, and two wait for it."
     ),
     (
         "The simulation sees all but I12 and I18: no policy is asked again there what it decided, "
-        "and nobody has tokens."
+        "and nobody forges tokens."
     ),
     "Unit tests hold those two.",
 )

@@ -142,6 +142,17 @@ class ClusterNode(Node):
         self.is_older = False
         self.stop()
 
+    @property
+    def knows_a_cluster(self) -> bool:
+        """Return whether it has learnt from the journal who owns a shard, and greets them."""
+        seats = () if self.served is None else self.served._seats.values()
+        return any(seat.holder for seat in seats)
+
+    def stop(self) -> None:
+        # Who is about to stop says so, and others count it no more.
+        self.older_since = None
+        super().stop()
+
     def _ended(self, loop: NodeLoop) -> None:
         self.listening = self.older_since = None
         super()._ended(loop)

@@ -58,7 +58,8 @@ class Operator(Caller):
         calm = self.world.now - KNOWN_WITHIN
         for machine in self.machines:
             since = machine.older_since
-            if since is not None and since < calm and machine.is_awake_since(calm):
+            is_known = since is not None and since < calm and machine.knows_a_cluster
+            if is_known and machine.is_awake_since(calm):
                 at = f"{self.world.now:.3f} s"
                 self.problems.append(f"I19: a format is raised at {at}, {machine.name} is older")
 

@@ -2,21 +2,29 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
 
 from evenmatch.config.server import ServerSettings
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Accept, Configure, Enqueue
+from evenmatch.model.events import Proposed
+from evenmatch.model.inputs import Accept, Advance, Configure, Enqueue, Input, Prolong
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
 from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.return_grace import ReturnGrace
+from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
-from evenmatch.server.views.followers import Follower
+from evenmatch.server.views.followers import Follower, TicketFeed
 from tests.unit.server.test_app import call
 from tests.waiting import turns
 
@@ -212,3 +220,27 @@ def test_server_that_fails_again_and_again_gives_the_same_time_back_once() -> No
         assert house.state(one) == house.state(other) == ("cancelled", "silent")
 
     play(scene)
+
+
+def test_who_is_asked_for_one_match_and_then_another_has_the_time_once() -> None:
+    """Both records become durable at once, when the ticket is asked for the later one."""
+
+    async def scene() -> None:
+        given: list[Input] = []
+        row = SimpleNamespace(match="s0-m2", ticket=SimpleNamespace(enqueued_at=-1.0, size=1))
+        engine = SimpleNamespace(tables=SimpleNamespace(waiting={"s0-1": row}))
+        runtime = SimpleNamespace(
+            now=lambda: 0.0,
+            clock=SimpleNamespace(speed=1.0),
+            handle=lambda each, to: given.append(each),
+        )
+        grace = ReturnGrace(cast(TicketFeed, SimpleNamespace(count=lambda ticket: 0)))
+        grace.begin(cast(Runtime, runtime))
+        grace.reset(cast(Engine, engine))
+        for number, match_id in enumerate(("s0-m1", "s0-m2"), 1):
+            match = Match(match_id, "duel", 0.0, ("s0-1",), (("s0-1",),), (("a",),))
+            grace.hear(Record(number, Advance(0.0), (Proposed(match, {"s0-1": 10.0}),)))
+            await turns(2)
+        assert given == [Prolong(0.0, RETURN_SECONDS, ("s0-1",))]
+
+    asyncio.run(scene())

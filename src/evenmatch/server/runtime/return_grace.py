@@ -60,19 +60,20 @@ class ReturnGrace:
             for event in record.events
             if type(event) is Proposed or type(event) is Repaired
             for ticket_id in event.until
-            if self._is_away(ticket_id)
+            if self._is_away(ticket_id, event.match.id)
         ]
         if asked and not self._asked:
             # A listener hands nothing in: others have yet to hear of this record.
             asyncio.get_running_loop().call_soon(self._give_time)
         self._asked += asked
 
-    def _is_away(self, ticket_id: str) -> bool:
+    def _is_away(self, ticket_id: str, match_id: str) -> bool:
         """Return whether a ticket is older than the server's return, and some are not back yet."""
         assert self._engine is not None
-        # Memory may be ahead of what is durable: a ticket that has ended since needs no time.
+        # Memory may be ahead of what is durable: a ticket that has ended since needs no time, and
+        # one that is asked for another match since has it with that one.
         row = self._engine.tables.waiting.get(ticket_id)
-        if row is None or row.ticket.enqueued_at >= self._since:
+        if row is None or row.match != match_id or row.ticket.enqueued_at >= self._since:
             return False
         return self._tickets.count(ticket_id) < row.ticket.size
 
