@@ -133,7 +133,7 @@ def main(tokens: list[str] | None = None) -> int:
 def _begin_and_end_quickly() -> None:
     """Keep this process from work that no command has any use for.
 
-    A start of 0.4 s is made of it by a third: OpenBLAS begins with a thread for each core, which
+    A third of a start of 0.4 s would go into it: OpenBLAS begins with a thread for each core, which
     spins until it has something to do, and our matrices are too small to be divided; the collector
     walks over what is loaded again and again, and once more when the process ends and its memory is
     given back anyway.

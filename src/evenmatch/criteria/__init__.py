@@ -1,9 +1,9 @@
 """How good a match is, and whether it is allowed: criteria, rules, and the objective of both.
 
 `objective` puts one number on a match and says from when it is allowed (`Seating.ready_at`), which
-is what the engine compares with the time. `rules` says from which instant a match is legal: it asks
-the kind of each rule for the gap, `expansion` for the instant at which the limit reaches it, and
-conditions for the next instant at which they hold. Policies, the check of decisions, deadlines,
+is what the engine compares with the time. `rules` says the instant from which a match is legal: it
+asks the kind of each rule for the gap, `expansion` for the instant at which the limit reaches it,
+and conditions for the next instant at which they hold. Policies, the check of decisions, deadlines,
 repairs, backfill and explanations all ask `rules`. Admission asks it too, for parties that break a
 rule by themselves.
 

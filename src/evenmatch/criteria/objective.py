@@ -147,7 +147,7 @@ class Objective:
         return None if teams is None else self._evaluate(teams, bots, now)
 
     def legal_at(self, tickets: Sequence[Ticket]) -> float:
-        """Return from which instant some division of the tickets is legal; inf if none ever is.
+        """Return the instant from which some division of the tickets is legal; inf if none ever is.
 
         Args:
             tickets: By (enqueued_at, sequence).
@@ -176,7 +176,7 @@ class Objective:
         return best
 
     def judge(self, teams: Teams, now: float = math.inf) -> Seating:
-        """Return what a given division is worth, and from which instant the rules allow it.
+        """Return what a given division is worth, and the instant from which the rules allow it.
 
         Args:
             teams: Tickets by team; seats may be free, but at least two people play. Whether sides
@@ -280,7 +280,7 @@ class Objective:
         return costs
 
     def _late(self, tickets: Sequence[Ticket], table: DivisionTable, now: float) -> Floats:
-        """Return from which instant each division is legal, `now` if it is already."""
+        """Return the instant from which each division is legal, `now` if it is already."""
         if not self.rules.depend_on_teams:
             return np.full(len(table.orders), now)
         return np.maximum(self.rules.ready_table(tickets, table.orders, table.layout), now)

@@ -61,7 +61,7 @@ def lifted_at(rule: Rule) -> float:
 
 
 def kept(rule: Rule, text: str) -> str:
-    """Return the sentence about a rule, kept or broken, and from which instant it is lifted."""
+    """Return the sentence about a rule, kept or broken, and the instant from which it is lifted."""
     wait = lifted_at(rule)
     if wait == math.inf:
         return f"{text}."

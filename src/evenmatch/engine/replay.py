@@ -59,7 +59,8 @@ class Difference(msgspec.Struct, frozen=True):
         """Return the index of the first event that differs; 0 where instants differ."""
         if self.at != self.record.input.now:
             return 0
-        recorded, decided = map(_comparable, (self.record.events, self.decided))
+        recorded = _comparable(self.record.events, like=self.decided)
+        decided = _comparable(self.decided)
         pairs = zip(recorded, decided, strict=False)
         same = next((n for n, (was, now) in enumerate(pairs) if was != now), None)
         return min(len(recorded), len(decided)) if same is None else same
@@ -164,7 +165,8 @@ def _is_close(one: float, two: float) -> bool:
 def _worded(event: Refused) -> Refused:
     """Return a refusal without its words; all that limits may cause are one.
 
-    How long it lasts is worded too, and older journals do not say it in seconds.
+    How long it lasts and which match stands in the way are worded too: older journals do not say it
+    in seconds, and name another match.
     """
     code = "by_limits" if event.code in BY_LIMITS else event.code
-    return replace(event, code=code, message="", where="", seconds=None)
+    return replace(event, code=code, message="", where="", match=None, seconds=None)

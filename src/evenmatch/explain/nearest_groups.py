@@ -121,7 +121,7 @@ class _Circle:
         return found[-1] if found else None
 
     def _of(self, place: int) -> list[float]:
-        """Return from which instant somebody may play with each."""
+        """Return the instant from which somebody may play with each."""
         known = self._ready_at.get(place)
         if known is None:
             known = self._ready_at[place] = self._comparer.look(place, self._now).ready_at.tolist()

@@ -1,4 +1,4 @@
-"""How one ticket stands to every other: from which instant each rule lets two play together.
+"""How one ticket stands to every other: the instant from which each rule lets two play together.
 
 `Rules.pair_ready_at` is the definition; here it is taken apart by rule and by side, for all others
 at once. In a duel that is the whole truth, in larger formats a necessary condition.
@@ -31,7 +31,7 @@ class Obstacle(msgspec.Struct, frozen=True, eq=False):
     Args:
         rule: The rule.
         needs: The limit that each pair needs, in the rule's unit; shape (tickets,).
-        ready_at: From which instant the rule lets each pair play; inf if never.
+        ready_at: The instant from which the rule lets each pair play; inf if never.
         blocked: Whom it keeps apart now.
     """
 
@@ -50,7 +50,7 @@ class PairwiseView(msgspec.Struct, frozen=True, eq=False):
         others: Who is somebody else, and was compared.
         fits: Who may be in one match by size, side and roles.
         obstacles: By rule that two tickets alone can break; None for the others.
-        ready_at: From which instant all rules let a pair play; inf if never.
+        ready_at: The instant from which all rules let a pair play; inf if never.
         allowed: Who may play with the ticket now.
     """
 

@@ -73,7 +73,7 @@ def next_change(rule: Rule, waited: float) -> tuple[float, float | None] | None:
 
 
 def _next_slope(rule: Rule, expand: Expansion, waited: float) -> tuple[float, float | None] | None:
-    """Return from which instant a limit grows that grows by a rate or along a curve."""
+    """Return the instant from which a limit grows that grows by a rate or along a curve."""
     if not expand.curve:
         return waited, None
     for (start, low), (end, high) in itertools.pairwise(curve_points(rule.limit, expand)):

@@ -258,7 +258,7 @@ class PeriodicMatcher(NoJobs):
         return tuple(groups)
 
     def _early(self, rows: Floats) -> Floats:
-        """Return of each group of neighbours from which instant its pairs may play, or earlier.
+        """Return of each group of neighbours the instant from which its pairs may play, or earlier.
 
         Args:
             rows: Those of the rules, neighbours beside each other; shape (groups * k, columns).

@@ -93,7 +93,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Weights:
-    """The weight of an opponent, and from which instant it reaches the floor.
+    """The weight of an opponent, and the instant from which it reaches the floor.
 
     Logarithms keep weights apart that are too small for a float.
     """

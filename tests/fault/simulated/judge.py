@@ -118,7 +118,9 @@ class Judge:
         """I1: whoever is told to wait or to play already does."""
         states = {each[0] for each in self._states(seen, seen.body.get("ticket") or "")}
         match = self._recount.running.matches.get(seen.body.get("match") or "")
-        plays = match is not None and match.within(*self._window(seen)) != [OVER_NOW]
+        known = [] if match is None else match.within(*self._window(seen))
+        teams = [team for each in known if isinstance(each, tuple) for team in each[2]]
+        plays = not {player for team in teams for player in team}.isdisjoint(seen.given[0])
         if not (states & LIVE or plays):
             self._wrong("I1", seen, f"nobody waits or plays there: it was {states}")
 

@@ -89,7 +89,8 @@ class KnownAccounts(Accounts):
         if game.tenant:
             digest = sha256(game.token.encode()).hexdigest()
             key = ServiceKey(game.tenant, game.tenant, digest, SERVICE_RIGHTS)
-            self.tenant, self.ring, self._has_keys = game.tenant, KeyRing((key,), game.tenant), True
+            self.tenant, self.ring = game.tenant, KeyRing((key,), game.tenant)
+            self._has_keys = self.is_keyed = True
             self._live = self._live_keys()
         return self
 

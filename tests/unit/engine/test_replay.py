@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.engine.records import Record
-from evenmatch.engine.replay import Replay
+from evenmatch.engine.replay import Difference, Replay
 from evenmatch.model.events import Accepted, Expired, Rated, Refused
 from evenmatch.model.inputs import Configure, Decline, Enqueue, Outcome
 from evenmatch.model.queue import Queue, ReadyCheck
@@ -83,6 +83,31 @@ def test_a_rating_whose_last_digits_were_rounded_otherwise_is_no_difference(poin
     found = replay.hear(replace(again, events=(known, bea, *again.events[2:])))
     assert found is None
     assert replay.hear(last) is None
+
+
+def test_an_event_after_a_rounded_rating_is_named_as_the_first_that_differs() -> None:
+    *_, outcome, _, _ = rated_games()
+    recorded = with_more_mean(outcome, 1e-10)
+    more = replace(recorded, events=(*recorded.events, Expired("s0-9", "deadline")))
+    other = (*outcome.events, Expired("s0-8", "deadline"))
+
+    assert Difference(more, outcome.input.now, other).first == len(outcome.events)
+
+
+def test_the_match_that_a_refusal_names_is_no_decision() -> None:
+    queue = Queue("duel", policy="greedy", exclusive_match=True)
+    world = Played().hand_in(Configure(0.0, (queue,), 1))
+    names = ("ada", "bea")
+    world.hand_in(Enqueue(1.0, tuple(new_ticket(name, 1500.0) for name in names)))
+    world.hand_in(Enqueue(2.0, (new_ticket("ada", 1500.0), new_ticket("eve", 1500.0))))
+    *before, last = world.records
+    refused, *more = last.events
+    assert isinstance(refused, Refused)
+    assert refused.match == "s0-m1"
+    replay = Replay(new_engine())
+    older = replace(last, events=(replace(refused, match="s0-m7"), *more))
+
+    assert [replay.hear(record) for record in (*before, older)] == [None] * len(world.records)
 
 
 def test_a_rating_that_is_another_is_a_difference() -> None:

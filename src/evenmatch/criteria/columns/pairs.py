@@ -60,7 +60,7 @@ class PairTable:
         return (ticket.enqueued_at, *[value for each in self._told for value in each.pair(ticket)])
 
     def ready_at(self, some: Floats, others: Floats) -> Floats:
-        """Return from which instant pairs may play; never later than `Rules.pair_ready_at`.
+        """Return the instant from which pairs may play; never later than `Rules.pair_ready_at`.
 
         Args:
             some: Rows of tickets, or `nobody`; the first axis is that of a row's numbers.

@@ -68,7 +68,7 @@ class RegionTable:
     def ready_at(
         self, seated: Sequence[list[float]], youngest: float, enqueued_at: Floats, rows: Floats
     ) -> Floats:
-        """Return from which instant each ticket may join those who are seated, never too late.
+        """Return the instant from which each ticket may join those who are seated, never too late.
 
         Args:
             seated: The rows of those whom it joins.

@@ -1,4 +1,4 @@
-"""From which instant sets of tickets may be in one match, as far as columns of numbers tell it.
+"""The instant from which sets of tickets may be in one match, as far as columns of numbers tell it.
 
 `Rules.ready_at` is the truth about a match. Here every ticket is a **row** of numbers such that the
 row of a set is the largest of its tickets' numbers, one by one: least and largest values, words as
@@ -71,7 +71,7 @@ class JointTable:
         return [np.array(own), *[each.row(ticket) for each in self.places]]
 
     def ready_at(self, joined: Sequence[Floats], place: int | None = None) -> Floats:
-        """Return from which instant sets may play; never later than `Rules.ready_at`.
+        """Return the instant from which sets may play; never later than `Rules.ready_at`.
 
         Args:
             joined: Rows of sets, or parts of sets; the first axis is that of a row's numbers.

@@ -141,7 +141,7 @@ def ping_table(tickets: Sequence[Ticket], attribute: str) -> Floats:
 
 
 class RegionLimits:
-    """From which instant the rules of a queue let a match be played in a region.
+    """The instant from which the rules of a queue let a match be played in a region.
 
     Args:
         queue: Gives the rules.
@@ -163,7 +163,7 @@ class RegionLimits:
         self.furthest = min(widths, default=math.inf)
 
     def opens_at(self, most: float, youngest: float, oldest: float) -> float:
-        """Return from which instant a match may be played in a region; inf if never.
+        """Return the instant from which a match may be played in a region; inf if never.
 
         Args:
             most: The largest latency of its players.

@@ -321,7 +321,7 @@ class Rematch(Comparison):
 
     @classmethod
     def sentence(cls, rule: Rule) -> str:
-        """Return what a rule demands, and from which instant it is lifted."""
+        """Return what a rule demands, and the instant from which it is lifted."""
         count = "match" if rule.matches == 1 else f"{rule.matches} matches"
         text = f"Players who met as opponents in their last {count} may not meet again"
         wait = lifted_at(rule)

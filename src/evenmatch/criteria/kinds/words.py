@@ -65,7 +65,7 @@ class Same(Comparison):
 
     @classmethod
     def sentence(cls, rule: Rule) -> str:
-        """Return what a rule demands, and from which instant it is lifted."""
+        """Return what a rule demands, and the instant from which it is lifted."""
         return kept(rule, f"All players of a match have the same {rule.attribute}")
 
     @classmethod
@@ -103,7 +103,7 @@ class Overlap(Same):
 
     @classmethod
     def sentence(cls, rule: Rule) -> str:
-        """Return what a rule demands, and from which instant it is lifted."""
+        """Return what a rule demands, and the instant from which it is lifted."""
         return kept(rule, f"All players of a match have an element of {rule.attribute} in common")
 
     @classmethod
@@ -155,7 +155,7 @@ class Avoid(WorstPair):
 
     @classmethod
     def sentence(cls, rule: Rule) -> str:
-        """Return what a rule demands, and from which instant it is lifted."""
+        """Return what a rule demands, and the instant from which it is lifted."""
         how = MET.get(rule.pairs or cls.pairs_default, "")
         return kept(rule, f"Nobody {how} a player whom either lists in {rule.attribute}")
 

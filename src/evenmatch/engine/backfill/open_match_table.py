@@ -122,7 +122,7 @@ class OpenMatchTable:
     # Who might join
 
     def ready_at(self, tickets: Sequence[Ticket], rows: Rows) -> Floats:
-        """Return from which instant each ticket might join each match; inf if it never may.
+        """Return the instant from which each ticket might join each match; inf if it never may.
 
         Returns:
             Shape (tickets, rows): never later than `candidates.may_join_at`, but inf where a match

@@ -247,7 +247,7 @@ class Repairs:
         return sought.seen
 
     def _helps_at(self, proposal: Proposal, pool: Pool, among: TicketColumns) -> float:
-        """Return from which instant one of some newcomers may take one of the free seats."""
+        """Return the instant from which one of some newcomers may take one of the free seats."""
         try:
             vacancy = self._vacancy(proposal, pool)
             return helps_at(pool, vacancy, among, self._scheduler.now)

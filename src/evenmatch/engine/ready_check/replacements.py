@@ -176,7 +176,7 @@ def _unseen(
 
 
 def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collection[str]) -> Floats:
-    """Return from which instant each ticket may play with all who stay; inf if it never may.
+    """Return the instant from which each ticket may play with all who stay; inf if it never may.
 
     It is never later than the truth, and inf where the match would be worth less than it may be.
     """
@@ -254,7 +254,7 @@ def _evaluate(
 
 
 def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> float:
-    """Return from which instant one of some tickets may take a seat, maybe with others, or inf."""
+    """Return the instant from which a ticket may take a seat, maybe with others; inf if never."""
     early = _early(pool, vacancy, among, ())
     ready = np.flatnonzero(early <= now).tolist()
     if pool.columns.are_exact:

@@ -3,7 +3,7 @@
 Two indexes answer that. Where one limit on one difference decides, and the younger of two always
 accepts last, the nearest older neighbour is the soonest partner, and a tree of ages knows it
 (`ByGap`). In all other cases a sweep over one axis for each limit looks for it (`ByAxes`), and the
-rules themselves say of each pair that it meets from which instant it may play.
+rules themselves say of each pair that it meets when it may play.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class ByGap:
 
 
 class ByAxes:
-    """Tickets on one axis for each limit; `Rules` says of each pair from which instant it may play.
+    """Tickets on one axis for each limit; `Rules` says when each pair may play.
 
     Complexity:
         See `SweepIndex`. Tickets that no axis keeps apart, but sides or equal values do, are asked

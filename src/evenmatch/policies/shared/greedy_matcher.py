@@ -1,4 +1,4 @@
-"""The matcher of `greedy`: from which instant each ticket completes a match with older ones."""
+"""The matcher of `greedy`: the instant from which each ticket completes a match with older ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Key = tuple[float, int]
 
 
 class GreedyMatcher(NoJobs):
-    """The waiting tickets in order of age, and from which instant each completes a match.
+    """The waiting tickets in order of age, and the instant from which each completes a match.
 
     Args:
         queue: With all its rules.
@@ -152,7 +152,7 @@ class GreedyMatcher(NoJobs):
         return True
 
     def judge(self, tickets: Sequence[Ticket], now: float) -> float:
-        """Return from which instant a group that fills all seats is legal; inf if never."""
+        """Return the instant from which a group that fills all seats is legal; inf if never."""
         rules = self._objective.rules
         if rules.depend_on_teams or self._is_divided:
             at = self._objective.legal_at(tickets)

@@ -36,7 +36,7 @@ PASS = 16
 """Evaluations of a pass over columns, however short."""
 
 Judge = Callable[[Sequence[Ticket], float], float]
-"""From which instant a group, by age, is legal; the second argument is the present instant."""
+"""The instant from which a group, by age, is legal; the second argument is the present instant."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ class InstantLimit(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Tickets by age, and from which instant they make a legal match."""
+    """Tickets by age, and the instant from which they make a legal match."""
 
     ready_at: float
     tickets: list[Ticket]

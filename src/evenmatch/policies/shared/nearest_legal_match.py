@@ -42,7 +42,7 @@ OWN = "of the queue beside its rules_file"
 
 
 class NearestLegalMatch(NamedTuple):
-    """A match with the ticket, from which instant it is legal, and who says no until then."""
+    """A match with the ticket, the instant from which it is legal, and who says no until then."""
 
     at: float
     teams: Divided
@@ -207,7 +207,7 @@ class _Pool:
             self.columns.enter(ticket)
 
     def ready_at(self, teams: Divided, at: float) -> float:
-        """Return from which instant a match is legal, at an instant or later."""
+        """Return the instant from which a match is legal, at an instant or later."""
         known = -math.inf if self._rules is None else self._rules.widened_at(teams)
         return max(known, first_after(self.conditions.intervals(teams), max(at, known)))
 

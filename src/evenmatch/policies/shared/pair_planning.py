@@ -30,7 +30,7 @@ class Entrant(msgspec.Struct, eq=False):
         ticket: Its `enqueued_at` may lie ahead.
         row: Its column of the arrays: arrival, deadline, side, owner, scaled values.
         number: Ascends in the order in which entrants became known.
-        ready_at: By the number of an entrant known before: from which instant the two may play.
+        ready_at: By the number of an entrant known before: the instant from which the two may play.
     """
 
     ticket: Ticket
@@ -152,7 +152,7 @@ class Planning:
         return Field(points, self._terms, self._gates, price, ids, found)
 
     def _ready_table(self, entrants: Sequence[Entrant], now: float) -> Floats:
-        """Return from which instant each pair may play, in seconds from now."""
+        """Return the instant from which each pair may play, in seconds from now."""
         if not self.has_rules:
             return NO_DELAYS
         count = len(entrants)

@@ -491,7 +491,7 @@ class SearchingMatcher:
     def _ready_at(
         self, match: TentativeMatch, tickets: list[Ticket], now: float
     ) -> tuple[float, tuple[tuple[str, ...], ...] | None]:
-        """Return from which instant a match is legal, and its teams where conditions have a say."""
+        """Return when a match is legal first, and its teams where conditions have a say."""
         if match.teams is None:
             return self._objective.legal_at(tickets), None
         here = self._roster.tickets

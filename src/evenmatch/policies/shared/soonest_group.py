@@ -248,7 +248,7 @@ class SoonestGroup:
     def _considered(
         self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
     ) -> tuple[float | None, list[int]]:
-        """Return from which instant enough may meet the anchor for a match, and whom to choose.
+        """Return the instant from which enough may meet the anchor for a match, and whom to choose.
 
         Those are the soonest, longest waiting first or, at one place, best off first; of each kind
         not more than a few matches take.
@@ -309,7 +309,7 @@ class _Around:
         effort.spend(table.steps - before + end // CELLS_A_STEP)
 
     def ready_at(self, effort: Effort, place: int | None = None) -> Floats:
-        """Return from which instant the ticket may be in one match with each; inf if never."""
+        """Return the instant from which the ticket may be in one match with each; inf if never."""
         effort.spend(PASS + sum(block.size for block in self.joined) // CELLS_A_STEP)
         at = self.joint.ready_at(self.joined, place)
         return np.where(self.is_there, at, math.inf)

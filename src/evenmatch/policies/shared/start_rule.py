@@ -99,7 +99,7 @@ class StartRule(Protocol):
         ...
 
     def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
-        """Return from which instant a match is good enough; maybe before its players came."""
+        """Return the instant from which a match is good enough; maybe before its players came."""
         ...
 
     def value(self, match: TentativeMatch, now: float) -> float:

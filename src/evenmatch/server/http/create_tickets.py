@@ -41,7 +41,6 @@ from evenmatch.server.http.responses import (
     read_body,
     send_body,
 )
-from evenmatch.server.runtime.answer_futures import EarlyAnswer
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.shedding import LoadShedding, Turn
 from evenmatch.server.views.metrics import Metrics
@@ -93,7 +92,7 @@ class CreateRequest:
         self.is_gone = is_gone
 
 
-class _ToCreate(EarlyAnswer):
+class _ToCreate:
     """Hands on what became of an input; the answer names it, so it holds no answer."""
 
     __slots__ = ("_then",)

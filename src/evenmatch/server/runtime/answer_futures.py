@@ -46,15 +46,6 @@ def is_repeat(shard: Shard, given: Enqueue) -> bool:
         return True
 
 
-class EarlyAnswer:
-    """A callback that is called before listeners hear of the records that its answer rests on.
-
-    It says what became of an input, and looks at nothing that listeners keep.
-    """
-
-    __slots__ = ()
-
-
 class CallbackPort:
     """What hands in inputs and takes questions by callback, for those who would rather await."""
 

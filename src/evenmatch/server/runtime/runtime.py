@@ -35,12 +35,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, chosen
-from evenmatch.server.runtime.answer_futures import (
-    CallbackPort,
-    EarlyAnswer,
-    ignore,
-    is_repeat,
-)
+from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
@@ -360,12 +355,7 @@ class Runtime(CallbackPort):
 
     def _execute(self, effects: Sequence[Effect]) -> None:
         """Answer callers, tell listeners, begin jobs; one that fails keeps nothing from others."""
-        early: list[Effect] = []
-        others: list[Effect] = []
-        for each in effects:
-            is_early = type(each) is Answer and isinstance(each.to, EarlyAnswer)
-            (early if is_early else others).append(each)
-        for effect in (*early, *others):
+        for effect in effects:
             try:
                 if type(effect) is Answer:
                     effect.to(effect)
@@ -433,10 +423,9 @@ class Runtime(CallbackPort):
         finally:
             self._commit_began = None
         self.durable = sequence
-        seconds = self.clocks.stopwatch() - began
-        self._execute(self.shard.acknowledge(sequence))
         if self.commits is not None:
-            self.commits.committed(seconds, len(records))
+            self.commits.committed(self.clocks.stopwatch() - began, len(records))
+        self._execute(self.shard.acknowledge(sequence))
         if self.failure is None:
             self._snapshots.committed(sequence, sum(len(each.events) for each in records))
 

@@ -122,7 +122,7 @@ def leave(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("UniTuple(float64, 2)(WaitingRoster, int64, int64)", inline=True)
 def _pair_up(waiting: WaitingRoster, left: int, right: int) -> tuple[float, float]:
-    """Return what a pair costs itself and from which instant it may play; both inf if never."""
+    """Return what a pair costs itself and the instant from which it may play; both inf if never."""
     points, terms, gates = waiting.points, waiting.terms, waiting.gates
     cost = pair_cost(points, terms, gates, 0.0, left, right)
     if cost == np.inf:

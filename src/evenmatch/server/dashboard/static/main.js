@@ -22,7 +22,7 @@ let stop = () => {};
 function chosenByAddress() {
   const asked = new URLSearchParams(location.search);
   const [queue, part] = [asked.get("queue"), asked.get("part")];
-  return queue && encodeURIComponent(queue) + (part ? `&part=${encodeURIComponent(part)}` : "");
+  return queue && encodeURIComponent(queue) + (part > 0 ? `&part=${encodeURIComponent(part)}` : "");
 }
 
 const queryOf = (chosen) => chosen ? `?queue=${chosen}` : "";
@@ -175,10 +175,10 @@ function showList() {
 // The list is asked for apart from the stream: it costs more, and changes less.
 async function refreshList() {
   clearTimeout(page.timer);
-  const name = page.queues?.queue;
+  const [name, chosen] = [page.queues?.queue, page.chosen];
   if (!document.hidden && name && page.tick?.waiting) {
     const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}${partOf(page.chosen)}`);
-    if (name !== page.queues?.queue) return;
+    if (name !== page.queues?.queue || chosen !== page.chosen) return;
     page.list = status === 200 ? body.tickets : null;
     showList();
     // A server without this list has said so once.
