@@ -25,6 +25,7 @@ from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Watch
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.shard import Shard
+from evenmatch.engine.state.rows import Proposal
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
@@ -335,6 +336,23 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
     return None
 
 
+def more_time(proposal: Proposal, ticket_id: str, now: float, grace: float) -> float:
+    """Return how much longer somebody who is asked has to answer, after an absence; seconds.
+
+    Nobody has more time than all are asked with and `grace`, whatever they were given before.
+
+    Args:
+        proposal: What they are asked.
+        ticket_id: Who.
+        now: Engine time.
+        grace: Seconds that clients take to come back, engine time.
+    """
+    check = proposal.queue.accept
+    whole = 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
+    left = proposal.until[ticket_id] - now
+    return max(0.0, min(grace, whole + grace - left))
+
+
 def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
     """Return what gives those who are asked for acceptance the time of an absence back.
 
@@ -352,11 +370,8 @@ def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
         return []
     more: dict[float, list[str]] = {}
     for proposal in tables.proposals.values():
-        check = proposal.queue.accept
-        whole = 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
         for ticket_id in proposal.tickets:
-            left = proposal.until[ticket_id] - tables.now
-            seconds = max(0.0, min(grace, whole + grace - left))
+            seconds = more_time(proposal, ticket_id, tables.now, grace)
             more.setdefault(seconds, []).append(ticket_id)
     # Named, so that a repair under way waits no longer than the server was away.
     named = [Prolong(now, seconds, tuple(tickets)) for seconds, tickets in more.items()]
