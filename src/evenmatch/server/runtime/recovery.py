@@ -1,7 +1,7 @@
 """Recovery rebuilds a shard from its journal, and snapshots keep that quick.
 
 `recover` takes the lease, restores the newest snapshot, folds the records after it, and notes in
-the journal who writes from now on. `time_back` gives players who were asked back their time.
+the journal who writes from now on.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Watch
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.shard import Shard
-from evenmatch.engine.state.rows import Proposal
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
 from evenmatch.journals.opening import shown
-from evenmatch.model.inputs import Configure, Prolong
+from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.policies.base import Memory
@@ -334,48 +333,6 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
     with suppress(JournalCorrupt):
         return await anext(aiter(journal.read(shard, sequence)), None) if sequence else None
     return None
-
-
-def more_time(proposal: Proposal, ticket_id: str, now: float, grace: float) -> float:
-    """Return how much longer somebody who is asked has to answer, after an absence; seconds.
-
-    Nobody has more time than all are asked with and `grace`, whatever they were given before.
-
-    Args:
-        proposal: What they are asked.
-        ticket_id: Who.
-        now: Engine time.
-        grace: Seconds that clients take to come back, engine time.
-    """
-    check = proposal.queue.accept
-    whole = 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
-    left = proposal.until[ticket_id] - now
-    return max(0.0, min(grace, whole + grace - left))
-
-
-def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
-    """Return what gives those who are asked for acceptance the time of an absence back.
-
-    The first input is at the instant at which the server went away: no deadline since has fired.
-    The others are at the present one, so that the journal says that this absence is made up for:
-    a server that fails again at once must not count it twice. Nor has anybody more time than they
-    were asked with and `grace`, however often it fails.
-
-    Args:
-        tables: As recovered.
-        now: Engine time.
-        grace: Seconds that clients take to come back, engine time.
-    """
-    if not tables.proposals:
-        return []
-    more: dict[float, list[str]] = {}
-    for proposal in tables.proposals.values():
-        for ticket_id in proposal.tickets:
-            seconds = more_time(proposal, ticket_id, tables.now, grace)
-            more.setdefault(seconds, []).append(ticket_id)
-    # Named, so that a repair under way waits no longer than the server was away.
-    named = [Prolong(now, seconds, tuple(tickets)) for seconds, tickets in more.items()]
-    return [Prolong(tables.now, now - tables.now), *named]
 
 
 class Snapshots:

@@ -5,7 +5,7 @@ late of what its player is asked in between. Therefore, for `RETURN_SECONDS` aft
 back, a ticket from before the restart that is asked to accept, and that fewer clients follow than
 it has players, gets the rest of these seconds and then its whole time to answer. Who follows a
 ticket is kept in memory only and is no input; the `Prolong` that comes of it is journalled. Tickets
-that were asked before the restart get their time from `recovery.time_back`, at the instant at which
+that were asked before the restart get their time from `absence.time_back`, at the instant at which
 the server went away.
 """
 
@@ -19,9 +19,9 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import Proposal
 from evenmatch.model.events import Proposed, Repaired
 from evenmatch.model.inputs import Prolong
+from evenmatch.server.runtime.absence import more_time
 from evenmatch.server.runtime.answer_futures import ignore
 from evenmatch.server.runtime.clock import RETURN_SECONDS
-from evenmatch.server.runtime.recovery import more_time
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.followers import TicketFeed
 
