@@ -402,7 +402,8 @@ class Follower(Caller):
         is_open = False
         leave = f"{request.number} left".encode()
         network.send(CLIENTS, node.name, leave, partial(node.leave, request.number))
-        if frames:
+        # The first part only opens the stream: what follows it may be lost by a cut.
+        if frames > 1 or events:
             seen = Seen(
                 "stream", sent, self.world.now, node.name, 200, self.ticket, after, events, {}
             )

@@ -71,16 +71,17 @@ class Recount:
     Args:
         rows: The store's: sequence, Unix time, body.
         commits: When the store took them.
-        newer_from: The first record of the newest format; newcomers are asked from then on.
+        newer_from: The first record of the newest format, and the first that was decided when all
+            knew of it; newcomers are asked from then on.
     """
 
     def __init__(
         self,
         rows: Sequence[tuple[int, float, bytes]],
         commits: Sequence[Commit],
-        newer_from: float = 1,
+        newer_from: tuple[float, float] = (1, 1),
     ) -> None:
-        self._newer_from = newer_from
+        self._newer_from, self._newer_for_all = newer_from
         self.problems: list[str] = []
         self.records: list[Record] = []
         self.lives: dict[str, Life] = {}
@@ -98,6 +99,7 @@ class Recount:
         self._queues: dict[str, Queue] = {}
         self._live: dict[str, str] = {}
         self._proposed: dict[str, Match] = {}
+        self._was_proposed: set[str] = set()
         self._ends = [(each.at, each.first_seq + len(each.bodies) - 1) for each in commits]
         self._check_commits(commits)
         for seq, _, body in rows:
@@ -206,6 +208,7 @@ class Recount:
 
     def _propose(self, record: Record, event: events.Proposed | events.Repaired) -> None:
         self._proposed[event.match.id] = event.match
+        self._was_proposed.add(event.match.id)
         asked = event.match.tickets if isinstance(event, events.Proposed) else event.joined
         self._check_match(record, event.match)
         if event.match.extends is not None:
@@ -231,8 +234,8 @@ class Recount:
         is_exclusive = self._queues[match.queue].exclusive_match
         self.running.make(record.sequence, match, is_exclusive=is_exclusive)
         is_asked = accept is not None
-        if match.extends is not None and record.sequence < self._newer_from:
-            is_asked = False
+        if match.extends is not None and record.sequence < self._newer_for_all:
+            is_asked = match.id in self._was_proposed
         for ticket in match.tickets:
             self._expect(record, ticket, {"proposed"} if is_asked else {"waiting"})
             if is_asked and self.lives[ticket].now[1] != match.id:

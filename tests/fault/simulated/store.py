@@ -36,6 +36,8 @@ from tests.fault.simulated.network import STORE, Network
 
 TIMEOUT = 5.0
 """Seconds after which a node gives an answer up."""
+RAISED_WITHIN = 15.0
+"""Seconds within which a node decides in a newer format that the store has taken note of."""
 LATE = (0.5, 8.0)
 """Seconds by which what was asked lies in the store before it has its effect."""
 
@@ -231,12 +233,20 @@ class Store:
             raise
 
     @property
-    def newer_from(self) -> float:
-        """Return the first record of the newest format."""
+    def newer_from(self) -> tuple[float, float]:
+        """Return the first record of the newest format, and the first that surely is one.
+
+        What is decided while the store takes note of it is still as before.
+        """
         numbers = [each.format for each in self.segments.values()]
         if not numbers or min(numbers) == FORMAT:
-            return 1
-        return min((at for _, at, number in self.raised if number == FORMAT), default=math.inf)
+            return 1, 1
+        raised = [(when, at) for when, at, number in self.raised if number == FORMAT]
+        if not raised:
+            return math.inf, math.inf
+        when, at = raised[0]
+        later = (each.first_seq for each in self.commits if each.at > when + RAISED_WITHIN)
+        return at, next(later, math.inf)
 
     def begin(self, segment: Segment) -> None:
         """Note who writes from a record on."""

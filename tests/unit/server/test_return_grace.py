@@ -222,13 +222,18 @@ def test_server_that_fails_again_and_again_gives_the_same_time_back_once() -> No
     play(scene)
 
 
-def test_who_is_asked_for_one_match_and_then_another_has_the_time_once() -> None:
+@pytest.mark.parametrize(("until", "more"), [(10.0, RETURN_SECONDS), (13.0, RETURN_SECONDS - 3)])
+def test_who_is_asked_for_one_match_and_then_another_has_the_time_once(
+    until: float, more: float
+) -> None:
     """Both records become durable at once, when the ticket is asked for the later one."""
 
     async def scene() -> None:
         given: list[Input] = []
         row = SimpleNamespace(match="s0-m2", ticket=SimpleNamespace(enqueued_at=-1.0, size=1))
-        engine = SimpleNamespace(tables=SimpleNamespace(waiting={"s0-1": row}))
+        proposal = SimpleNamespace(queue=DUEL, until={"s0-1": until})
+        tables = SimpleNamespace(waiting={"s0-1": row}, proposals={"s0-m2": proposal})
+        engine = SimpleNamespace(tables=tables)
         runtime = SimpleNamespace(
             now=lambda: 0.0,
             clock=SimpleNamespace(speed=1.0),
@@ -241,6 +246,6 @@ def test_who_is_asked_for_one_match_and_then_another_has_the_time_once() -> None
             match = Match(match_id, "duel", 0.0, ("s0-1",), (("s0-1",),), (("a",),))
             grace.hear(Record(number, Advance(0.0), (Proposed(match, {"s0-1": 10.0}),)))
             await turns(2)
-        assert given == [Prolong(0.0, RETURN_SECONDS, ("s0-1",))]
+        assert given == [Prolong(0.0, more, ("s0-1",))]
 
     asyncio.run(scene())

@@ -1,7 +1,7 @@
 """Recovery rebuilds a shard from its journal, and snapshots keep that quick.
 
 `recover` takes the lease, restores the newest snapshot, folds the records after it, and notes in
-the journal who writes from now on. `time_back` gives players who were asked back their time.
+the journal who writes from now on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
 from evenmatch.journals.opening import shown
-from evenmatch.model.inputs import Configure, Prolong
+from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.policies.base import Memory
@@ -333,34 +333,6 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
     with suppress(JournalCorrupt):
         return await anext(aiter(journal.read(shard, sequence)), None) if sequence else None
     return None
-
-
-def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
-    """Return what gives those who are asked for acceptance the time of an absence back.
-
-    The first input is at the instant at which the server went away: no deadline since has fired.
-    The others are at the present one, so that the journal says that this absence is made up for:
-    a server that fails again at once must not count it twice. Nor has anybody more time than they
-    were asked with and `grace`, however often it fails.
-
-    Args:
-        tables: As recovered.
-        now: Engine time.
-        grace: Seconds that clients take to come back, engine time.
-    """
-    if not tables.proposals:
-        return []
-    more: dict[float, list[str]] = {}
-    for proposal in tables.proposals.values():
-        check = proposal.queue.accept
-        whole = 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
-        for ticket_id in proposal.tickets:
-            left = proposal.until[ticket_id] - tables.now
-            seconds = max(0.0, min(grace, whole + grace - left))
-            more.setdefault(seconds, []).append(ticket_id)
-    # Named, so that a repair under way waits no longer than the server was away.
-    named = [Prolong(now, seconds, tuple(tickets)) for seconds, tickets in more.items()]
-    return [Prolong(tables.now, now - tables.now), *named]
 
 
 class Snapshots:

@@ -5,7 +5,7 @@ late of what its player is asked in between. Therefore, for `RETURN_SECONDS` aft
 back, a ticket from before the restart that is asked to accept, and that fewer clients follow than
 it has players, gets the rest of these seconds and then its whole time to answer. Who follows a
 ticket is kept in memory only and is no input; the `Prolong` that comes of it is journalled. Tickets
-that were asked before the restart get their time from `recovery.time_back`, at the instant at which
+that were asked before the restart get their time from `absence.time_back`, at the instant at which
 the server went away.
 """
 
@@ -16,8 +16,10 @@ import math
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
+from evenmatch.engine.state.rows import Proposal
 from evenmatch.model.events import Proposed, Repaired
 from evenmatch.model.inputs import Prolong
+from evenmatch.server.runtime.absence import more_time
 from evenmatch.server.runtime.answer_futures import ignore
 from evenmatch.server.runtime.clock import RETURN_SECONDS
 from evenmatch.server.runtime.runtime import Runtime
@@ -79,7 +81,21 @@ class ReturnGrace:
 
     def _give_time(self) -> None:
         assert self._runtime is not None
-        asked, self._asked = tuple(self._asked), []
+        asked, self._asked = dict.fromkeys(self._asked), []
         now = self._runtime.now()
-        if asked and now < self._until:
-            self._runtime.handle(Prolong(now, self._until - now, asked), ignore)
+        more: dict[float, list[str]] = {}
+        for ticket_id in asked if now < self._until else ():
+            proposal = self._proposal_of(ticket_id)
+            if proposal is not None:
+                seconds = more_time(proposal, ticket_id, now, self._until - now)
+                more.setdefault(seconds, []).append(ticket_id)
+        for seconds, tickets in more.items():
+            if seconds > 0.0:
+                self._runtime.handle(Prolong(now, seconds, tuple(tickets)), ignore)
+
+    def _proposal_of(self, ticket_id: str) -> Proposal | None:
+        """Return what a ticket is asked at this moment."""
+        assert self._engine is not None
+        tables = self._engine.tables
+        row = tables.waiting.get(ticket_id)
+        return None if row is None or row.match is None else tables.proposals.get(row.match)

@@ -35,6 +35,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, chosen
+from evenmatch.server.runtime.absence import time_back
 from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
 from evenmatch.server.runtime.lag import Lag
@@ -52,7 +53,6 @@ from evenmatch.server.runtime.recovery import (
     rebuild,
     recover,
     segment_of,
-    time_back,
 )
 from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.workers import Workers
