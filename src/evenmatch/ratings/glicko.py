@@ -33,6 +33,11 @@ ATTENUATION = 3.0 / math.pi**2
 """By how much an opponent's variance, in logits squared, attenuates a result."""
 
 
+GameEvidence = tuple[float, float, float]
+"""What one game says of a player: their variance before it, in logits squared, its information and
+its surprise."""
+
+
 class Evidence(NamedTuple):
     """What a period says of each player, on the scale of logits.
 
@@ -76,19 +81,33 @@ def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
     )
 
 
-def evidence_of_game(gap: float, variance: float, score: float) -> tuple[float, float]:
-    """Return the information and the surprise of one game for one of its players.
+def evidence_of_game(
+    one: PlainRating, two: PlainRating, score: float
+) -> tuple[GameEvidence, GameEvidence]:
+    """Return what one game says of each of its players; see `Evidence`.
 
     Args:
-        gap: Their mean less the rival's, in logits.
-        variance: The rival's squared deviation, in logits squared.
-        score: Their result.
-
-    See `Evidence`.
+        one: The first player's rating.
+        two: The second player's.
+        score: The first player's result.
     """
-    g = 1.0 / math.sqrt(1.0 + ATTENUATION * variance)
+    mean, deviation, _ = one
+    other_mean, other_deviation, _ = two
+    gap = (mean - other_mean) / POINTS_PER_LOGIT
+    variance = (deviation / POINTS_PER_LOGIT) ** 2
+    other_variance = (other_deviation / POINTS_PER_LOGIT) ** 2
+    g = 1.0 / math.sqrt(1.0 + ATTENUATION * other_variance)
+    other_g = 1.0 / math.sqrt(1.0 + ATTENUATION * variance)
     expected, spread = chance_of(g * gap)
-    return g * g * spread, g * (score - expected)
+    other_expected, other_spread = chance_of(-other_g * gap)
+    return (
+        (variance, g * g * spread, g * (score - expected)),
+        (
+            other_variance,
+            other_g * other_g * other_spread,
+            other_g * (1.0 - score - other_expected),
+        ),
+    )
 
 
 def step(mean: FloatArray, variance: FloatArray, evidence: Evidence) -> tuple[FloatArray, ...]:
@@ -163,27 +182,18 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
         self, one: PlainRating, two: PlainRating, score: float
     ) -> tuple[PlainRating, PlainRating]:
         """Return the ratings of two players after a period of one game of theirs."""
-        mean, deviation, volatility = one
-        other_mean, other_deviation, other_volatility = two
-        gap = (mean - other_mean) / POINTS_PER_LOGIT
-        variance = (deviation / POINTS_PER_LOGIT) ** 2
-        other_variance = (other_deviation / POINTS_PER_LOGIT) ** 2
-        information, surprise = evidence_of_game(gap, other_variance, score)
-        other_information, other_surprise = evidence_of_game(-gap, variance, 1.0 - score)
+        evidence, other_evidence = evidence_of_game(one, two, score)
+        return self._after(one, evidence), self._after(two, other_evidence)
+
+    def _after(self, before: PlainRating, evidence: GameEvidence) -> PlainRating:
+        """Return a player's rating after one game."""
+        mean, _, volatility = before
+        variance, information, surprise = evidence
         posterior = variance / (1.0 + variance * information)
-        other_posterior = other_variance / (1.0 + other_variance * other_information)
-        least = self.deviation_min
         return (
-            (
-                mean + POINTS_PER_LOGIT * posterior * surprise,
-                max(math.sqrt(posterior) * POINTS_PER_LOGIT, least),
-                volatility,
-            ),
-            (
-                other_mean + POINTS_PER_LOGIT * other_posterior * other_surprise,
-                max(math.sqrt(other_posterior) * POINTS_PER_LOGIT, least),
-                other_volatility,
-            ),
+            mean + POINTS_PER_LOGIT * posterior * surprise,
+            max(math.sqrt(posterior) * POINTS_PER_LOGIT, self.deviation_min),
+            volatility,
         )
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:

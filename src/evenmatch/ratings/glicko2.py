@@ -13,6 +13,7 @@ from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import FloatArray, PlainRating, Ratings, require_positive
 from evenmatch.ratings.glicko import (
     POINTS_PER_LOGIT,
+    GameEvidence,
     evidence_of_game,
     expect,
     find_evidence,
@@ -66,22 +67,13 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
         self, one: PlainRating, two: PlainRating, score: float
     ) -> tuple[PlainRating, PlainRating]:
         """Return the ratings of two players after a period of one game of theirs."""
-        mean, deviation, _ = one
-        other_mean, other_deviation, _ = two
-        gap = (mean - other_mean) / POINTS_PER_LOGIT
-        variance = (deviation / POINTS_PER_LOGIT) ** 2
-        other_variance = (other_deviation / POINTS_PER_LOGIT) ** 2
-        return (
-            self._after(one, variance, evidence_of_game(gap, other_variance, score)),
-            self._after(two, other_variance, evidence_of_game(-gap, variance, 1.0 - score)),
-        )
+        evidence, other_evidence = evidence_of_game(one, two, score)
+        return self._after(one, evidence), self._after(two, other_evidence)
 
-    def _after(
-        self, before: PlainRating, prior: float, evidence: tuple[float, float]
-    ) -> PlainRating:
-        """Return a player's rating after one game, given their variance in logits squared."""
+    def _after(self, before: PlainRating, evidence: GameEvidence) -> PlainRating:
+        """Return a player's rating after one game."""
         mean, deviation, volatility = before
-        information, surprise = evidence
+        prior, information, surprise = evidence
         v = 1.0 / information
         volatility = volatility_after(volatility, prior + v, v * surprise, self.tau)
         variance = prior + volatility * volatility

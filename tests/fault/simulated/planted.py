@@ -10,6 +10,7 @@ import msgspec
 
 from evenmatch.engine.shard import Shard
 from evenmatch.server.runtime import runtime
+from evenmatch.server.runtime.lease_keeping import LeaseKeeper
 from evenmatch.server.views.followers import Follower
 from tests.fault.simulated.store import Weakness
 
@@ -43,7 +44,7 @@ def _answers_at_once(before: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _never_over(before: object) -> property:
-    return property(lambda self: self.failure)
+    return property(lambda self: False)
 
 
 def _adds_up(before: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +65,7 @@ def _skips_some(before: Callable[..., Any]) -> Callable[..., Any]:
 
 PLANTED: dict[str, Planted] = {
     "gate": Planted(Shard, "handle", _answers_at_once),
-    "fence on reads": Planted(runtime.Runtime, "refusal", _never_over),
+    "fence on reads": Planted(LeaseKeeper, "is_over", _never_over),
     "some events of a stream": Planted(Follower, "offer", _skips_some),
     "one absence, one grace": Planted(runtime, "time_back", _adds_up),
 }

@@ -90,7 +90,7 @@ class KnownAccounts(Accounts):
             digest = sha256(game.token.encode()).hexdigest()
             key = ServiceKey(game.tenant, game.tenant, digest, SERVICE_RIGHTS)
             self.tenant, self.ring = game.tenant, KeyRing((key,), game.tenant)
-            self._has_keys = self.is_keyed = True
+            self._has_keys = True
             self._live = self._live_keys()
         return self
 

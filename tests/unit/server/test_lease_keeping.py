@@ -212,11 +212,11 @@ def test_lease_counts_from_before_it_was_asked_for() -> None:
     async def main() -> None:
         clock, lost = Ticking(), list[JournalError]()
         keeper = LeaseKeeper(MemoryJournal(), Claim("s0", "one"), lost.append, clock=clock)
-        assert keeper.left > 0.0
+        assert not keeper.is_over
         keeper.keep(1, clock.now - 28.0)
-        assert keeper.left > 0.0
+        assert not keeper.is_over
         clock.now += 1.0
-        assert keeper.left == 0.0
+        assert keeper.is_over
         keeper.stop()
 
     asyncio.run(main())
@@ -249,9 +249,9 @@ def test_renewed_lease_counts_from_before_its_renewal_was_asked_for() -> None:
         await until(lambda: len(journal.asked) == 2)
         await asyncio.sleep(0)
         clock.now = journal.asked[1] + claim.counted - 0.5
-        assert keeper.left > 0.0
+        assert not keeper.is_over
         clock.now += 0.5
-        assert keeper.left == 0.0
+        assert keeper.is_over
         keeper.stop()
 
     asyncio.run(main())

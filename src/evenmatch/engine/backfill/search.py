@@ -3,9 +3,9 @@
 A search looks at tickets that have just entered, at those of a new match that is about to be made,
 and, when time alone may have changed something, at all who wait. Who might join which match is told
 for all of them in one pass (`backfill.open_match_table`), and only those who are left are looked at
-closely. What one input
-may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
-leaves out look at all who wait a little later, those first that have been left out longest.
+closely. What one input may cost is bounded in divisions that are evaluated (`BUDGET`), never by the
+clock: matches that it leaves out look at all who wait a little later, those first that have been
+left out longest.
 
 A look evaluates the `most_at_once` oldest of those who are ready. Where they are more and none of
 the first may join, it goes on with the others at its next turn, until it has seen all of the

@@ -194,7 +194,7 @@ class Repairs:
                 continue
             self._offers += 1
             # Those of the proposal before, but for whom it has taken.
-            if among is None or seats is not pool.columns.seats or not _wait(among, pool):
+            if among is None or seats is not pool.columns.seats or not _all_wait(among, pool):
                 seats = pool.columns.seats
                 among = pool.columns.of([pool.tickets[key] for key in fresh if key in pool.tickets])
             if _free(proposal) == 1:
@@ -347,7 +347,7 @@ class Repairs:
         self._conclude(old.id)
 
 
-def _wait(among: TicketColumns, pool: Pool) -> bool:
+def _all_wait(among: TicketColumns, pool: Pool) -> bool:
     """Return whether all of some tickets still wait."""
     return all(ticket.id in pool.tickets for ticket in among.tickets)
 

@@ -1,4 +1,4 @@
-"""Exact timers: the instant from which on each waiting ticket is the youngest of a legal group.
+"""Exact timers: the instant from which each waiting ticket is the youngest of a legal group.
 
 Every legal group has a youngest ticket, and to it all others are older. So it is enough that each
 ticket keeps one timer: the earliest instant at which it and *older* tickets may play. A newcomer

@@ -102,8 +102,6 @@ class Accounts:
         if self._keys_in is not None:
             self._keys_in.watch(FILE_NAME)
         self._has_keys = False
-        self.is_keyed = False
-        """Whether callers need a credential."""
         self._is_unseen = False
         self._guest_secret = _guest_secret(folder, store) if settings.guests else None
         self._trouble = ""
@@ -114,6 +112,11 @@ class Accounts:
         self._read(self._stamp)
         self._live = self._live_keys()
         self.trusted = networks_of(settings.trusted_proxies)
+
+    @property
+    def is_keyed(self) -> bool:
+        """Return whether callers need a credential."""
+        return self._has_keys or bool(self.verifiers)
 
     # Files
 
@@ -204,7 +207,6 @@ class Accounts:
             guests = Tokens("HS256", (), GUEST_AUDIENCE, lifetime_max=GUEST_SECONDS)
             verifiers[GUEST_AUDIENCE] = Verifier(guests, (secret,), self.tenant, is_guest=True)
         self.ring, self.verifiers, self._has_keys = ring, verifiers, has_keys
-        self.is_keyed = has_keys or bool(verifiers)
 
     # Guests
 

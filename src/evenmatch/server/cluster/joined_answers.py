@@ -59,7 +59,7 @@ def lists(named: Named) -> WholeAnswer:
 
 
 def queues(named: Named) -> WholeAnswer:
-    """Join lists of queues; of one that is split, those who wait are counted together."""
+    """Join lists of queues; of one that is split, parts and those who wait are counted."""
     joined = lists(named)
     if not joined.is_well:
         return joined

@@ -92,18 +92,6 @@ class CreateRequest:
         self.is_gone = is_gone
 
 
-class _ToCreate:
-    """Hands on what became of an input; the answer names it, so it holds no answer."""
-
-    __slots__ = ("_then",)
-
-    def __init__(self, then: Callable[[Results, MatchmakingError | None], None]) -> None:
-        self._then = then
-
-    def __call__(self, answer: Answer) -> None:
-        self._then(answer.value, answer.error)
-
-
 class CreateTickets:
     """`POST /v1/tickets`."""
 
@@ -250,22 +238,14 @@ class CreateTickets:
         born = given.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
-        to = _ToCreate(partial(self._step, request, self._tell, tell, born))
-        runtime.handle(given, to, is_in_turn=True)
+        runtime.handle(given, partial(self._step, request, self._tell, tell, born), is_in_turn=True)
         self._admission.leave()
 
-    def _tell(
-        self,
-        request: CreateRequest,
-        tell: Tell,
-        born: float,
-        results: Results,
-        error: MatchmakingError | None,
-    ) -> None:
+    def _tell(self, request: CreateRequest, tell: Tell, born: float, answer: Answer) -> None:
         """Answer a request whose tickets are durable, or were refused."""
-        if error is not None:
-            raise error
-        self._reply(request, tell(request.principal, results, born))
+        if answer.error is not None:
+            raise answer.error
+        self._reply(request, tell(request.principal, answer.value, born))
 
     def _one(self, principal: Principal, results: Results, born: float) -> Told:
         """Return the answer to a single ticket."""

@@ -143,13 +143,17 @@ class LeaseKeeper:
         self._is_held = False
         self._epoch = 0
         self._clock = clock
-        self.until = math.inf
-        """From then on, by the clock, somebody else may own the shard; inf if no lease is kept."""
+        self._until = math.inf
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether somebody else may own the shard by now; False where no lease is kept."""
+        return self._clock() >= self._until
 
     @property
     def left(self) -> float:
         """Return for how many seconds the lease still counts, 0 if it is over."""
-        return max(0.0, self.until - self._clock())
+        return max(0.0, self._until - self._clock())
 
     def keep(self, epoch: int, asked_at: float | None = None) -> None:
         """Renew the lease of this epoch from now on.
@@ -161,7 +165,7 @@ class LeaseKeeper:
         self.stop()
         self._is_held, self._epoch = True, epoch
         asked_at = self._clock() if asked_at is None else asked_at
-        self.until = asked_at + self._claim.counted
+        self._until = asked_at + self._claim.counted
         self._task = asyncio.create_task(self._renew(epoch, asked_at))
 
     def stop(self) -> None:
@@ -216,5 +220,5 @@ class LeaseKeeper:
                 # Somebody else had it meanwhile, and may have written.
                 self._lost(JournalUnavailable("the lease was lost for a while; try again"))
                 return
-            self.until = asked_at + self._claim.counted
+            self._until = asked_at + self._claim.counted
             pause, is_late = each, False

@@ -159,7 +159,7 @@ class Runtime(CallbackPort):
         """
         if self.failure is not None:
             return self.failure
-        return LEASE_OVER if self.clocks.monotonic() >= self._lease.until else None
+        return LEASE_OVER if self._lease.is_over else None
 
     @property
     def lease(self) -> tuple[int, float]:
