@@ -32,24 +32,29 @@ KEY = b"0123456789abcdef"
 IDENTITY = NodeIdentity("a", "127.0.0.1:1", KEY, "00")
 
 
-def node(*settings: ServerSettings) -> Node:
+def node(*settings: ServerSettings, journal: MemoryJournal | None = None) -> Node:
     """Return a node with a game of one shard for each of the settings."""
     games, accounts = [], {}
+    journal = journal or MemoryJournal()
     for number, each in enumerate(settings or (ServerSettings(),)):
         name = f"game-{number}" if len(settings) > 1 else ""
         start = cast(Callable[[], Games], PlayedGame)
-        seat = SeatPlan(name, Claim("s0", IDENTITY.owner, 30.0), MemoryJournal(), start)
+        seat = SeatPlan(name, Claim("s0", IDENTITY.owner, 30.0), journal, start)
         part = ShardPart("s0", ("default",), ("duel",))
         games.append(GamePlan(name, (seat,), (part,), each))
         accounts[name] = Accounts(each)
     return Node(IDENTITY, games, Tenants(accounts))
 
 
-def with_node(scene: Callable[[Node], Awaitable[None]], *settings: ServerSettings) -> None:
+def with_node(
+    scene: Callable[[Node], Awaitable[None]],
+    *settings: ServerSettings,
+    journal: MemoryJournal | None = None,
+) -> None:
     """Let a node live, and play a scene beside it."""
 
     async def main() -> None:
-        running = node(*settings)
+        running = node(*settings, journal=journal)
         await running.start()
         try:
             await scene(running)
@@ -102,6 +107,35 @@ def test_what_nodes_ask_each_other_is_not_there_for_clients(path: str) -> None:
         assert (await asked(running, path, client=None)).status == 404
 
     with_node(scene)
+
+
+@pytest.mark.parametrize(
+    ("holder", "status", "why"),
+    [
+        # The same node, before it was started anew: nobody answers at its address.
+        ("a/99@127.0.0.1:1", 503, "no node answers now"),
+        ("b/99@127.0.0.1:9", 200, "the node that answers cannot be reached"),
+    ],
+)
+def test_node_started_anew_hands_nothing_on_to_its_own_address(
+    holder: str, status: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.node.HOLD_SECONDS", 0.01)
+    journal = MemoryJournal()
+    asyncio.run(journal.lease("s0", holder, 60.0))
+
+    async def scene(running: Node) -> None:
+        seat = next(iter(running._seats.values()))
+        await until(lambda: seat.holder == holder, "who has the lease")
+        assert running._is_ready == (status == 200)
+        answer = await asked(running, "/v1/tickets/x")
+        assert (answer.status, why in answer.body.decode()) == (503, True), answer
+        if status == 503:
+            assert (await asked(running, "/readyz")).status == 503
+            assert running.link_to(seat) is None
+            assert not running._peers
+
+    with_node(scene, journal=journal)
 
 
 def test_note_of_a_request_opens_no_connection_for_frames() -> None:

@@ -12,7 +12,9 @@ import pytest
 import structlog
 
 from evenmatch.config.files import server_of
+from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError
+from evenmatch.journals.base import Segment
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Queue
@@ -245,6 +247,39 @@ def test_configuration_that_cannot_work_changes_nothing(body: str | bytes, said:
             assert (status, problem["error"]) == (400, "config_error")
             assert said in problem["message"]
         assert parts.runtime.engine.tables.sequence == sequence
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("query", ["dry_run=1", ""])
+def test_what_older_nodes_could_not_read_is_refused_before_anything_is_tried(
+    tmp_path: Path, query: str
+) -> None:
+    sort = {"name": "near", "type": "absoluteSort", "sortDirection": "ascending"}
+    rules = {
+        "name": "duels",
+        "ruleLanguageVersion": "1.0",
+        "playerAttributes": [{"name": "skill", "type": "number"}],
+        "teams": [{"name": "side", "minPlayers": 1, "maxPlayers": 1, "quantity": 2}],
+        "rules": [{**sort, "sortAttribute": "skill"}],
+    }
+    (tmp_path / "rules.json").write_bytes(msgspec.json.encode(rules))
+    sorted_by = '[[queue]]\nname = "duel"\npolicy = "by_rules"\nrules_file = "rules.json"\n'
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        await journal.begin("s0", Segment(1, FORMAT - 1, "0.0", {}, 0.0))
+        plan = msgspec.structs.replace(plan_of(CONFIG, tmp_path), keeps_format=True)
+        parts = await started(plan, journal)
+        sequence = parts.runtime.engine.tables.sequence
+        status, problem = await call(parts, "PUT", "/v1/config", sorted_by, query=query)
+        assert (status, problem["error"]) == (501, "not_supported")
+        assert "finish-upgrade" in problem["message"]
+        assert parts.runtime.engine.tables.sequence == sequence
+        await parts.runtime.raise_format()
+        status, _ = await call(parts, "PUT", "/v1/config", sorted_by, query=query)
+        assert status == 200
         await parts.runtime.stop()
 
     play(scene)

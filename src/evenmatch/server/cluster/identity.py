@@ -64,6 +64,15 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         """Return the name under which it holds leases."""
         return f"{self.name}/{self.token}@{self.address}"
 
+    def place_of(self, owner: str) -> tuple[str, int] | None:
+        """Return host and port of another node, by the name under which it owns leases.
+
+        None if there is no other node there: an owner at this node's own address is this node, or
+        the one that ran here before it was started anew, and answers nobody.
+        """
+        place = address_of(owner)
+        return None if place == address_of(self.owner) else place
+
     def sign(self, client: str, about: str = "", *, purpose: Purpose = "request") -> bytes:
         """Return what says to another node who asks.
 

@@ -210,8 +210,8 @@ class Node:
             await asyncio.sleep(HELLO_EVERY)
 
     async def _hello(self, owner: str) -> None:
-        place = address_of(owner)
-        if place is None or owner == self._identity.owner:
+        place = self._identity.place_of(owner)
+        if place is None:
             return
         own = self._identity.owner
         signed = self._identity.sign(str(self._held), own, purpose="nodes")
@@ -310,8 +310,8 @@ class Node:
 
     def link_to(self, seat: Seat) -> FrameLink | None:
         """Return a connection for frames to the owner of a shard, None while there is none."""
-        place = address_of(seat.holder)
-        if place is None or seat.holder == self._identity.owner:
+        place = self._identity.place_of(seat.holder)
+        if place is None:
             return None
         link = self._links.get(place)
         if link is not None and not link.is_lost:
@@ -480,13 +480,13 @@ class Node:
             raise JournalUnavailable(
                 f"this node knows no shard {note.about[:64]!r}: give all nodes the same CONFIG"
             )
-        if seat.present is None and not _is_other(seat.holder, self._identity):
+        if seat.present is None and self._identity.place_of(seat.holder) is None:
             await seat.settled(HOLD_SECONDS)
         games = seat.present
         if games is not None:
             await games.gate(scope, receive, send)
             return
-        if scope["type"] == "http" and _is_other(seat.holder, self._identity):
+        if scope["type"] == "http" and self._identity.place_of(seat.holder):
             error = JournalUnavailable("this node does not answer now; another one does")
             status, problem = problem_of(error)
             named = (OWNER, seat.holder.encode("latin-1"))
@@ -500,7 +500,7 @@ class Node:
         Raises:
             JournalUnavailable: Nobody is known to answer, or whoever did is gone.
         """
-        if seat.present is None and not _is_other(seat.holder, self._identity):
+        if seat.present is None and self._identity.place_of(seat.holder) is None:
             await seat.settled(HOLD_SECONDS)
         if (games := seat.present) is not None:
             await games.gate(scope, receive, send)
@@ -516,7 +516,7 @@ class Node:
             other = await peer.answer(scope, receive, send, body, seat.about)
             if not other:
                 return
-            if other == self._identity.owner or seat.present is not None:
+            if self._identity.place_of(other) is None or seat.present is not None:
                 await seat.settled(HOLD_SECONDS)
                 if (games := seat.present) is not None:
                     await games.gate(scope, replayed(body, receive), send)
@@ -530,8 +530,8 @@ class Node:
         Raises:
             JournalUnavailable: None is known, or it is this one, which cannot answer now.
         """
-        place = address_of(seat.holder)
-        if place is None or seat.holder == self._identity.owner:
+        place = self._identity.place_of(seat.holder)
+        if place is None:
             raise JournalUnavailable("no node answers now; one takes over within seconds")
         return place
 
@@ -548,8 +548,7 @@ class Node:
         """Return whether requests for all shards can be answered through this node."""
         for seat in self._seats.values():
             games = seat.present
-            is_known = _is_other(seat.holder, self._identity)
-            if games is None and not is_known:
+            if games is None and self._identity.place_of(seat.holder) is None:
                 return False
             if games is not None and any(each.runtime.unready for each in games.services):
                 return False
@@ -562,11 +561,6 @@ def _has_failed(task: asyncio.Task[None], what: str) -> bool:
         return False
     log.error("node_ends", of=what, consequence="it stops and must be started anew", exc_info=error)
     return True
-
-
-def _is_other(holder: str, identity: NodeIdentity) -> bool:
-    """Return whether a holder of a lease is another node, which can be asked."""
-    return holder != identity.owner and address_of(holder) is not None
 
 
 async def refuse(scope: Scope, send: Send, error: MatchmakingError) -> None:

@@ -168,7 +168,9 @@ class Seat:
         """Note who owns the shard, by the name of its lease; not what this node knows better."""
         if self._games is None and not self._is_recovering and holder != self.claim.owner:
             self.holder = holder
-            self._known.set()
+            # At this node's address was the same node before it was started anew.
+            if address_of(holder) != address_of(self.claim.owner):
+                self._known.set()
 
     # Its life
 

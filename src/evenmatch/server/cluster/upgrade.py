@@ -41,8 +41,7 @@ async def finish_upgrade(
         await _raise_here(seats.get(about))
         return
     nodes = dict.fromkeys([*others, *(seat.holder for seat in seats.values())])
-    nodes.pop(identity.owner, None)
-    await asyncio.gather(*(_check(identity, each) for each in nodes if address_of(each)))
+    await asyncio.gather(*(_check(identity, each) for each in nodes if identity.place_of(each)))
     await asyncio.gather(*(_raise(identity, seat) for seat in seats.values()))
 
 
@@ -77,8 +76,8 @@ async def _check(identity: NodeIdentity, owner: str) -> None:
 
 async def _raise(identity: NodeIdentity, seat: Seat) -> None:
     """Raise the format of a shard, wherever it is."""
-    place = address_of(seat.holder)
-    if seat.present is not None or place is None or seat.holder == identity.owner:
+    place = identity.place_of(seat.holder)
+    if seat.present is not None or place is None:
         await _raise_here(seat)
         return
     signed = identity.sign(identity.name, seat.about, purpose="nodes")

@@ -84,6 +84,7 @@ class OperatorControls:
 
         Raises:
             ConfigError: It cannot come into force; nothing was changed.
+            NotSupported: Nodes of an older version could not read it; nothing was changed.
             StaleVersion: Another version is in force.
         """
         async with self._lock:
@@ -308,7 +309,9 @@ class OperatorControls:
 
         Raises:
             ConfigError: It cannot come into force.
+            NotSupported: Nodes of an older version could not read it.
         """
+        self._runtime.check_format(given)
         self._runtime.engine.ladders.check(given.queues)
         return await asyncio.to_thread(try_out, given, tables)
 

@@ -319,6 +319,15 @@ class Runtime(CallbackPort):
             return
         self._hand_in(given if is_in_turn else self.in_turn(given), to)
 
+    def check_format(self, given: Input) -> None:
+        """Refuse what nodes of an older version, which may be there still, could not read.
+
+        Raises:
+            NotSupported: It needs a newer record format than the shard is written in.
+        """
+        if self.format < FORMAT and (number := needs(given)) > self.format:
+            raise NotSupported(BEYOND.format(self.format, number))
+
     def _hand_in(self, given: Input, to: Callable[[Answer], None]) -> None:
         """Hand in an input that is in turn, whether or not somebody else may own the shard.
 
@@ -327,8 +336,10 @@ class Runtime(CallbackPort):
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
-        if self.format < FORMAT and (number := needs(given)) > self.format:
-            to(Answer(to, error=NotSupported(BEYOND.format(self.format, number))))
+        try:
+            self.check_format(given)
+        except NotSupported as error:
+            to(Answer(to, error=error))
             return
         if self.draining and type(given) is Enqueue and not is_repeat(self.shard, given):
             to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
