@@ -18,9 +18,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,9 @@ import msgspec
 
 from evenmatch.cli.cluster import signed_by
 from evenmatch.wire.http1 import Connection
+from tests.bench.processes import cpu_seconds
 from tests.bench.report import Row, Setting
+from tests.bench.server import started
 from tests.integration.serving import Server
 from tests.journal_servers import PostgresServer, postgres_folder
 
@@ -43,9 +45,10 @@ CONFIG = "".join(
 )
 LIMITS = "[server.limits]\npool_max = 200000\n"
 ONE = '[[queue]]\nname = "default"\npolicy = "window:limit=100"\n'
+FORWARDED_RATES = (300.0, 1_000.0)
+"""Creates a second, one by one and as they share turns of the loop."""
 LEASE = 5.0
 GIVE_UP = 60.0
-TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class Sent(msgspec.Struct):
@@ -116,12 +119,6 @@ class Nodes:
             if server.process.poll() is None:
                 server.kill()
         self.running.clear()
-
-
-def spent(server: Server) -> float:
-    """Return the processor time that a process has used, seconds."""
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 class Load:
@@ -213,7 +210,9 @@ def measured(setting: Setting, parts: Sequence[str]) -> Iterator[Row]:
     seconds, rounds = (4.0, 2) if setting.quick else (10.0, 3)
     with _database(setting.data) as address:
         if "forwarding" in parts:
-            yield from _forwarding(Nodes(setting.data / "f", address("f"), ONE), seconds, rounds)
+            yield from _forwarding(
+                Nodes(setting.data / "f", address("f"), ONE), setting.data, seconds, rounds
+            )
         if "spread" in parts:
             yield from _spread(setting.data, address, seconds, rounds)
         if "hand-over" in parts:
@@ -258,38 +257,49 @@ def _database(folder: Path) -> Iterator[Any]:
         server.close()
 
 
-def _forwarding(nodes: Nodes, seconds: float, rounds: int) -> Iterator[Row]:
-    """Tickets at their owner, then by another node, by turns."""
-    at_owner, along, owner, other = [], [], [], []
+def _forwarding(nodes: Nodes, logs: Path, seconds: float, rounds: int) -> Iterator[Row]:
+    """Tickets at their owner, then by another node, then as many requests to a bare route."""
+    bare_route = [sys.executable, "-m", "tests.bench.bare"]
     try:
         nodes.start("a", "b")
         holder = nodes.owners()["s0"]
         here, there = nodes.running[holder], nodes.running["b" if holder == "a" else "a"]
-        rate = 300.0
-        for number in range(rounds):
-            for asked, costs in ((here, None), (there, other)):
-                before = spent(here), spent(there)
-                load = Load([asked.port], rate, seconds, ["default"], 2 * number + (asked is here))
-                sent = asyncio.run(load.run())
-                created = sent.codes.get(201, 0)
-                used = [
-                    1e6 * (after - first) / created
-                    for after, first in zip((spent(here), spent(there)), before, strict=True)
-                ]
-                (at_owner if costs is None else owner).append(used[0])
-                (along if costs is None else other).append(used[1])
+        with started(bare_route, logs) as bare:
+            sides = (("owner", here.port), ("other", there.port), ("bare", bare.port))
+            pids = (here.process.pid, there.process.pid, bare.pid)
+            for rate in FORWARDED_RATES:
+                costs: dict[str, list[list[float]]] = {name: [] for name, _ in sides}
+                for number in range(rounds):
+                    for at, (name, port) in enumerate(sides):
+                        before = [cpu_seconds(pid) for pid in pids]
+                        seed = round(rate) * 1_000 + 3 * number + at
+                        sent = asyncio.run(Load([port], rate, seconds, ["default"], seed).run())
+                        after = [cpu_seconds(pid) for pid in pids]
+                        created = sent.codes.get(201, 0)
+                        costs[name].append(
+                            [1e6 * (b - a) / created for a, b in zip(before, after, strict=True)]
+                        )
+                yield from _forwarded(rate, seconds, costs)
     finally:
         nodes.stop()
+
+
+def _forwarded(rate: float, seconds: float, costs: dict[str, list[list[float]]]) -> Iterator[Row]:
+    """Return what creates cost at the owner and at the other node, by who was asked."""
+    at_owner, along = zip(*((one[0], one[1]) for one in costs["owner"]), strict=True)
+    owner, other = zip(*((one[0], one[1]) for one in costs["other"]), strict=True)
+    bare = tuple(one[2] for one in costs["bare"])
     note = f"{rate:g}/s for {seconds:g} s, two nodes, one reads along"
-    yield Row("created at the owner: CPU of a ticket there", tuple(at_owner), "us", "", note)
-    yield Row("the same: CPU of a ticket at the node that reads along", tuple(along), "us")
-    yield Row("handed on: CPU of a ticket at the owner", tuple(owner), "us")
-    yield Row("handed on: CPU of a ticket at the other node", tuple(other), "us")
+    yield Row("created at the owner: CPU of a ticket there", at_owner, "us", "", note)
+    yield Row("the same: CPU of a ticket at the node that reads along", along, "us")
+    yield Row("a bare route: CPU of a request", bare, "us", "", "Starlette, under the same load")
     more = tuple(two - one for one, two in zip(at_owner, owner, strict=True))
     yield Row("handing on: more CPU at the owner", more, "us", "<= 25")
     more = tuple(two - one for one, two in zip(along, other, strict=True))
     note = "with the client's own request over HTTP, which the owner is spared"
     yield Row("handing on: more CPU at the other node", more, "us", "<= 25", note)
+    ratios = tuple(one / two for one, two in zip(more, bare, strict=True))
+    yield Row("handing on: more CPU at the other node, against a bare route", ratios, "x")
 
 
 def _spread(folder: Path, address: Any, seconds: float, rounds: int) -> Iterator[Row]:
@@ -302,13 +312,13 @@ def _spread(folder: Path, address: Any, seconds: float, rounds: int) -> Iterator
             nodes.owners()
             servers = list(nodes.running.values())
             for number in range(rounds):
-                before = sum(spent(each) for each in servers)
+                before = sum(cpu_seconds(each.process.pid) for each in servers)
                 load = Load([each.port for each in servers], 300.0, seconds, GROUPS, number)
                 # Not by the same turns as the queues: a node in three is the ticket's own.
                 random.Random(number).shuffle(load.ports)
                 load.ports = [random.Random(n).choice(load.ports) for n in range(997)]
                 sent = asyncio.run(load.run())
-                used = sum(spent(each) for each in servers) - before
+                used = sum(cpu_seconds(each.process.pid) for each in servers) - before
                 name = f"{len(names)} node{'s'[: len(names) - 1]}"
                 found.setdefault(name, []).append(1e6 * used / sent.codes.get(201, 1))
         finally:
