@@ -22,6 +22,11 @@ def extent(short: Number, long: Number) -> Number:
     return long if IS_LONG else short
 
 
+def kills(short: int, long: int) -> int:
+    """Return how many kills to try: as many as `EVENMATCH_KILLS` says, else as `extent` does."""
+    return int(os.environ.get("EVENMATCH_KILLS") or extent(short, long))
+
+
 def thinned(cases: Iterable[Any], every: int, *, first: int = 0) -> list[Any]:
     """Return all cases; all but each `every`-th one, from `first` on, are left to the long tier.
 

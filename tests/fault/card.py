@@ -153,16 +153,16 @@ PARTS: dict[str, Part] = {
         "PostgreSQL: kills, cut links, promotions",
         "Nothing acknowledged is lost or doubled; with an asynchronous standby, or a promotion "
         "beside a living primary, it is.",
-        f"{PYTEST} tests/integration/test_postgres_faults.py "
+        f"EVENMATCH_KILLS={{size}} {PYTEST} tests/integration/test_postgres_faults.py "
         "tests/integration/test_postgres_standbys.py",
-        1,
+        50,
         _tests,
     ),
     "nats": Part(
         "NATS: kills of the server, and of the leader of three",
         "Nothing acknowledged is lost or doubled.",
-        f"{PYTEST} tests/integration/test_nats_faults.py",
-        1,
+        f"EVENMATCH_KILLS={{size}} {PYTEST} tests/integration/test_nats_faults.py",
+        50,
         _tests,
     ),
     "cluster": Part(

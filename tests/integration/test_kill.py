@@ -8,9 +8,10 @@ import os
 from itertools import cycle, islice
 from pathlib import Path
 
+from tests.extent import kills
 from tests.integration.kill_points import POINTS, rounds
 
-KILLS = int(os.environ.get("EVENMATCH_KILLS", "5"))
+KILLS = kills(5, 50)
 SEED = int(os.environ.get("EVENMATCH_SEED", "7"))
 
 

@@ -15,14 +15,14 @@ from evenmatch.journals.nats import NatsJournal, encode_head
 from evenmatch.journals.nats_link import parse_address
 from evenmatch.model.inputs import Enqueue
 from evenmatch.testing.journals import sample_records
-from tests.extent import extent
+from tests.extent import kills
 from tests.journal_faults import CuttingProxy, KilledServer
 from tests.journal_servers import WHY_NO_NATS, NatsCluster, NatsServer, nats_program, started
 
 pytestmark = pytest.mark.xdist_group("nats")
 
-KILLS = extent(5, 100)
-LEADER_KILLS = extent(2, 20)
+KILLS = kills(5, 100)
+LEADER_KILLS = kills(2, 20)
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from evenmatch.journals.base import Segment
 from evenmatch.journals.batches import make_batch
 from evenmatch.journals.postgres import PostgresJournal, Statements
 from evenmatch.testing.journals import sample_records
-from tests.extent import extent
+from tests.extent import kills
 from tests.journal_faults import CuttingProxy, KilledServer
 from tests.journal_servers import WHY_NO_POSTGRES, PostgresServer, postgres_folder, started
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
-KILLS = extent(3, 50)
+KILLS = kills(3, 50)
 
 
 @pytest.fixture
