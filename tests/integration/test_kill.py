@@ -8,13 +8,14 @@ import os
 from itertools import cycle, islice
 from pathlib import Path
 
-from tests.extent import kills
+from tests.extent import kills, more
 from tests.integration.kill_points import POINTS, rounds
 
 KILLS = kills(5, 50)
 SEED = int(os.environ.get("EVENMATCH_SEED", "7"))
 
 
+@more
 def test_kill_loses_nothing_and_matches_nobody_twice(tmp_path: Path) -> None:
     points = list(islice(cycle(POINTS), KILLS))
     witness = rounds(tmp_path, points, SEED)

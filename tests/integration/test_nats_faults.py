@@ -15,7 +15,7 @@ from evenmatch.journals.nats import NatsJournal, encode_head
 from evenmatch.journals.nats_link import parse_address
 from evenmatch.model.inputs import Enqueue
 from evenmatch.testing.journals import sample_records
-from tests.extent import kills
+from tests.extent import kills, more
 from tests.journal_faults import CuttingProxy, KilledServer
 from tests.journal_servers import WHY_NO_NATS, NatsCluster, NatsServer, nats_program, started
 
@@ -221,6 +221,7 @@ def test_address_that_cannot_be_read_is_refused(address: str) -> None:
         parse_address(address)
 
 
+@more
 @pytest.mark.slow
 def test_kills_of_the_server_amid_appends_lose_and_double_nothing(
     own_server: NatsServer, name: str
@@ -236,6 +237,7 @@ def test_kills_of_the_server_amid_appends_lose_and_double_nothing(
     assert counts.acknowledged > 10 * KILLS
 
 
+@more
 @pytest.mark.long
 def test_kills_of_the_leader_of_three_lose_and_double_nothing(name: str) -> None:
     if nats_program() is None:

@@ -15,7 +15,7 @@ from evenmatch.journals.base import Segment
 from evenmatch.journals.batches import make_batch
 from evenmatch.journals.postgres import PostgresJournal, Statements
 from evenmatch.testing.journals import sample_records
-from tests.extent import kills
+from tests.extent import kills, more
 from tests.journal_faults import CuttingProxy, KilledServer
 from tests.journal_servers import WHY_NO_POSTGRES, PostgresServer, postgres_folder, started
 
@@ -117,8 +117,8 @@ def test_what_is_not_on_a_synchronous_standby_is_not_acknowledged(
             end, _ = await journal.last("main")
             assert end in (2, 4)
             epoch = await journal.lease("main", "one", 60.0)
-            more = sample_records(end + 1, 1)
-            assert await journal.append("main", "one", epoch, end + 1, more) == end + 1
+            later = sample_records(end + 1, 1)
+            assert await journal.append("main", "one", epoch, end + 1, later) == end + 1
             assert await stored(journal) == list(range(1, end + 2))
         finally:
             await journal.close()
@@ -319,6 +319,7 @@ def test_of_several_hosts_the_one_that_answers_is_used(
     asyncio.run(main())
 
 
+@more
 @pytest.mark.slow
 def test_kills_of_the_server_amid_appends_lose_and_double_nothing(
     own_server: PostgresServer, schema: str
