@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -17,10 +18,14 @@ from evenmatch.errors import ConfigError
 SECONDS = 5.0
 """How long a node may take to answer."""
 ANSWER_BYTES_MAX = 65_536
+UNAVAILABLE = 503
 UNREACHED = "unreached"
 FINISH = "finish-upgrade"
 FINISH_SECONDS = 30.0
 """How long a node may take to have the format of all shards raised."""
+AGAIN_FOR = 10.0
+"""For how long a node is asked again that cannot do so just now: shards may change hands."""
+AGAIN_EVERY = 0.5
 NAME = "status"
 """Who asks, in what is signed."""
 
@@ -179,15 +184,20 @@ def _finish(node: str, headers: dict[str, str]) -> str:
     if known.format is None:
         return "it runs a version that knows no finish-upgrade: start it with the new one first"
     place = f"{_place(node)}/{FINISH}"
-    request = urllib.request.Request(place, headers=headers, method="POST", data=b"")
-    try:
-        with urllib.request.urlopen(request, timeout=FINISH_SECONDS):
-            return ""
-    except urllib.error.HTTPError as error:
-        with error:
-            return _message(error.read(ANSWER_BYTES_MAX)) or f"it answers {error.code}"
-    except (OSError, ValueError) as error:
-        return str(getattr(error, "reason", error))
+    until = time.monotonic() + AGAIN_FOR
+    while True:
+        request = urllib.request.Request(place, headers=headers, method="POST", data=b"")
+        try:
+            with urllib.request.urlopen(request, timeout=FINISH_SECONDS):
+                return ""
+        except urllib.error.HTTPError as error:
+            with error:
+                why = _message(error.read(ANSWER_BYTES_MAX)) or f"it answers {error.code}"
+            if error.code != UNAVAILABLE or time.monotonic() > until:
+                return why
+        except (OSError, ValueError) as error:
+            return str(getattr(error, "reason", error))
+        time.sleep(AGAIN_EVERY)
 
 
 def _message(body: bytes) -> str:

@@ -119,6 +119,8 @@ class PlayedNode(BaseHTTPRequestHandler):
     """A node that refuses to finish the upgrade, or does so; it says what it knows."""
 
     refusal: ClassVar[tuple[int, bytes] | None] = None
+    refusals: ClassVar[float] = float("inf")
+    """How many come before it is done after all."""
     shard_format = FORMAT
     node_format: ClassVar[int | None] = FORMAT
     asked: ClassVar[list[str]] = []
@@ -130,7 +132,8 @@ class PlayedNode(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.asked.append(self.path)
-        self._answer(*(self.refusal or (200, b"{}")))
+        is_refused = self.refusal is not None and len(self.asked) <= self.refusals
+        self._answer(*(self.refusal if is_refused and self.refusal else (200, b"{}")))
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -192,9 +195,25 @@ def test_refusal_to_finish_an_upgrade_is_told(
     body: bytes,
     why: str,
 ) -> None:
+    monkeypatch.setattr("evenmatch.cli.cluster.AGAIN_FOR", 0.05)
+    monkeypatch.setattr("evenmatch.cli.cluster.AGAIN_EVERY", 0.01)
+    monkeypatch.setattr(PlayedNode, "asked", [])
     monkeypatch.setattr(PlayedNode, "refusal", (status, body))
     assert main(["cluster", "finish-upgrade", *played]) == 1
     assert f"has not finished the upgrade: {why}" in " ".join(capsys.readouterr().err.split())
+    assert (len(PlayedNode.asked) > 1) == (status == 503)
+
+
+def test_node_that_cannot_finish_the_upgrade_just_now_is_asked_again(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.cli.cluster.AGAIN_EVERY", 0.01)
+    monkeypatch.setattr(PlayedNode, "asked", [])
+    monkeypatch.setattr(PlayedNode, "refusal", (503, b'{"message":"a shard changes hands"}'))
+    monkeypatch.setattr(PlayedNode, "refusals", 2)
+    assert main(["cluster", "finish-upgrade", *played, "--json"]) == 0
+    assert len(PlayedNode.asked) == 3
+    assert capsys.readouterr().err == ""
 
 
 def test_node_of_a_version_without_the_command_is_not_asked(
