@@ -63,7 +63,7 @@ def describe(pool: Pool) -> Iterator[str]:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
     if brought := _brought(queue):
-        yield f"Each player brings {joined([*brought.values()])}; tickets without are refused."
+        yield f"Each player brings {joined([*brought.values()])}; other tickets are refused."
     yield _price(queue)
     if queue.handicap is not None:
         yield _handicap(queue.handicap)
@@ -158,7 +158,7 @@ def _without_deadline(queue: Queue) -> Iterator[str]:
     stuck.sort(key=lambda rule: form_of(rule) is not Form.WORD)
     yield from dict.fromkeys(kind_of(rule).warning_without_deadline(rule) for rule in stuck)
     if not queue.rules:
-        yield "no deadline: tickets that are too few for a match wait until others come"
+        yield "no deadline: while there are too few tickets for a match, they wait"
 
 
 def _always_widens(queue: Queue) -> bool:

@@ -196,7 +196,7 @@ def nice_above(need: float, rule: Rule) -> float:
 
 # What a match before a ticket's deadline would take, where the limits come too late for it.
 
-SOONER = "to play sooner it would take others who fit better, or limits that widen faster"
+SOONER = "to play sooner, it would need others who fit better, or limits that widen faster"
 
 
 def in_time(
@@ -224,7 +224,7 @@ def in_time(
                 wanted.append(_wanted(obstacle, table, (pairwise.row, worst), deadline))
     # Where only two of the others are kept apart, nothing is known here of the rule that does it.
     who = " with people" if table.queue.on_deadline == "bots" else ""
-    return f"to play{who} in time it would take {joined(wanted)}" if wanted else SOONER
+    return f"to play{who} in time, it would need {joined(wanted)}" if wanted else SOONER
 
 
 def _wanted(

@@ -234,7 +234,7 @@ def _missing(part: QueuePart) -> str:
         return f"{of_roles(seats.roles_missing)} {_are(number)} missing"
     if number and (part.allowed or not seats.misfits):
         even = code == "seats" and any(rule.blocks for rule in part.rules)
-        more = ", and those who wait would not do even without rules" if even else ""
+        more = ", and the players who wait could not fill one even without rules" if even else ""
         roles = at_least(seats.roles_missing)
         if seats.sizes_missing and number not in seats.sizes_missing:
             roles += f", or {sized(seats.sizes_missing)}"

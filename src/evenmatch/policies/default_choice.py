@@ -21,7 +21,7 @@ def default_choice(queue: Queue) -> tuple[str, str]:
     back.
     """
     if any(rule.condition is not None for rule in queue.rules):
-        return "by_rules", "the default for rule sets: it starts matches as soon as they allow some"
+        return "by_rules", "the default for rule sets: it starts a match as soon as they allow one"
     if queue.wait_price == 0.0:
         return "greedy", "since its wait_price is 0: without a price nothing would end a wait"
     if not queue.criteria:

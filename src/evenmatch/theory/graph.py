@@ -414,9 +414,9 @@ def _margin(component: Component, names: list[str], value: Fraction, mask: int) 
     if not met:
         sentence = f"{who} may meet nobody, and {shown(rate_of(component, mask))}/s come"
     elif value > 0:
-        sentence = f"{who} may be {shown(value)}/s more before they outnumber {whom}"
+        sentence = f"{who} may grow by {shown(value)}/s before they outnumber {whom}"
     elif value == 0:
-        sentence = f"{who} are exactly as many as {whom}, whom alone they may meet"
+        sentence = f"{who} are exactly as many as {whom}, and may meet nobody else"
     else:
-        sentence = f"{who} exceed {whom}, whom alone they may meet, by {shown(-value)}/s"
+        sentence = f"{who} exceed {whom} by {shown(-value)}/s, and may meet nobody else"
     return Margin(classes, value, sentence)

@@ -40,7 +40,7 @@ def test_graph_is_read_from_a_file(tmp_path) -> None:
     found = compute("graph", [f"file={path}"])
     assert {"stable", "mean", "means", "p_no_wait", "margins"} <= found.keys()
     assert found["margins"] == [
-        {"set": ["y"], "margin": 0.25, "text": "y may be 0.25/s more before they outnumber x"}
+        {"set": ["y"], "margin": 0.25, "text": "y may grow by 0.25/s before they outnumber x"}
     ]
     assert compute("graph", [f"file={path}", "exact=false"])["exact"] == {}
     gains = compute("flexibility", [f"file={path}", "share=0.5"])["classes"]

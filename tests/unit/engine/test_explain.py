@@ -286,7 +286,7 @@ def test_a_ticket_of_two_queues_has_a_part_for_each() -> None:
     assert far.summary == (
         "This ticket has waited 2 s in far: the limit on rating (12 now) keeps the only other "
         "ticket away. This ticket leaves this queue in 18 s, before the limits allow the first "
-        "match (with s0-2, in 28 s). To play in time it would take a limit on rating of 40 by "
+        "match (with s0-2, in 28 s). To play in time, it would need a limit on rating of 40 by "
         "then instead of 30."
     )
     assert far.changes[-1].endswith("is as wide only in 28 s, after its longest wait")

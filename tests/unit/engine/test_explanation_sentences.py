@@ -148,7 +148,7 @@ def test_who_expires_before_the_first_match_is_told_so_and_what_it_would_take() 
     assert told(engine, ticket, 26.0) == (
         "This ticket has waited 26 s in duel: the limit on rating (126 now) keeps the only other "
         "ticket away. This ticket expires in 34 s, before the limits allow the first match (with "
-        "s0-2, in 124 s). To play in time it would take a limit on rating of 250 by then instead "
+        "s0-2, in 124 s). To play in time, it would need a limit on rating of 250 by then instead "
         "of 160."
     )
     assert matched_at(engine, ticket, 200.0) == math.inf
@@ -175,8 +175,8 @@ def test_what_comes_before_a_late_match_is_named_as_the_queue_has_it() -> None:
         engine, ticket = two(queue, 250.0)
         summary = told(engine, ticket, 1.0)
         assert words in summary
-        wanted = "a limit on rating of 250 by then instead of 160."
-        assert (f"To play with people in time it would take {wanted}" in summary) == (way == "bots")
+        wanted = "it would need a limit on rating of 250 by then instead of 160."
+        assert (f"To play with people in time, {wanted}" in summary) == (way == "bots")
 
 
 # Nobody to play with

@@ -78,7 +78,7 @@ def test_unstable_graph_says_how_many_of_whom_must_become_flexible() -> None:
     # 1.5 of a against 1 of b and 0.5 who take either.
     assert found.needed == pytest.approx({"a": 0.5})
     assert found.reason == (
-        "a exceed b, whom alone they may meet, by 1/s; more than 0.5/s of a must become flexible, "
+        "a exceed b by 1/s, and may meet nobody else; more than 0.5/s of a must become flexible, "
         "25 % of them"
     )
     assert found.figures()["classes"] == {}

@@ -219,7 +219,7 @@ def test_two_sides_without_flexible_players_are_unstable() -> None:
     more = compatibility_graph(rates={"a": 1, "b": 2.5, "c": 2, "d": 1}, edges=pairs)
     assert (more.kind, more.growth, more.starved) == ("transient", 0.5, ("a", "b"))
     assert (more.mean, more.means, more.p_no_wait, more.exact) == (None, None, None, {})
-    assert more.margins[0].text == ("a and b exceed c and d, whom alone they may meet, by 0.5/s")
+    assert more.margins[0].text == ("a and b exceed c and d by 0.5/s, and may meet nobody else")
 
 
 def test_growth_of_an_unstable_graph_is_what_a_simulation_shows() -> None:
@@ -242,7 +242,7 @@ def test_margins_are_the_tightest_conditions_and_no_sums_of_others() -> None:
     assert sets == pytest.approx(
         {("d",): 0.2, ("a", "d"): 0.2, ("b", "d"): 0.2, ("a",): 0.3, ("b",): 0.3, ("c",): 0.4}
     )
-    assert found.margins[0].text == "d may be 0.2/s more before they outnumber c"
+    assert found.margins[0].text == "d may grow by 0.2/s before they outnumber c"
     apart = {"rates": {"a": 2, "b": 1, "x": 2, "y": 1}, "edges": [("a", "b"), ("x", "y")]}
     both = compatibility_graph(**apart)
     assert [each.classes for each in both.margins[:2]] == [("a",), ("x",)]
@@ -262,7 +262,7 @@ def test_figures_are_plain_values() -> None:
     assert figures["margins"][0] == {
         "set": ["b"],
         "margin": 1.0,
-        "text": "b may be 1/s more before they outnumber a and c",
+        "text": "b may grow by 1/s before they outnumber a and c",
     }
 
 

@@ -83,7 +83,7 @@ def test_class_that_never_comes_has_the_law_of_a_single_player() -> None:
 
 
 def test_unstable_and_large_graphs_say_why_not() -> None:
-    with pytest.raises(ConfigError, match=r"waits have no law: a exceed b, .* by 1/s"):
+    with pytest.raises(ConfigError, match=r"waits have no law: a exceed b by 1/s"):
         graph_laws(rates={"a": 2, "b": 1}, edges=[("a", "b")])
     rates, edges = bands(16)
     with pytest.raises(ConfigError, match=r"laws are for at most 1,000 sets .* has 2,584"):

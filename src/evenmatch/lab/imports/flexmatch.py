@@ -179,7 +179,7 @@ def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportL
     }
     is_asked = fields.raw("AcceptanceRequired") is True
     accept = f"accept = {{seconds = {value_text(fields.number(ACCEPTANCE))}}}" if is_asked else ""
-    note = "if one turns a match down, those who accepted wait again with their age, as with AWS"
+    note = "if a player rejects a match, those who accepted wait again with their age, as with AWS"
     taken["AcceptanceRequired"] = ("exactly", accept or "no ready-check", note if is_asked else "")
     taken[ACCEPTANCE] = ("exactly", accept or "nothing, as nobody is asked", "")
     is_automatic = fields.raw("BackfillMode") == "AUTOMATIC"
@@ -248,7 +248,11 @@ class _Report:
         if isinstance(attribute.default, dict):
             note = "its default counts where sort rules compare it; tickets do not show it"
             return self._line(path, "exactly", words, note)
-        note = "" if attribute.default is not None else "who lacks it is refused, not kept waiting"
+        note = (
+            ""
+            if attribute.default is not None
+            else "a ticket without it is refused, not kept waiting"
+        )
         return self._line(path, "exactly", words, note)
 
     def _of_team(self, path: str, number: int) -> ImportLine:

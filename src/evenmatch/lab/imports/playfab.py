@@ -37,7 +37,7 @@ ALLOCATION = (
     "name a hook: allocation = NAME in the queue and [server.allocation.NAME], which finds servers"
 )
 STATISTICS = "who may see statistics is a matter of keys, see the guide on letting others in"
-NOT_SAID = "PlayFab's tickets say it one by one; give --wait-max SECONDS"
+NOT_SAID = "in PlayFab each ticket says it; give --wait-max SECONDS"
 EXPANSIONS = ("Expansion", "LinearExpansion", "CustomExpansion")
 NUMBERS = {
     "Difference": "at most {} apart",
@@ -211,11 +211,11 @@ class _QueueImport:
         taken: Taken = kind.taken if self.has_kinds else "exactly"
         note = ""
         if key == "SecondsUntilOptional":
-            words = f"demands nothing from {rule.optional_after:g} s on"
+            words = f"not enforced from {rule.optional_after:g} s on"
             has_criterion = criterion_of(self._queue, rule) is not None
             own = "its criterion does" if has_criterion else "nothing does"
-            note = f"PlayFab then still prefers who complies; here {own}"
-            return self._line(path, taken, words if raw is not None else "demanded for ever", note)
+            note = f"PlayFab then still prefers tickets that satisfy it; here {own}"
+            return self._line(path, taken, words if raw is not None else "always enforced", note)
         if key in ("AttributeNotSpecifiedBehavior", "DefaultAttributeValue"):
             return self._of_missing(rule, path)
         if key == "MergeFunction":
@@ -224,7 +224,7 @@ class _QueueImport:
         if key in NUMBERS:
             words = NUMBERS[key].format(value_text(raw))
             if key == "Difference" and taken == "exactly":
-                note = "at the limit is within it"
+                note = "a difference at the limit is allowed"
             return self._line(path, taken, words, note)
         return self._line(path, "not at all", note="no key of such a rule; it is ignored")
 
@@ -269,13 +269,13 @@ class _QueueImport:
         taken: Taken = "exactly"
         if attribute is None:
             return self._line(path, "not at all", note="no key of such a rule; it is ignored")
-        words = f"{value_text(attribute.default)} for whoever lacks it"
+        words = f"{value_text(attribute.default)} for players without it"
         if attribute.missing == "any":
-            words = "whoever lacks it goes with anybody"
+            words = "a player without it may meet anybody"
         elif attribute.missing == "needed":
-            words = "whoever lacks it is refused"
+            words = "a ticket without it is refused"
         if self.has_kinds and attribute.missing != "needed":
-            taken, words = "approximately", "whoever lacks it is refused"
+            taken, words = "approximately", "a ticket without it is refused"
         return self._line(path, taken, words)
 
     def _of_expansion(self, rule: PlayFabRule, path: str, raw: Json) -> ImportLine:

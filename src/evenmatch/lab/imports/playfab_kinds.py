@@ -119,7 +119,7 @@ def kind_rule(queue: PlayFabQueue, rule: PlayFabRule, wait_max: float | None = N
         notes += cut
     attribute = attribute_in(rule)
     if attribute is not None and attribute.missing != "needed" and table is not None:
-        notes.append("whoever lacks the attribute is refused")
+        notes.append("a ticket without the attribute is refused")
     return KindRule("approximately" if notes else "exactly", table, "; ".join(notes))
 
 

@@ -65,7 +65,7 @@ def arrivals_text(players: int, queues: tuple[str, ...], drawn: Mapping[str, Dis
     """
     count = max(TICKETS_LEAST, MATCHES * players) * len(queues)
     rate = RATE * len(queues)
-    lines = ["# For evenmatch simulate: who comes. A server ignores it."]
+    lines = ["# The players who arrive in evenmatch simulate; a server ignores this."]
     values: dict[str, object] = {"process": "poisson", "rate": rate, "count": count}
     lines += table_text("[arrivals]", values)
     if len(queues) > 1:
