@@ -135,8 +135,8 @@ def drawn(players: int, team_size: int, seed: int) -> dict[str, Any]:
     for one, two in combinations(range(players), 2):
         slow = chance.choice([0.0, 0.0, 0.0, 10.0, 60.0, 300.0])
         ping[one, two] = ping[two, one] = 8.0 + math.dist(place[one], place[two]) + slow
-        reach = is_open[one] or is_open[two] or chance.random() < 0.5
-        connect[one, two] = connect[two, one] = reach and chance.random() < 0.97
+        tolerances = is_open[one] or is_open[two] or chance.random() < 0.5
+        connect[one, two] = connect[two, one] = tolerances and chance.random() < 0.97
     previous = [number // (2 * team_size) for number in range(players)]
     chance.shuffle(previous)
     came = [chance.random() < 0.8 for _ in party]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evenmatch.policies.base import Policy as Policy
     from evenmatch.policies.base import policy as policy
     from evenmatch.ratings.rate import rate as rate
-    from evenmatch.solvers.split import split_teams as split_teams
+    from evenmatch.solvers.equal_teams import split_teams as split_teams
     from evenmatch.wire.live import StreamEvent as StreamEvent
     from evenmatch.wire.live import StreamProblem as StreamProblem
     from evenmatch.wire.live import UpdateTicket as UpdateTicket
@@ -114,7 +114,7 @@ _PUBLIC: dict[str, str] = {
     "rate": "evenmatch.ratings.rate",
     "simulate": "evenmatch.lab.simulate",
     "solve": "evenmatch.lab.solve.solve",
-    "split_teams": "evenmatch.solvers.split",
+    "split_teams": "evenmatch.solvers.equal_teams",
 }
 
 __all__ = [

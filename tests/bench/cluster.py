@@ -51,7 +51,7 @@ LEASE = 5.0
 GIVE_UP = 60.0
 
 
-class Sent(msgspec.Struct):
+class LoadResult(msgspec.Struct):
     """What became of the requests of a load.
 
     Args:
@@ -136,7 +136,7 @@ class Load:
         self, ports: Sequence[int], rate: float, seconds: float, queues: Sequence[str], seed: int
     ) -> None:
         self.ports = list(ports)
-        self.sent = Sent()
+        self.sent = LoadResult()
         self._rate = rate
         self._seconds = seconds
         self._queues = queues
@@ -144,7 +144,7 @@ class Load:
         self._free: dict[int, list[Connection]] = {}
         self._began = 0.0
 
-    async def run(self) -> Sent:
+    async def run(self) -> LoadResult:
         rng, tasks = random.Random(self._seed), []
         count = int(self._rate * self._seconds)
         self._began = time.perf_counter()
@@ -341,7 +341,7 @@ def _hand_over(nodes: Nodes, seconds: float, rounds: int) -> Iterator[Row]:
             ports = [each.port for each in nodes.running.values()]
             load = Load([*ports, stopping.port], 500.0, seconds, ["default"], number)
 
-            async def main(load: Load = load, gone: Server = stopping) -> Sent:
+            async def main(load: Load = load, gone: Server = stopping) -> LoadResult:
                 running = asyncio.create_task(load.run())
                 await asyncio.sleep(seconds / 2)
                 # A load balancer sees that it is not ready any more; here it is told.

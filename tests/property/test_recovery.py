@@ -96,7 +96,7 @@ class AsksNobody:
         return chosen(given)
 
 
-class Told(NamedTuple):
+class TimedEvents(NamedTuple):
     """An instant and what happened at it."""
 
     at: float
@@ -110,7 +110,7 @@ class Run:
         self.engine = engine
         self.journal = journal or []
 
-    def hand_in(self, given: Input) -> list[Told]:
+    def hand_in(self, given: Input) -> list[TimedEvents]:
         """Step the engine, after everything that was due before, and tell what changed."""
         told = []
         while self.engine.next_wakeup < given.now:
@@ -119,14 +119,14 @@ class Run:
             told.append(self._step(given))
         return [each for each in told if each.events]
 
-    def settle(self, now: float) -> list[Told]:
+    def settle(self, now: float) -> list[TimedEvents]:
         """Let everything happen that is due by now."""
         told = []
         while self.engine.next_wakeup <= now:
             told += self._advance()
         return [each for each in told if each.events]
 
-    def _advance(self) -> list[Told]:
+    def _advance(self) -> list[TimedEvents]:
         """Let happen what is due next; jobs are solved at once."""
         now = self.engine.next_wakeup
         told = [self._step(Advance(now))]
@@ -135,13 +135,13 @@ class Run:
             told.append(self._step(settle))
         return told
 
-    def _step(self, given: Input) -> Told:
+    def _step(self, given: Input) -> TimedEvents:
         record = self.engine.step(given)
         self.engine.tables._check()
         if record.sequence:
             self.journal.append(encode(record))
-            return Told(given.now, record.events)
-        return Told(given.now, ())
+            return TimedEvents(given.now, record.events)
+        return TimedEvents(given.now, ())
 
 
 def draw(seed: int, queues: tuple[Queue, ...]) -> list[list[Input]]:
@@ -186,9 +186,9 @@ def draw_ticket(rng: random.Random, queues: tuple[Queue, ...]) -> NewTicket:
     return new_ticket("solo", draw_player(), queues=names or (queues[0].name,))
 
 
-def play(run: Run, groups: list[list[Input]]) -> list[Told]:
+def play(run: Run, groups: list[list[Input]]) -> list[TimedEvents]:
     """Hand in all groups; what is due at an instant happens after its inputs."""
-    told: list[Told] = []
+    told: list[TimedEvents] = []
     for group in groups:
         for given in group:
             if isinstance(given, Cancel | Assign | Finish) and not known(run.engine, given):

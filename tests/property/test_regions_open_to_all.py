@@ -16,7 +16,7 @@ import pytest
 
 import evenmatch
 from evenmatch.criteria.columns.regions import RegionTable
-from evenmatch.criteria.columns.sets import JointTable
+from evenmatch.criteria.columns.sets import SetTable
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.kinds.latency import cost_of_ms
 from evenmatch.criteria.objective import Objective
@@ -138,7 +138,7 @@ def test_objective_columns_and_venue_know_the_region_by_its_definition(
     rules: tuple[Rule, ...], criteria: tuple[Criterion, ...]
 ) -> None:
     queue = Queue("main", TWOS, criteria, rules)
-    objective, joint = Objective(queue), JointTable(Objective(queue).rules)
+    objective, joint = Objective(queue), SetTable(Objective(queue).rules)
     regions = RegionTable(objective.rules)
     never = changed = 0
     for seed in range(6):

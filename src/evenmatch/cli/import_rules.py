@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.output import console, print_json
 from evenmatch.errors import ConfigError
-from evenmatch.lab.imports.report import Imported, ImportOptions
+from evenmatch.lab.imports.report import ImportOptions, ImportResult
 from evenmatch.rules.playfab.reader import is_playfab_text
 
 BYTES_MAX = 4_000_000
@@ -104,7 +104,7 @@ def _imported(
     configuration: Path | None,
     *,
     beside: bool,
-) -> Imported:
+) -> ImportResult:
     text = _bytes_of(file)
     other = "playfab" if is_playfab_text(text) else "flexmatch" if SIGN in text else format
     if other != format:
@@ -138,7 +138,7 @@ def _bytes_of(path: Path) -> bytes:
     return data
 
 
-def _write(imported: Imported, folder: Path, name: str) -> tuple[Path, ...]:
+def _write(imported: ImportResult, folder: Path, name: str) -> tuple[Path, ...]:
     """Write the configuration and its files, of which none may be there already."""
     texts = {folder / name: imported.toml}
     texts |= {folder / file: text for file, text in imported.files.items()}
@@ -154,7 +154,7 @@ def _write(imported: Imported, folder: Path, name: str) -> tuple[Path, ...]:
     return tuple(texts)
 
 
-def _json(imported: Imported) -> dict[str, object]:
+def _json(imported: ImportResult) -> dict[str, object]:
     names = list(imported.queues)
     return {
         "format": imported.format,
@@ -167,7 +167,7 @@ def _json(imported: Imported) -> dict[str, object]:
     }
 
 
-def _print(imported: Imported) -> None:
+def _print(imported: ImportResult) -> None:
     from rich.table import Table
 
     out = console()

@@ -33,11 +33,11 @@ def console() -> Console:
 
     if sys.stdout.isatty():
         return Console(highlight=False, markup=False)
-    file = cast("IO[str]", _Unpadded(sys.stdout))
+    file = cast("IO[str]", _UnpaddedFile(sys.stdout))
     return Console(highlight=False, markup=False, width=WIDTH_OF_PIPES, file=file)
 
 
-class _Unpadded:
+class _UnpaddedFile:
     """A file whose lines end where their words do: rich pads the last column of a table."""
 
     def __init__(self, file: IO[str]) -> None:

@@ -223,7 +223,7 @@ def _run(games: list[Game], place: ListenOptions) -> None:
     """
     from evenmatch.server.runtime import serve as server_process
 
-    listens = _Announced(is_kept=bool(place.keeps))
+    listens = _StartNotice(is_kept=bool(place.keeps))
     try:
         server_process.serve(games, place, listens)
     except JournalError as error:
@@ -268,7 +268,7 @@ def _folder(data: str | None) -> Path | None:
     return folder
 
 
-class _Announced:
+class _StartNotice:
     """Says that the server listens, and remembers that it did."""
 
     def __init__(self, *, is_kept: bool) -> None:

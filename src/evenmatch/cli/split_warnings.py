@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evenmatch.model.group_split import GroupSplit, read_split
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals
 from evenmatch.model.shards import shards_of, split_of
-from evenmatch.model.split import GroupSplit, read_split
 
 FEW = 100.0
 """Arrivals a second in a part below which it is said that matches suffer.

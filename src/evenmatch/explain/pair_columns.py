@@ -265,7 +265,7 @@ class NamedWords(NamedPlayers):
         return elements(attribute_of(ticket, player, self.given.attribute))
 
 
-class Shared(NamedWords):
+class SharedWordCount(NamedWords):
     """How many players share a word, of whom two tickets without any have each their own."""
 
     width = 1

@@ -25,7 +25,7 @@ from evenmatch.explain.pair_columns import (
     Numbers,
     PairColumn,
     Sets,
-    Shared,
+    SharedWordCount,
     Unknown,
 )
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -43,7 +43,7 @@ PAIR_COLUMNS: dict[Form, type[PairColumn]] = {
     Form.WORD: Codes,
     Form.SETS: Sets,
     Form.NAMES: NamedPlayers,
-    Form.SHARED: Shared,
+    Form.SHARED: SharedWordCount,
     Form.NETWORK: HostColumns,
     Form.PLACES: LatencyColumns,
     Form.PARTIES: PairColumn,

@@ -36,7 +36,7 @@ FLUSH_SECONDS = 5.0
 _T = TypeVar("_T")
 
 
-class Seen(msgspec.Struct, frozen=True):
+class DocumentObservation(msgspec.Struct, frozen=True):
     """What was seen of a document.
 
     Args:
@@ -66,7 +66,7 @@ class StoreThread:
     ) -> None:
         self._look_every = look_every
         self._clock = clock
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, DocumentObservation] = {}
         # Taken by any thread, stored by this one.
         self._lock = threading.Lock()
         self._waiting: deque[tuple[str, Note]] = deque()
@@ -110,10 +110,10 @@ class StoreThread:
         Raises:
             JournalError: The store does not answer, or the document is damaged.
         """
-        self._seen[name] = Seen(self.get(name), self._clock())
+        self._seen[name] = DocumentObservation(self.get(name), self._clock())
         self._begin(self._watch(name))
 
-    def seen(self, name: str) -> Seen:
+    def seen(self, name: str) -> DocumentObservation:
         """Return what was seen last of a watched document; nobody waits."""
         return self._seen[name]
 
@@ -178,7 +178,7 @@ class StoreThread:
             await asyncio.sleep(self._look_every)
             with suppress(JournalError):
                 found = await self._store.get(name)
-                self._seen[name] = Seen(found, self._clock())
+                self._seen[name] = DocumentObservation(found, self._clock())
 
     async def _store_notes(self) -> None:
         while True:

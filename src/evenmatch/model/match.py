@@ -137,7 +137,7 @@ class MatchOutcome(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     until: float = 0.0
 
 
-class Aged(msgspec.Struct, frozen=True, gc=False):
+class AgedRating(msgspec.Struct, frozen=True, gc=False):
     """A stored rating and its age.
 
     Args:

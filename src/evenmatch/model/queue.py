@@ -31,7 +31,7 @@ from evenmatch.model.fields import (
     WaitPrice,
     Weight,
 )
-from evenmatch.model.split import read_split
+from evenmatch.model.group_split import read_split
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]

@@ -36,7 +36,9 @@ SHIPPED = "evenmatch:"
 """A file whose name starts like this is one that comes with evenmatch."""
 
 
-class _Drawn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="distribution"):
+class _Distribution(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="distribution"
+):
     """How a value is drawn."""
 
     @property
@@ -45,7 +47,7 @@ class _Drawn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fiel
         return str(self.__struct_config__.tag)
 
 
-class Uniform(_Drawn, frozen=True, tag="uniform"):
+class Uniform(_Distribution, frozen=True, tag="uniform"):
     """Any value of [min, max] is as likely as another.
 
     Args:
@@ -61,7 +63,7 @@ class Uniform(_Drawn, frozen=True, tag="uniform"):
         return _fault_of_range(self.min, self.max)
 
 
-class Normal(_Drawn, frozen=True, tag="normal"):
+class Normal(_Distribution, frozen=True, tag="normal"):
     """A normal distribution, drawn again while outside [min, max].
 
     Args:
@@ -92,7 +94,7 @@ class Normal(_Drawn, frozen=True, tag="normal"):
         return None
 
 
-class Exponential(_Drawn, frozen=True, tag="exponential"):
+class Exponential(_Distribution, frozen=True, tag="exponential"):
     """An exponential distribution.
 
     Args:
@@ -102,7 +104,7 @@ class Exponential(_Drawn, frozen=True, tag="exponential"):
     mean: Gap
 
 
-class Choice(_Drawn, frozen=True, tag="choice"):
+class Choice(_Distribution, frozen=True, tag="choice"):
     """One of some values.
 
     Args:
@@ -123,7 +125,7 @@ class Choice(_Drawn, frozen=True, tag="choice"):
         return None
 
 
-class Empirical(_Drawn, frozen=True, tag="empirical"):
+class Empirical(_Distribution, frozen=True, tag="empirical"):
     """Cells of a file's column.
 
     Args:

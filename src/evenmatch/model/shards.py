@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import msgspec
 
 from evenmatch.errors import ConfigError
+from evenmatch.model.group_split import read_split
 from evenmatch.model.queue import Queue
-from evenmatch.model.split import read_split
 
 FIRST = "s0"
 """The shard of a game that is not spread, and the first one of a game that is."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from evenmatch.model.match import Aged, Result
+from evenmatch.model.match import AgedRating, Result
 from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, VOLATILITY_MIN, Rating
 from evenmatch.ratings.base import FloatArray, PlainRating, Ratings, RatingSystem
 from evenmatch.ratings.glicko import Glicko
@@ -18,7 +18,7 @@ from evenmatch.ratings.registry import parse_system
 
 
 def rate_period(
-    system: str, known: Mapping[str, Aged], results: Sequence[Result]
+    system: str, known: Mapping[str, AgedRating], results: Sequence[Result]
 ) -> dict[str, Rating]:
     """Return the ratings after the results of one period, or after resting if there are none.
 
@@ -37,7 +37,7 @@ def rate_period(
         O(players + seats + meetings); about 0.2 ms for one match, a tenth of that for a game of one
         against one.
 
-    >>> rate_period("elo", {"ann": Aged()}, ())["ann"].mean
+    >>> rate_period("elo", {"ann": AgedRating()}, ())["ann"].mean
     1500.0
     """
     chosen = _system(system)
@@ -63,7 +63,7 @@ def rate_period(
 
 
 def _after_game(
-    system: RatingSystem, start: Rating, known: Mapping[str, Aged], game: Result
+    system: RatingSystem, start: Rating, known: Mapping[str, AgedRating], game: Result
 ) -> dict[str, Rating] | None:
     """Return the ratings after one game of one against one, by plain numbers.
 
@@ -115,7 +115,7 @@ def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> lis
     return found
 
 
-def _rests(system: RatingSystem, known: Mapping[str, Aged]) -> FloatArray:
+def _rests(system: RatingSystem, known: Mapping[str, AgedRating]) -> FloatArray:
     """Return for how many periods each rating rests before the update.
 
     Glickman's step 1 of Glicko makes those who played in the period before less certain, too; the

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from evenmatch.model.group_split import GroupSplit, read_split
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import split_of
-from evenmatch.model.split import GroupSplit, read_split
 from evenmatch.model.ticket import NewTicket, attribute_of
 from evenmatch.simulation.arrivals.stream import Arrival
 

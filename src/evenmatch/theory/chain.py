@@ -137,7 +137,7 @@ def until_exit(
     return {state: collected[state] for state in chain}
 
 
-class _Gone:
+class _EliminatedState:
     """An eliminated state: the rates into it and out of it when it went."""
 
     __slots__ = ("into", "out", "state", "total")
@@ -163,12 +163,12 @@ class _Links:
                 self.into[to].add(state)
         self.exits = dict(exits)
 
-    def eliminate(self, keep: int) -> list[_Gone]:
+    def eliminate(self, keep: int) -> list[_EliminatedState]:
         """Eliminate all states but `keep`, the one with the fewest ways through it first."""
         number = {state: index for index, state in enumerate(self.left)}
         heap = [(self._ways(state), number[state], state) for state in self.left]
         heapq.heapify(heap)
-        order: list[_Gone] = []
+        order: list[_EliminatedState] = []
         while len(self.left) > keep:
             ways, _, state = heapq.heappop(heap)
             if state not in self.left or ways != self._ways(state):
@@ -182,7 +182,7 @@ class _Links:
     def _ways(self, state: Any) -> int:
         return len(self.into[state]) * len(self.left[state])
 
-    def _without(self, state: Any) -> _Gone:
+    def _without(self, state: Any) -> _EliminatedState:
         """Take a state out and let what flowed through it flow directly."""
         out = self.left.pop(state)
         into = {of: self.left[of].pop(state) for of in self.into.pop(state)}
@@ -205,7 +205,7 @@ class _Links:
             if leaves is not None:
                 through = rate * leaves / total
                 self.exits[of] = self.exits[of] + through if of in self.exits else through
-        return _Gone(state, into, out, total)
+        return _EliminatedState(state, into, out, total)
 
 
 def _total(numbers: Iterable[Any]) -> Any:

@@ -19,7 +19,7 @@ from evenmatch.engine.records import FORMAT
 from evenmatch.errors import JournalCorrupt, MatchmakingError, UnknownMatch
 from evenmatch.journals.base import Entry, StoredSnapshot, format_of
 from evenmatch.model.shards import shards_of
-from evenmatch.server.cluster.front import Front
+from evenmatch.server.cluster.create_routing import CreateRouter
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote
 from evenmatch.server.cluster.node import GamePlan
 from evenmatch.server.cluster.node import Node as ClusterServer
@@ -200,9 +200,9 @@ def _wall(network: Network) -> float:
 @contextmanager
 def fronts_by(clock: Any) -> Iterator[None]:
     """Let what takes creates of a cluster measure them by another clock than the machine's."""
-    before = vars(Front)["stopwatch"]
-    Front.stopwatch = staticmethod(clock)  # type: ignore[method-assign]
+    before = vars(CreateRouter)["stopwatch"]
+    CreateRouter.stopwatch = staticmethod(clock)  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Front.stopwatch = before
+        CreateRouter.stopwatch = before

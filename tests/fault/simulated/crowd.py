@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from evenmatch.model.split import read_split
+from evenmatch.model.group_split import read_split
 from tests.fault.simulated.clients import Backend, Lobby, Onlooker, Player, Trio
 from tests.fault.simulated.faults import lost_at
 from tests.fault.simulated.hosts import Host

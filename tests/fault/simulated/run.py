@@ -23,8 +23,8 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.snapshot import encode_snapshot, take
+from evenmatch.model.group_split import read_split
 from evenmatch.model.shards import shard_of, shards_of
-from evenmatch.model.split import read_split
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime import logs
 from evenmatch.server.runtime.recovery import ShardPlan, resolve

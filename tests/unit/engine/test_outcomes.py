@@ -28,7 +28,7 @@ from evenmatch.errors import (
 )
 from evenmatch.model.events import Counted, Disputed, Event, Finished, PeriodEnded, Rated, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Outcome, Void
-from evenmatch.model.match import Aged
+from evenmatch.model.match import AgedRating
 from evenmatch.model.queue import Queue, ReadyCheck
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
@@ -115,7 +115,7 @@ class TestServiceReports:
 
         assert isinstance(counted, Counted)
         assert isinstance(rated_event, Rated)
-        known = {"a": Aged(), "b": Aged()}
+        known = {"a": AgedRating(), "b": AgedRating()}
         expected = rate_period("glicko2:tau=0.3", known, (counted.result,))
         assert rated_event.ratings == expected
         assert world.rating("b").mean > 1500.0 > world.rating("a").mean
@@ -394,7 +394,7 @@ class TestRatingPeriods:
 
         assert isinstance(ended, PeriodEnded)
         assert isinstance(event, Rated)
-        expected = rate_period("glicko2", {name: Aged() for name in "abc"}, results)
+        expected = rate_period("glicko2", {name: AgedRating() for name in "abc"}, results)
         assert event.ratings == expected
         assert world.engine.tables.closing == {}
         world.check_recovery()

@@ -63,7 +63,7 @@ def told(queue: Queue = SCHLUP, horizon: float = 1.0) -> LookaheadMatcher:
     return at_work(queue, horizon, {"is_told": True})
 
 
-class Told:
+class InformedLookahead:
     """`lookahead` as if somebody had been announced before the start."""
 
     def __init__(self, horizon: float) -> None:
@@ -138,7 +138,7 @@ def know_rate(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
 @more
 @pytest.mark.parametrize("horizon", only([0.25, 2.0, 1000.0], 1))
 def test_plans_keep_every_promise_of_a_policy(horizon: float) -> None:
-    check_policy(Told(horizon), seeds=range(extent(1, 6)))
+    check_policy(InformedLookahead(horizon), seeds=range(extent(1, 6)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

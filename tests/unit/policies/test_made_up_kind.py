@@ -10,7 +10,7 @@ from evenmatch.config import constraints
 from evenmatch.config.files import parse_scenario
 from evenmatch.criteria.base import Comparison, Keys, Limit, Seats
 from evenmatch.criteria.columns.pairs import PairTable
-from evenmatch.criteria.columns.sets import JointTable
+from evenmatch.criteria.columns.sets import SetTable
 from evenmatch.criteria.registry import CRITERION_KINDS, KINDS, RULE_KINDS
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.validation import queue as validation
@@ -116,7 +116,7 @@ def test_explanation_tells_of_its_rule() -> None:
 def test_columns_know_that_they_do_not_tell_all(players: int) -> None:
     rules = Rules(queue_of("greedy", players))
     assert not PairTable(rules).is_exact
-    assert not JointTable(rules).is_whole
+    assert not SetTable(rules).is_whole
 
 
 def test_queue_that_goes_beyond_its_limit_is_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch import rate
 from evenmatch.errors import ConfigError
-from evenmatch.model.match import Aged, Result
+from evenmatch.model.match import AgedRating, Result
 from evenmatch.model.ticket import POINTS_MAX, Rating
 from evenmatch.ratings.base import Ratings
 from evenmatch.ratings.glicko import Glicko
@@ -30,7 +30,7 @@ def test_one_period_is_what_the_public_function_says(system: str) -> None:
         Result((("c",), ("b",)), (1, 1), wide=True),
         Result((("a", "c"), ("b",)), (2, 1)),
     )
-    known = {name: Aged(rating) for name, rating in BEFORE.items()}
+    known = {name: AgedRating(rating) for name, rating in BEFORE.items()}
 
     found = rate_period(system, known, results)
 
@@ -47,15 +47,15 @@ def test_one_period_is_what_the_public_function_says(system: str) -> None:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_newcomer_has_the_rating_of_the_system_and_rest_leaves_it_so(system: str) -> None:
-    fresh = rate_period(system, {"a": Aged()}, ())["a"]
+    fresh = rate_period(system, {"a": AgedRating()}, ())["a"]
 
-    assert rate_period(system, {"a": Aged(fresh, 0)}, ())["a"] == fresh
-    assert rate_period(system, {"a": Aged(fresh, 1)}, ())["a"] == fresh
+    assert rate_period(system, {"a": AgedRating(fresh, 0)}, ())["a"] == fresh
+    assert rate_period(system, {"a": AgedRating(fresh, 1)}, ())["a"] == fresh
 
 
 def test_glicko_rests_from_the_period_of_the_last_match_on_to_its_cap() -> None:
     rested = [
-        rate_period("glicko", {"a": Aged(Rating(1500.0, 50.0), periods)}, ())["a"].deviation
+        rate_period("glicko", {"a": AgedRating(Rating(1500.0, 50.0), periods)}, ())["a"].deviation
         for periods in (0, 1, 4, 100, 5000)
     ]
 
@@ -69,9 +69,9 @@ def test_glicko_makes_those_who_played_in_the_period_before_less_certain_too() -
     system = Glicko()
     columns = Ratings(np.array([1600.0, 1450.0]), np.array([120.0, 60.0]), np.full(2, np.nan))
     rested = system.rest(columns, 1.0).deviation
-    known = {name: Aged(BEFORE[name], 1) for name in "ab"}
+    known = {name: AgedRating(BEFORE[name], 1) for name in "ab"}
     onset = {
-        name: Aged(Rating(BEFORE[name].mean, float(d)))
+        name: AgedRating(Rating(BEFORE[name].mean, float(d)))
         for name, d in zip("ab", rested, strict=True)
     }
 
@@ -79,9 +79,9 @@ def test_glicko_makes_those_who_played_in_the_period_before_less_certain_too() -
 
 
 def test_glicko2_counts_only_the_periods_between_for_its_update_adds_its_own() -> None:
-    known = {name: Aged(BEFORE[name], 1) for name in "ab"}
-    fresh = {name: Aged(BEFORE[name], 0) for name in "ab"}
-    late = {name: Aged(BEFORE[name], 9) for name in "ab"}
+    known = {name: AgedRating(BEFORE[name], 1) for name in "ab"}
+    fresh = {name: AgedRating(BEFORE[name], 0) for name in "ab"}
+    late = {name: AgedRating(BEFORE[name], 9) for name in "ab"}
 
     found = rate_period("glicko2", known, (WON,))
 
@@ -92,7 +92,7 @@ def test_glicko2_counts_only_the_periods_between_for_its_update_adds_its_own() -
 def test_ratings_stay_within_bounds_that_can_be_rated_again() -> None:
     top = Rating(POINTS_MAX, POINTS_MAX)
 
-    found = rate_period("elo:k_factor=1e9", {"a": Aged(top), "b": Aged(top)}, (WON,))
+    found = rate_period("elo:k_factor=1e9", {"a": AgedRating(top), "b": AgedRating(top)}, (WON,))
 
     assert found["a"].mean == POINTS_MAX
     assert all(rating.is_ratable for rating in found.values())
@@ -104,7 +104,7 @@ def test_extreme_ratings_give_ratings_that_can_be_rated_again() -> None:
     means, deviations = (-1e9, 0.0, 1500.0, 1e9), (0.0, 1e-300, 1.0, 350.0, 1e9)
     for _ in range(500):
         known = {
-            name: Aged(
+            name: AgedRating(
                 Rating(rng.choice(means), rng.choice(deviations), rng.choice((1e-12, 0.06, 10.0))),
                 rng.choice((0, 1, 10**9)),
             )
@@ -128,13 +128,13 @@ def test_game_of_one_against_one_is_rated_alone_as_it_is_among_others(system: st
     ranges = {"mean": (-3000.0, 4000.0), "deviation": (0.0, 500.0), "volatility": (0.01, 0.3)}
     for case in range(300):
         known = {
-            name: Aged(None if rng.random() < 0.1 else Rating(**_drawn(rng, ranges)))
+            name: AgedRating(None if rng.random() < 0.1 else Rating(**_drawn(rng, ranges)))
             for name in "ab"
         }
         game = Result((("b",), ("a",)), rng.choice([(1, 2), (2, 1), (1, 1)]))
 
         alone = rate_period(system, known, (game,))
-        among = rate_period(system, {**known, "c": Aged()}, (game,))
+        among = rate_period(system, {**known, "c": AgedRating()}, (game,))
 
         assert list(alone) == ["a", "b"]
         for name in "ab":
@@ -148,7 +148,7 @@ def _drawn(rng: random.Random, ranges: dict[str, tuple[float, float]]) -> dict[s
 
 
 def test_parameters_that_lead_to_no_number_leave_a_rating_within_its_bounds() -> None:
-    known = {name: Aged(Rating(POINTS_MAX, 0.0)) for name in "ab"}
+    known = {name: AgedRating(Rating(POINTS_MAX, 0.0)) for name in "ab"}
 
     for system in ("elo:k_factor=1e308", "glicko2:tau=1e-200", "glicko2:tau=1e200", "weng_lin"):
         found = rate_period(system, known, (WON,))

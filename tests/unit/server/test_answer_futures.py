@@ -9,14 +9,14 @@ import pytest
 
 from evenmatch.engine.shard import Answer
 from evenmatch.errors import UnknownTicket
-from evenmatch.server.runtime.answer_futures import Told, resolve, value_of
+from evenmatch.server.runtime.answer_futures import AnswerOrError, resolve, value_of
 
 
-def answered(error: UnknownTicket | None = None) -> "weakref.ref[asyncio.Future[Told]]":
+def answered(error: UnknownTicket | None = None) -> "weakref.ref[asyncio.Future[AnswerOrError]]":
     """Answer a caller as the runtime does, and return a weak reference to what he waited for."""
 
-    async def ask() -> "weakref.ref[asyncio.Future[Told]]":
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+    async def ask() -> "weakref.ref[asyncio.Future[AnswerOrError]]":
+        future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
         answer = Answer(partial(resolve, future), "value", error)
         answer.to(answer)
         if error is None:
@@ -45,7 +45,7 @@ def test_error_is_freed_by_the_collector() -> None:
 
 def test_caller_who_left_is_not_told() -> None:
     async def leave() -> None:
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
         future.cancel()
         resolve(future, Answer(None, "value"))
         assert future.cancelled()

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from evenmatch.server.cluster import frames
-from evenmatch.server.cluster.frames import MAGIC, WELCOME, Ask, FrameLink, FrameServer, Told
+from evenmatch.server.cluster.frames import (
+    MAGIC,
+    WELCOME,
+    AnswerFrame,
+    CreateFrame,
+    FrameLink,
+    FrameServer,
+)
 from tests.waiting import until
 
 HEADERS = [(b"idempotency-key", b"k1"), (b"x", b"\xff")]
@@ -33,7 +40,7 @@ class Door(asyncio.Protocol):
 
 
 def play(
-    answer: Callable[[Ask, FrameServer], None],
+    answer: Callable[[CreateFrame, FrameServer], None],
     scene: Callable[[FrameLink, FrameServer], Awaitable[None]],
     welcome: bytes = WELCOME,
 ) -> bool:
@@ -56,20 +63,20 @@ def play(
 
 
 def test_answers_find_their_requests_in_whatever_order_they_come() -> None:
-    asked: list[Ask] = []
-    told: dict[int, Told | None] = {}
+    asked: list[CreateFrame] = []
+    told: dict[int, AnswerFrame | None] = {}
 
-    def answer(ask: Ask, server: FrameServer) -> None:
+    def answer(ask: CreateFrame, server: FrameServer) -> None:
         asked.append(ask)
         if len(asked) == 100:
             for each in reversed(asked):
                 headers = None if each.number % 2 else [(b"a", b"b")]
-                server.tell(Told(each.number, 201, each.body * 2, headers))
+                server.reply(AnswerFrame(each.number, 201, each.body * 2, headers))
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
         for number in range(1, 101):
-            link.ask(
+            link.send_create(
                 "/s0", "10.0.0.1", HEADERS, b"%d" % number, lambda t, n=number: told.update({n: t})
             )
         await until(lambda: len(told) == 100)
@@ -85,25 +92,25 @@ def test_answers_find_their_requests_in_whatever_order_they_come() -> None:
 
 
 def test_frame_larger_than_a_read_of_the_socket_comes_whole() -> None:
-    told: list[Told | None] = []
+    told: list[AnswerFrame | None] = []
     body = bytes(range(256)) * 8_000
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
-        link.ask("", "", [], body, told.append)
+        link.send_create("", "", [], body, told.append)
         await until(lambda: bool(told))
 
-    assert play(lambda ask, server: server.tell(Told(ask.number, 200, ask.body)), scene)
+    assert play(lambda ask, server: server.reply(AnswerFrame(ask.number, 200, ask.body)), scene)
     assert told[0] is not None
     assert told[0].body == body
 
 
 def test_requests_of_a_connection_that_ends_are_not_known_to_be_done() -> None:
-    told: list[Told | None] = []
+    told: list[AnswerFrame | None] = []
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         for _ in range(3):
-            link.ask("", "", [], b"", told.append)
+            link.send_create("", "", [], b"", told.append)
         server.close()
         await until(lambda: len(told) == 3)
         assert link.is_lost
@@ -116,11 +123,11 @@ def test_requests_of_a_connection_that_ends_are_not_known_to_be_done() -> None:
 def test_request_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "SWEEP_EVERY", 0.01)
     monkeypatch.setattr(frames, "ANSWER_SECONDS", 0.05)
-    told: list[Told | None] = []
+    told: list[AnswerFrame | None] = []
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
-        link.ask("", "", [], b"", told.append)
+        link.send_create("", "", [], b"", told.append)
         await until(lambda: bool(told))
         assert link.is_free
 
@@ -133,9 +140,9 @@ def test_link_takes_so_many_requests_and_no_more(monkeypatch: pytest.MonkeyPatch
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
-        link.ask("", "", [], b"", lambda told: None)
+        link.send_create("", "", [], b"", lambda told: None)
         assert link.is_free
-        link.ask("", "", [], b"", lambda told: None)
+        link.send_create("", "", [], b"", lambda told: None)
         assert not link.is_free
 
     assert play(lambda ask, server: None, scene)

@@ -13,8 +13,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.cluster.ask_shards import whole_answer
+from evenmatch.server.cluster.create_routing import _CreateBody, submit_create
 from evenmatch.server.cluster.forwarding import FORWARDED
-from evenmatch.server.cluster.front import _CreateBody, take_here
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
 from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS
@@ -217,9 +217,9 @@ def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
         came = _CreateBody(body, lambda *_: None, lambda: False, 0.0)
         if len(body) > 10:
             with pytest.raises(BodyTooLarge):
-                take_here(games, scope, came)
+                submit_create(games, scope, came)
         else:
-            take_here(games, scope, came)
+            submit_create(games, scope, came)
     assert taken == [b"x" * 10]
 
 

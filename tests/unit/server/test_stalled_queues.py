@@ -15,7 +15,7 @@ from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
-from evenmatch.server.views.stalled_queues import SECONDS_LEAST, TIMES_USUAL, Standstills
+from evenmatch.server.views.stalled_queues import SECONDS_LEAST, TIMES_USUAL, StalledQueues
 
 DUEL = Queue("duel", policy="tests.unit.server.test_stalled_queues.never", wait_max=100.0)
 LIMIT = 20.0 * TIMES_USUAL
@@ -33,7 +33,7 @@ class World:
     def __init__(self, *queues: Queue) -> None:
         self.parts = assemble(ShardPlan(queues, settings=ServerSettings()), MemoryJournal())
         self.runtime = self.parts.runtime
-        self.standstills = Standstills(self.runtime, self.parts.statistics)
+        self.standstills = StalledQueues(self.runtime, self.parts.statistics)
         self._now = 0.0
 
     async def begin(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rows import Ended
+from evenmatch.engine.state.rows import EndedTicket
 from evenmatch.engine.state.state import Tables
 from evenmatch.model.events import (
     Accepted,
@@ -118,7 +118,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.tables = Tables()
-        ended = Ended("matched", 1, ("duel",), 0.0, 2.0, 7, None, "s0-m1", ("ada", "bob"))
+        ended = EndedTicket("matched", 1, ("duel",), 0.0, 2.0, 7, None, "s0-m1", ("ada", "bob"))
         self.tables.ended["s0-1"] = ended
 
 

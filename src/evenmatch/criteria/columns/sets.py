@@ -38,7 +38,7 @@ Row = list[Floats]
 """A ticket's numbers, or the largest ones of a set: of extents, then of each rule on places."""
 
 
-class JointTable:
+class SetTable:
     """`Rules.ready_at` of many sets, as far as columns of numbers tell it.
 
     Args:

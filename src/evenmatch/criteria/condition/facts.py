@@ -18,7 +18,7 @@ from evenmatch.model.ticket import Ticket, Value, attribute_of
 Number = Any
 """An int, a float or a Fraction: the type checker knows no name for all three."""
 Strings = tuple[str, ...]
-Told = list[Any]
+FactValues = list[Any]
 """What a ticket puts into a list: a number, a string or strings for each of its players."""
 Places = dict[str, Number]
 KEPT_MAX = 20_000
@@ -103,7 +103,9 @@ class TicketFacts:
         # Both may grow until the first ticket is read.
         self._facts = facts
         self._places = places
-        self._kept: dict[int, tuple[Ticket, tuple[list[Told | None], list[Told | None]]]] = {}
+        self._kept: dict[
+            int, tuple[Ticket, tuple[list[FactValues | None], list[FactValues | None]]]
+        ] = {}
         self._kept_places: dict[int, tuple[Ticket, tuple[list[Places], list[Places]]]] = {}
 
     @property
@@ -116,13 +118,13 @@ class TicketFacts:
         """Return how many maps of latencies there are."""
         return len(self._places)
 
-    def of(self, ticket: Ticket, *, is_exact: bool) -> list[Told | None]:
+    def of(self, ticket: Ticket, *, is_exact: bool) -> list[FactValues | None]:
         """Return the values of all facts; None for what some player has not told."""
         kept = self._kept.get(ticket.sequence)
         if kept is None or kept[0] is not ticket:
             if len(self._kept) >= KEPT_MAX:
                 self._kept.clear()
-            exactly = [_told(ticket, fact) for fact in self._facts]
+            exactly = [_values_of(ticket, fact) for fact in self._facts]
             kept = self._kept[ticket.sequence] = ticket, ([*map(_quickly, exactly)], exactly)
         return kept[1][is_exact]
 
@@ -138,13 +140,13 @@ class TicketFacts:
         return kept[1][is_exact][number]
 
 
-def _quickly(told: Told | None) -> Told | None:
+def _quickly(told: FactValues | None) -> FactValues | None:
     if told and isinstance(told[0], int | Fraction):
         return [quick(each) for each in told]
     return told
 
 
-def _told(ticket: Ticket, fact: Fact) -> Told | None:
+def _values_of(ticket: Ticket, fact: Fact) -> FactValues | None:
     if not fact.attribute:
         return [ticket.size] * ticket.size
     told = [attribute_of(ticket, player, fact.attribute) for player in ticket.players]

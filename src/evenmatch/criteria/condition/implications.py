@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from evenmatch.criteria.condition.facts import Told
+from evenmatch.criteria.condition.facts import FactValues
 from evenmatch.criteria.condition.verdicts import SLACK, Statement, Verdicts
 from evenmatch.model.condition import (
     DistanceTest,
@@ -56,7 +56,7 @@ class Between(NamedTuple):
     low: float
     high: float
 
-    def suits(self, told: Told | None) -> bool:
+    def suits(self, told: FactValues | None) -> bool:
         """Return whether a ticket may be in these teams; nobody may who has not told."""
         return told is not None and all(self.low <= each <= self.high for each in told)
 
@@ -68,7 +68,7 @@ class Word(NamedTuple):
     teams: frozenset[int]
     word: str
 
-    def suits(self, told: Told | None) -> bool:
+    def suits(self, told: FactValues | None) -> bool:
         """Return whether a ticket may be in these teams; nobody may who has not told."""
         return told is not None and all(each == self.word for each in told)
 
@@ -86,7 +86,7 @@ class Shares(NamedTuple):
     fact: int
 
 
-class Listed(NamedTuple):
+class NobodyListed(NamedTuple):
     """Nobody is in the match who is in a list of somebody's."""
 
     fact: int
@@ -100,10 +100,10 @@ class TeamGap(NamedTuple):
     most: float
 
 
-Implication = Within | OneWord | Between | Word | Near | Shares | Listed | TeamGap
+Implication = Within | OneWord | Between | Word | Near | Shares | NobodyListed | TeamGap
 
 
-class Implied:
+class Implications:
     """The implications of the tests of a queue.
 
     Args:
@@ -230,7 +230,7 @@ class Implied:
                 for each in leaf.measured:
                     own = _sets_of_all(each, self._team_count)
                     if own is not None and leaf.party != "intersection":
-                        found.append(Listed(self._fact_of(own, leaf.party)))
+                        found.append(NobodyListed(self._fact_of(own, leaf.party)))
         return found
 
     def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Implication]:

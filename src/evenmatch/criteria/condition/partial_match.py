@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.criteria.condition.facts import Places, TicketFacts, Told, Undefined
+from evenmatch.criteria.condition.facts import FactValues, Places, TicketFacts, Undefined
 from evenmatch.criteria.condition.measures import is_by_team
 from evenmatch.criteria.condition.value_bounds import (
     ANYTHING,
@@ -23,8 +23,8 @@ from evenmatch.criteria.condition.value_bounds import (
     NEITHER,
     CountBounds,
     GrowingList,
-    May,
     Outcome,
+    PossibleTruth,
     Span,
     every,
     every_number,
@@ -97,7 +97,7 @@ class PartialMatch:
         self.many: list[int] = []
 
     def join(
-        self, team: int, ticket: Ticket, told: Sequence[Told | None], maps: Sequence[Places]
+        self, team: int, ticket: Ticket, told: Sequence[FactValues | None], maps: Sequence[Places]
     ) -> None:
         """Put a ticket into a team.
 
@@ -116,7 +116,7 @@ class PartialMatch:
         for stack, own in zip(self.reach, maps, strict=True):
             stack.append(_shared(stack[-1] if stack else None, own))
 
-    def leave(self, team: int, told: Sequence[Told | None]) -> None:
+    def leave(self, team: int, told: Sequence[FactValues | None]) -> None:
         """Take the ticket out that has joined last, which was in this team."""
         self.sizes[team] -= self.teams[team].pop().size
         for fact, values in enumerate(told):
@@ -157,7 +157,7 @@ def _shared(before: Reach | None, own: Places) -> Reach:
 
 
 Foresee = Callable[[PartialMatch], Outcome]
-Judge = Callable[[PartialMatch], May]
+Judge = Callable[[PartialMatch], PossibleTruth]
 
 
 class Outlook:
@@ -178,7 +178,7 @@ class Outlook:
         """What is read of tickets."""
         return self._facts
 
-    def may(self, given: Statement, partial: PartialMatch) -> May:
+    def may(self, given: Statement, partial: PartialMatch) -> PossibleTruth:
         """Return whether a statement may still become true, and false; perhaps neither."""
         if given.join == "leaf":
             try:
@@ -187,19 +187,23 @@ class Outlook:
                 return NEITHER
         parts = [self.may(part, partial) for part in given.parts]
         if given.join == "not":
-            return May(parts[0].be_false, parts[0].be_true)
+            return PossibleTruth(parts[0].can_be_false, parts[0].can_be_true)
         if given.join == "and":
-            return May(all(p.be_true for p in parts), any(p.be_false for p in parts))
+            return PossibleTruth(
+                all(p.can_be_true for p in parts), any(p.can_be_false for p in parts)
+            )
         if given.join == "or":
-            return May(any(p.be_true for p in parts), all(p.be_false for p in parts))
+            return PossibleTruth(
+                any(p.can_be_true for p in parts), all(p.can_be_false for p in parts)
+            )
         # Of `xor` one part is true and all others are false.
-        others = [sum([not p.be_false for p in parts]) - (not p.be_false) for p in parts]
-        can = [p.be_true and not count for p, count in zip(parts, others, strict=True)]
-        return May(any(can), True)
+        others = [sum([not p.can_be_false for p in parts]) - (not p.can_be_false) for p in parts]
+        can = [p.can_be_true and not count for p, count in zip(parts, others, strict=True)]
+        return PossibleTruth(any(can), True)
 
     def can_pass(self, given: Sequence[Statement], partial: PartialMatch) -> bool:
         """Return whether all statements may still become true."""
-        return not partial.lacking and all(self.may(each, partial).be_true for each in given)
+        return not partial.lacking and all(self.may(each, partial).can_be_true for each in given)
 
     # Leaves
 
@@ -226,14 +230,14 @@ class Outlook:
         if isinstance(leaf.reference, FixedValue) and isinstance(leaf.reference.value, str):
             word, is_equal = leaf.reference.value, leaf.operator == "="
 
-            def of_words(partial: PartialMatch) -> May:
+            def of_words(partial: PartialMatch) -> PossibleTruth:
                 may = [every_word(each(partial), word, is_equal=is_equal) for each in measured]
                 return every(may)
 
             return of_words
         reference = self._foresee(leaf.reference, merge_of(leaf))
 
-        def of_numbers(partial: PartialMatch) -> May:
+        def of_numbers(partial: PartialMatch) -> PossibleTruth:
             wanted = reference(partial)
             if not isinstance(wanted, Span):
                 return EITHER
@@ -254,16 +258,16 @@ class Outlook:
         least = -math.inf if leaf.least is None else leaf.least
         most = math.inf if leaf.most is None else leaf.most
 
-        def judge(partial: PartialMatch) -> May:
+        def judge(partial: PartialMatch) -> PossibleTruth:
             wanted = reference(partial)
             if not isinstance(wanted, Span):
                 return EITHER
 
-            def within(span: Span) -> May:
+            def within(span: Span) -> PossibleTruth:
                 low = max(0.0, span.low - wanted.high, wanted.low - span.high)
                 high = max(span.high - wanted.low, wanted.high - span.low)
                 slack = slack_of(span, wanted)
-                return May(
+                return PossibleTruth(
                     low <= most + slack and high >= least - slack,
                     high >= most - slack or low <= least + slack,
                 )
@@ -275,14 +279,14 @@ class Outlook:
     def _spread_judge(self, leaf: SpreadTest) -> Judge:
         foresee = self._foresee(leaf.of, leaf.party)
 
-        def judge(partial: PartialMatch) -> May:
+        def judge(partial: PartialMatch) -> PossibleTruth:
             found = foresee(partial)
             if not isinstance(found, GrowingList) or not found.values:
                 return EITHER
             if leaf.most is None:
-                return May(len(set(found.values)) <= 1, True)
+                return PossibleTruth(len(set(found.values)) <= 1, True)
             low, high = min(found.values), max(found.values)
-            return May(high - low <= leaf.most + slack_of(Span(low, high)), True)
+            return PossibleTruth(high - low <= leaf.most + slack_of(Span(low, high)), True)
 
         return judge
 
@@ -293,7 +297,7 @@ class Outlook:
 
         slack = SLACK * max(1.0, most if most < math.inf else 0.0)
 
-        def judge(partial: PartialMatch) -> May:
+        def judge(partial: PartialMatch) -> PossibleTruth:
             stack = partial.reach[number]
             if not stack:
                 return EITHER
@@ -301,7 +305,7 @@ class Outlook:
             for low, high in stack[-1].values():
                 if high <= most + slack and (apart is None or high - low <= apart + slack):
                     return EITHER
-            return May(False, True)
+            return PossibleTruth(False, True)
 
         return judge
 
@@ -312,7 +316,7 @@ class Outlook:
             reference = self._foresee(leaf.reference, merge_of(leaf))
         bounds = CountBounds(leaf)
 
-        def judge(partial: PartialMatch) -> May:
+        def judge(partial: PartialMatch) -> PossibleTruth:
             wanted = None if reference is None else reference(partial)
             return every([bounds.judge(each, see(partial), wanted) for each, see in parts])
 

@@ -23,15 +23,15 @@ from evenmatch.model.condition import (
 )
 
 
-class May(NamedTuple):
+class PossibleTruth(NamedTuple):
     """Whether a test may still become true, and whether it may still become false."""
 
-    be_true: bool
-    be_false: bool
+    can_be_true: bool
+    can_be_false: bool
 
 
-EITHER = May(True, True)
-NEITHER = May(False, False)
+EITHER = PossibleTruth(True, True)
+NEITHER = PossibleTruth(False, False)
 
 
 class Span(NamedTuple):
@@ -188,18 +188,26 @@ def slack_of(*spans: Span) -> float:
     return 2 * SLACK * max(1.0, *sizes) if sizes else SLACK
 
 
-def may_compare(one: Span, operator: str, other: Span) -> May:
+def may_compare(one: Span, operator: str, other: Span) -> PossibleTruth:
     """Return how two numbers may compare."""
     slack = slack_of(one, other)
     may_less, may_more = one.low < other.high + slack, one.high > other.low - slack
     if operator in ("=", "!="):
         may_equal = may_less and may_more
         may_differ = not one.low == one.high == other.low == other.high
-        return May(may_equal, may_differ) if operator == "=" else May(may_differ, may_equal)
-    return May(may_less, may_more) if operator[0] == "<" else May(may_more, may_less)
+        return (
+            PossibleTruth(may_equal, may_differ)
+            if operator == "="
+            else PossibleTruth(may_differ, may_equal)
+        )
+    return (
+        PossibleTruth(may_less, may_more)
+        if operator[0] == "<"
+        else PossibleTruth(may_more, may_less)
+    )
 
 
-def every_number(outcome: Outcome, judge: Callable[[Span], May]) -> May:
+def every_number(outcome: Outcome, judge: Callable[[Span], PossibleTruth]) -> PossibleTruth:
     """Return whether all numbers of an outcome may pass, and whether one may not."""
     if outcome is None:
         return EITHER
@@ -212,24 +220,26 @@ def every_number(outcome: Outcome, judge: Callable[[Span], May]) -> May:
     may = [judge(Span(value, value)) for value in dict.fromkeys(outcome.values)]
     if outcome.many:
         future = judge(outcome.range)
-        may.append(future if outcome.few else May(True, future.be_false))
+        may.append(future if outcome.few else PossibleTruth(True, future.can_be_false))
     return every(may)
 
 
-def every(may: Sequence[May]) -> May:
+def every(may: Sequence[PossibleTruth]) -> PossibleTruth:
     """Return whether all may be true, and whether one may be false."""
-    return May(all(each.be_true for each in may), any(each.be_false for each in may))
+    return PossibleTruth(
+        all(each.can_be_true for each in may), any(each.can_be_false for each in may)
+    )
 
 
 # Words and collections
 
 
-def may_agree(operator: str, depths: Sequence[int], outcomes: Sequence[Outcome]) -> May:
+def may_agree(operator: str, depths: Sequence[int], outcomes: Sequence[Outcome]) -> PossibleTruth:
     """Return the same of values that should be all equal, or all different."""
     singles = [each for each, depth in zip(outcomes, depths, strict=True) if depth == 0]
     lists = [each for each, depth in zip(outcomes, depths, strict=True) if depth > 0]
     can = all(_agree(operator, each) for each in lists)
-    return May(can and (not singles or _agree(operator, singles)), True)
+    return PossibleTruth(can and (not singles or _agree(operator, singles)), True)
 
 
 def _agree(operator: str, outcome: Outcome) -> bool:
@@ -246,14 +256,14 @@ def _agree(operator: str, outcome: Outcome) -> bool:
     return max([s.low for s in spans]) <= min([s.high for s in spans]) + slack_of(*spans)
 
 
-def every_word(outcome: Outcome, word: str, *, is_equal: bool) -> May:
+def every_word(outcome: Outcome, word: str, *, is_equal: bool) -> PossibleTruth:
     """Return whether all words may be one, or all others than it."""
     if isinstance(outcome, list):
         return every([every_word(each, word, is_equal=is_equal) for each in outcome])
     if not isinstance(outcome, GrowingList):
         return EITHER
     wrong = any((value == word) != is_equal for value in outcome.values)
-    return May(not wrong, wrong or outcome.many > 0)
+    return PossibleTruth(not wrong, wrong or outcome.many > 0)
 
 
 class CountBounds:
@@ -264,7 +274,7 @@ class CountBounds:
         self._least = -math.inf if leaf.least is None else leaf.least
         self._most = math.inf if leaf.most is None else leaf.most
 
-    def judge(self, measured: Measured, outcome: Outcome, wanted: Outcome) -> May:
+    def judge(self, measured: Measured, outcome: Outcome, wanted: Outcome) -> PossibleTruth:
         """Return whether all counts may be within the bounds."""
         if outcome is None:
             return EITHER
@@ -286,22 +296,22 @@ class CountBounds:
 
     def _in_common(
         self, outcome: GrowingList, collections: list[tuple[object, ...]], *, is_flat: bool
-    ) -> May:
+    ) -> PossibleTruth:
         if is_flat:  # different strings: more of them the more players there are
-            return May(len(set(outcome.values)) <= self._most, True)
+            return PossibleTruth(len(set(outcome.values)) <= self._most, True)
         if not collections:
             return EITHER
         shared = set(collections[0]).intersection(*collections[1:])
-        return May(len(shared) >= self._least, True)
+        return PossibleTruth(len(shared) >= self._least, True)
 
-    def _holders(self, outcome: GrowingList, wanted: Outcome) -> May:
+    def _holders(self, outcome: GrowingList, wanted: Outcome) -> PossibleTruth:
         if not isinstance(wanted, GrowingList) or len(wanted.values) != 1:
             return EITHER
         word = wanted.values[0]
         held = sum(
             [word in each if isinstance(each, tuple) else word == each for each in outcome.values]
         )
-        return May(held <= self._most and held + outcome.many >= self._least, True)
+        return PossibleTruth(held <= self._most and held + outcome.many >= self._least, True)
 
     def _overlap(
         self,
@@ -310,12 +320,12 @@ class CountBounds:
         wanted: Outcome,
         *,
         is_flat: bool,
-    ) -> May:
+    ) -> PossibleTruth:
         if isinstance(wanted, AtMost):
             if is_flat:
                 return EITHER
             few = any(len(wanted.strings.intersection(e)) < self._least for e in collections)
-            return May(not few, True)
+            return PossibleTruth(not few, True)
         names = _strings_in(wanted)
         if names is None:
             return EITHER
@@ -324,9 +334,9 @@ class CountBounds:
         counts = [len(words.intersection(each)) for each in groups]
         # A larger collection, or more that it is held against, never has less in common.
         if any(count > self._most for count in counts):
-            return May(False, True)
+            return PossibleTruth(False, True)
         is_final = not is_growing and not (is_flat and outcome.many)
-        return May(not is_final or all(count >= self._least for count in counts), True)
+        return PossibleTruth(not is_final or all(count >= self._least for count in counts), True)
 
 
 def _strings_in(outcome: Outcome) -> tuple[set[object], bool] | None:

@@ -249,7 +249,7 @@ def regions_of(known: Known, people: Collection[str]) -> Known:
     return {place: ms for place, ms in known.items() if place not in people}
 
 
-class _LastAsked:
+class _LastDivision:
     """The division that was asked about last: a rule and a criterion ask one after the other."""
 
     def __init__(self, attribute: str) -> None:
@@ -267,9 +267,9 @@ class _LastAsked:
 
 
 @lru_cache(maxsize=256)
-def _last_asked(attribute: str) -> _LastAsked:
+def _last_asked(attribute: str) -> _LastDivision:
     """Return what comparisons share that ask about the same regions."""
-    return _LastAsked(attribute)
+    return _LastDivision(attribute)
 
 
 class Latency(Comparison):

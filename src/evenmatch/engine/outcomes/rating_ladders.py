@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.stored_ratings import aged
 from evenmatch.errors import ConfigError
-from evenmatch.model.match import Aged, Result
+from evenmatch.model.match import AgedRating, Result
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Rating
 
-Rate = Callable[[str, Mapping[str, Aged], Sequence[Result]], dict[str, Rating]]
+Rate = Callable[[str, Mapping[str, AgedRating], Sequence[Result]], dict[str, Rating]]
 """From a rating system's SPEC, what is stored of all players, and the results of one period to the
 new ratings; without results to what resting makes of them. `ratings.periods.rate_period`."""
 
@@ -118,7 +118,7 @@ def _check_format(rate: Rate, queue: Queue, system: str) -> None:
     """Try the rating system on a match of the queue."""
     numbers = iter(range(queue.format.k))
     teams = tuple(tuple(str(next(numbers)) for _ in range(n)) for n in queue.format.players)
-    known = {player: Aged() for team in teams for player in team}
+    known = {player: AgedRating() for team in teams for player in team}
     try:
         rate(system, known, (Result(teams, tuple(range(1, len(teams) + 1))),))
     except ConfigError as error:

@@ -41,7 +41,7 @@ from evenmatch.engine.state.rosters import (
 )
 from evenmatch.engine.state.rows import (
     KEEP_ENDED,
-    Failed,
+    FailedProposal,
     IdempotencyKey,
     KeptMatch,
     LiveTicket,
@@ -316,7 +316,7 @@ def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
 
 def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     proposal = tables.proposals.pop(event.match)
-    tables.failed[event.match] = Failed(given.now, event.reason)
+    tables.failed[event.match] = FailedProposal(given.now, event.reason)
     _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
     reserve(tables, proposal.match, "")

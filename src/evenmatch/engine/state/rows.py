@@ -32,7 +32,7 @@ class LiveTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return WAITING if self.match is None else PROPOSED
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class EndedTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What is kept of a ticket that waits no longer."""
 
     state: str
@@ -162,7 +162,7 @@ def live_view(row: LiveTicket, proposal: Proposal | None) -> TicketView:
     return replace(view, answer_by=by, long_wait=is_long)
 
 
-class Failed(msgspec.Struct, frozen=True, gc=False):
+class FailedProposal(msgspec.Struct, frozen=True, gc=False):
     """What is kept of a proposal that came to nothing."""
 
     at: float

@@ -24,8 +24,8 @@ from evenmatch.engine.state.encounters import Meetings, PlayedMatches
 from evenmatch.engine.state.rows import (
     KEEP_ENDED,
     BackfillTicket,
-    Ended,
-    Failed,
+    EndedTicket,
+    FailedProposal,
     IdempotencyKey,
     KeptMatch,
     Ladder,
@@ -141,7 +141,7 @@ class Tables(msgspec.Struct):
     queues: dict[str, Queue] = {}
     paused: tuple[str, ...] = ()
     waiting: dict[str, LiveTicket] = {}
-    ended: dict[str, Ended] = {}
+    ended: dict[str, EndedTicket] = {}
     matches: dict[str, KeptMatch] = {}
     keys: dict[str, IdempotencyKey] = {}
     players: dict[str, dict[str, str]] = {}
@@ -153,7 +153,7 @@ class Tables(msgspec.Struct):
     met: Meetings = {}
     played: dict[str, PlayedMatches] = {}
     proposals: dict[str, Proposal] = {}
-    failed: dict[str, Failed] = {}
+    failed: dict[str, FailedProposal] = {}
     dissolved: dict[str, float] = {}
     penalties: dict[str, dict[str, Penalty]] = {}
     rosters: dict[str, Roster] = {}
@@ -257,7 +257,7 @@ class Tables(msgspec.Struct):
             for name in names:
                 if players.get(name) == ticket_id:
                     del players[name]
-        self.ended[ticket_id] = Ended(
+        self.ended[ticket_id] = EndedTicket(
             state,
             ticket.sequence,
             ticket.queues,

@@ -29,7 +29,7 @@ from evenmatch.model.events import (
     Reported,
 )
 from evenmatch.model.inputs import Input
-from evenmatch.model.match import Aged, Match, MatchOutcome
+from evenmatch.model.match import AgedRating, Match, MatchOutcome
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Rating, attribute_of
 
@@ -46,14 +46,14 @@ def period_of(instant: float, seconds: float) -> int:
     return math.floor(instant / seconds + 1e-9)
 
 
-def aged(stored: StoredRating | None, now: float, seconds: float | None) -> Aged:
+def aged(stored: StoredRating | None, now: float, seconds: float | None) -> AgedRating:
     """Return a rating with its age in periods; without periods nothing ages."""
     if stored is None:
-        return Aged()
+        return AgedRating()
     if seconds is None:
-        return Aged(stored.rating)
+        return AgedRating(stored.rating)
     periods = period_of(now, seconds) - period_of(stored.at, seconds)
-    return Aged(stored.rating, max(periods, 0))
+    return AgedRating(stored.rating, max(periods, 0))
 
 
 def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:

@@ -143,7 +143,7 @@ class _Waits(NamedTuple):
     matched: NDArray[np.bool_]
 
 
-class _Seen(NamedTuple):
+class _RunWaits(NamedTuple):
     """One run: all of its players, and each kind of them."""
 
     every: _Waits
@@ -169,7 +169,7 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one)
     Raises:
         MatchmakingError: The pool cannot be simulated.
     """
-    seen: list[_Seen] = map_(_run, [_PoolRun(pool, child) for child in range(RUNS)])
+    seen: list[_RunWaits] = map_(_run, [_PoolRun(pool, child) for child in range(RUNS)])
     parts = {**QUANTILES, "wait": percentile}
     every = [each.every for each in seen]
     figures = {"mean": _interval(map(_mean, every))}
@@ -227,7 +227,7 @@ def known_by(simulated: SimulatedPool, known: PoolEvidence) -> PoolEvidence:
     )
 
 
-def _run(run: _PoolRun) -> _Seen:
+def _run(run: _PoolRun) -> _RunWaits:
     pool = run.pool
     seeds = np.random.SeedSequence(pool.seed, spawn_key=(run.child,))
     with tempfile.TemporaryDirectory() as folder:
@@ -242,7 +242,7 @@ def _run(run: _PoolRun) -> _Seen:
     matched = np.frombuffer(bytes(history.states), dtype=np.uint8) == MATCHED
     places = np.repeat(np.arange(first, len(waits)), history.sizes[first:])
     groups = {} if pool.by is None else groups_of(history, pool.by, first)
-    return _Seen(
+    return _RunWaits(
         _Waits(waits[places], matched[places]),
         {pool.label(name): _Waits(waits[found], matched[found]) for name, found in groups.items()},
     )

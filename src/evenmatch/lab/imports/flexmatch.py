@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken, unreached
+from evenmatch.lab.imports.report import ImportLine, ImportOptions, ImportResult, Taken, unreached
 from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
 from evenmatch.lab.rule_set_scenario import drawn_by
 from evenmatch.rules.fields import Fields
@@ -50,7 +50,7 @@ def import_rule_set(
     *,
     name: str = "",
     beside: str = "",
-) -> Imported:
+) -> ImportResult:
     """Return what a rule set becomes.
 
     Args:
@@ -81,7 +81,7 @@ def import_rule_set(
     tables = ["\n".join(table_text("[[queue]]", values)) + "\n"]
     tables.append(arrivals_text(compiled.format.k, (queue,), drawn_by(rule_set)))
     report = _Report(rule_set, compiled, raw, noted.lines, settings)
-    return Imported(
+    return ImportResult(
         format="flexmatch",
         queues=(queue,),
         toml="\n".join(tables),

@@ -13,7 +13,7 @@ from evenmatch.lab.imports.playfab_kinds import (
     is_solo,
     kind_rule,
 )
-from evenmatch.lab.imports.report import Imported, ImportLine, ImportOptions, Taken, unreached
+from evenmatch.lab.imports.report import ImportLine, ImportOptions, ImportResult, Taken, unreached
 from evenmatch.lab.imports.toml_text import arrivals_text, json_file, table_text, value_text
 from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.queue import Criterion
@@ -48,7 +48,7 @@ NUMBERS = {
 }
 
 
-def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Imported:
+def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> ImportResult:
     """Return what PlayFab queues become.
 
     Args:
@@ -84,7 +84,7 @@ def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Impo
         lines_found.append(
             ImportLine(path="GiveUpAfterSeconds", line=0, taken="not at all", note=NOT_SAID)
         )
-    return Imported(
+    return ImportResult(
         format="playfab",
         queues=names,
         toml="\n".join(tables),

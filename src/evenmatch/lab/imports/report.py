@@ -57,7 +57,7 @@ def unreached(ages: Iterable[float], wait_max: float | None) -> str:
     return f"what changes from {min(late):g} s on never counts: tickets end after {wait_max:g} s"
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a source becomes.
 
     Args:

@@ -75,7 +75,7 @@ class _Senseless(Exception):
     """A record says what cannot have happened, so nobody knows the state after it."""
 
 
-class _Tried(msgspec.Struct):
+class _Attempt(msgspec.Struct):
     """A stretch decided with some memories: the engine at its end, or the difference."""
 
     engine: Engine
@@ -100,22 +100,22 @@ def redecide(source: Source, say: Say) -> ReplayResult:
     Complexity:
         What the server needed to decide; a stretch with a difference is tried up to four times.
     """
-    return _Again(source, say).run()
+    return _Redecision(source, say).run()
 
 
-class _Again:
+class _Redecision:
     """The work of `redecide`, and what it has to tell so far."""
 
     def __init__(self, source: Source, say: Say) -> None:
         self._source = source
         self._say = say
-        self.told = ReplayResult(source.shard, source.begin)
+        self.result = ReplayResult(source.shard, source.begin)
         self._counted = source.begin - 1
         # Queues that a configuration changed, by its record.
         self._changed: dict[int, set[str]] = {}
 
     def run(self) -> ReplayResult:
-        source, told = self._source, self.told
+        source, told = self._source, self.result
         kept: Memories = {} if source.start is None else source.start.memories
         tables, choices = source.tables, [kept]
         for begin, end in _stretches(source):
@@ -146,7 +146,7 @@ class _Again:
         Returns:
             The state at the end, and what the matchers knew then, if they came as far.
         """
-        source, told, first = self._source, self.told, begin
+        source, told, first = self._source, self.result, begin
         while True:
             best = self._best(first, end, tables, choices)
             if best.difference is None:
@@ -176,9 +176,9 @@ class _Again:
                 raise _Senseless from error
         return engine.tables
 
-    def _best(self, begin: int, end: int, tables: Tables, choices: list[Memories]) -> _Tried:
+    def _best(self, begin: int, end: int, tables: Tables, choices: list[Memories]) -> _Attempt:
         """Return the best of a stretch's tries: one without a difference, or with the latest."""
-        tries: list[_Tried] = []
+        tries: list[_Attempt] = []
         for memories in choices:
             engine = new_engine(self._source.shard)
             engine.format = self._source.format_of(begin)
@@ -189,7 +189,7 @@ class _Again:
                 break
         return max(tries, key=lambda tried: tried.reached)
 
-    def _decided(self, begin: int, end: int, engine: Engine) -> _Tried:
+    def _decided(self, begin: int, end: int, engine: Engine) -> _Attempt:
         replay = Replay(engine)
         raised = {each.first_seq: each.format for each in self._source.segments if each.raised}
         for entry in self._source.entries(begin, end):
@@ -197,9 +197,9 @@ class _Again:
             with self._noting(entry.record, engine):
                 difference = replay.hear(entry.record)
             if difference is not None:
-                return _Tried(engine, difference, entry.wall)
+                return _Attempt(engine, difference, entry.wall)
             self._count(entry.record)
-        return _Tried(engine)
+        return _Attempt(engine)
 
     @contextmanager
     def _noting(self, record: Record, engine: Engine) -> Iterator[None]:
@@ -211,7 +211,7 @@ class _Again:
 
     def _count(self, record: Record) -> None:
         """Count a record that is decided the same, unless an earlier try came as far."""
-        source, told = self._source, self.told
+        source, told = self._source, self.result
         if record.sequence <= self._counted:
             return
         self._counted = record.sequence
@@ -246,7 +246,7 @@ def _unlike(*memories: Memories | None) -> list[Memories]:
     return found
 
 
-def _reasons(source: Source, begin: int, tried: _Tried) -> Iterable[str]:
+def _reasons(source: Source, begin: int, tried: _Attempt) -> Iterable[str]:
     """Yield what else than another decision may be the reason for a difference."""
     assert tried.difference is not None
     yield from (str(fault) for fault in tried.engine.faults)

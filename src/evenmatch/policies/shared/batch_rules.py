@@ -148,19 +148,19 @@ class RuleFacts:
         """
         tickets = people.tickets
         sizes = [len(ticket.players) for ticket in tickets]
-        reach = np.zeros((len(self._rows), sum(sizes)))
+        tolerances = np.zeros((len(self._rows), sum(sizes)))
         for row, (each, _, _) in enumerate(self._rows):
-            reach[row] = np.repeat(_accepted_by(each, tickets, now), sizes)
-        facts = self._minding(batch.facts, reach)
+            tolerances[row] = np.repeat(_accepted_by(each, tickets, now), sizes)
+        facts = self._minding(batch.facts, tolerances)
         lists, avoid = self._lists_of(people, named, now)
         facts = facts._replace(
             avoid=avoid,
             listed=lists,
             ping_max=self._ping_max(tickets, sizes, now),
-            region_max=self._region_max(batch.facts, reach),
+            region_max=self._region_max(batch.facts, tolerances),
             homes=self._homes_of(tickets),
         )
-        return batch._replace(facts=facts, rules=self._table(first), reach=reach)
+        return batch._replace(facts=facts, rules=self._table(first), tolerances=tolerances)
 
     def _plan_latency(self, each: RuleLimit, column: int) -> None:
         if each.rule.pairs == "region":
@@ -179,13 +179,13 @@ class RuleFacts:
             found.append((kind, float(at), float(each.rule.accept == "either")))
         return np.array(found, dtype=np.float64).reshape(len(found), 3)
 
-    def _minding(self, facts: Facts, reach: Floats) -> Facts:
+    def _minding(self, facts: Facts, tolerances: Floats) -> Facts:
         """Return the facts with who minds another word now."""
-        words = np.zeros((len(facts.words), reach.shape[1]), dtype=np.uint8)
-        tongues = np.zeros((len(facts.tongues), reach.shape[1]), dtype=np.uint8)
+        words = np.zeros((len(facts.words), tolerances.shape[1]), dtype=np.uint8)
+        tongues = np.zeros((len(facts.tongues), tolerances.shape[1]), dtype=np.uint8)
         for row, (each, kind, column) in enumerate(self._rows):
             if kind in (WORDS_GAP, TONGUES_GAP) and each.rule.accept == "both":
-                (words if kind == WORDS_GAP else tongues)[column] |= reach[row] < 1.0
+                (words if kind == WORDS_GAP else tongues)[column] |= tolerances[row] < 1.0
         return facts._replace(words_mind=words, tongues_mind=tongues)
 
     def _ping_max(self, tickets: Sequence[Ticket], sizes: Sequence[int], now: float) -> Floats:
@@ -199,12 +199,12 @@ class RuleFacts:
                 np.minimum(found[1], own, out=found[1])
         return found
 
-    def _region_max(self, facts: Facts, reach: Floats) -> Floats:
+    def _region_max(self, facts: Facts, tolerances: Floats) -> Floats:
         """Return the largest latency to a region that each accepts now, by the first attribute."""
         found = facts.region_max
         for row, (each, kind, column) in enumerate(self._rows):
             if kind == REGION_GAP and facts.venues[column, 0] == 0.0 and each.rule.accept == "both":
-                found = np.minimum(found, reach[row])
+                found = np.minimum(found, tolerances[row])
         return found
 
     def _lists_of(

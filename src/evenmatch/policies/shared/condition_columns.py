@@ -20,7 +20,7 @@ from evenmatch.criteria.condition.ages import Conditions
 from evenmatch.criteria.condition.implications import (
     Between,
     Implication,
-    Implied,
+    Implications,
     Near,
     OneWord,
     Within,
@@ -125,7 +125,7 @@ class ConditionColumns:
             table[:, row] = math.inf
         self._free.append(row)
 
-    def chosen(self, anchor: Ticket, asked: Asked) -> Circle:
+    def chosen(self, anchor: Ticket, asked: CandidateQuery) -> Circle:
         """Return who may be in a match with a ticket, the nearest first.
 
         Returns:
@@ -147,7 +147,7 @@ class ConditionColumns:
         return Circle(tickets, self._mates(rows, asked.way, asked.at))
 
     def _gathered(
-        self, own: int, rows: NDArray[np.intp], near: Flags, asked: Asked
+        self, own: int, rows: NDArray[np.intp], near: Flags, asked: CandidateQuery
     ) -> NDArray[np.intp]:
         """Return rows from which a match at one location can be made, none if there is none.
 
@@ -302,7 +302,7 @@ class ConditionColumns:
         self._free = list(range(size, 2 * size))[::-1]
 
 
-class Asked(NamedTuple):
+class CandidateQuery(NamedTuple):
     """Who is asked for around a ticket.
 
     Args:
@@ -343,7 +343,7 @@ class _PairTests:
 
     def __init__(self, conditions: Conditions, team_count: int) -> None:
         verdicts = conditions.verdicts
-        self.implied = Implied(verdicts, team_count)
+        self.implied = Implications(verdicts, team_count)
         self._team_count = team_count
         self.near: dict[int, float] = {}
         """By fact in which players should be alike, on what scale."""

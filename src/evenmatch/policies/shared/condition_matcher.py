@@ -25,7 +25,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
-from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns, Flags
+from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns, Flags
 from evenmatch.policies.shared.condition_search import (
     ConditionSearch,
     Divided,
@@ -334,7 +334,9 @@ class ConditionMatcher(NoJobs):
         self, task: Task, question: Question, among: Flags, first: Flags | None
     ) -> Question | None:
         """Return a question with those who may join; None if these are too few."""
-        asked = Asked(question.way, among, first, self._considered, self._is_large, question.at)
+        asked = CandidateQuery(
+            question.way, among, first, self._considered, self._is_large, question.at
+        )
         circle = self._columns.chosen(task.needed, asked)
         fewest = self._search.ways[question.way].fewest
         if sum([each.size for each in circle.tickets]) < fewest:

@@ -21,7 +21,7 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import side_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns
+from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns
 from evenmatch.policies.shared.condition_matcher import (
     CONSIDERED_MAX,
     LARGE,
@@ -218,7 +218,9 @@ class ConditionRounds:
                     if anchor.sequence in gone or not columns.fits(anchor, way):
                         continue
                     among = flags & ~columns.flags(frozenset([anchor.id]))
-                    circle = columns.chosen(anchor, Asked(way, among, None, most, k > LARGE, now))
+                    circle = columns.chosen(
+                        anchor, CandidateQuery(way, among, None, most, k > LARGE, now)
+                    )
                     if sum([t.size for t in circle.tickets]) < search.ways[way].fewest:
                         continue
                     question = Question(way, circle.tickets, circle.mates, None, now)

@@ -24,9 +24,9 @@ from evenmatch.criteria.condition.facts import TicketFacts
 from evenmatch.criteria.condition.implications import (
     Between,
     Implication,
-    Implied,
-    Listed,
+    Implications,
     Near,
+    NobodyListed,
     OneWord,
     Shares,
     TeamGap,
@@ -67,13 +67,13 @@ class Row(NamedTuple):
         kind: As in `Batch.rules`.
         column: What it compares.
         accept: 0 = all must accept the gap, 1 = one must.
-        reach: Shape (players,): the largest gap that each accepts.
+        tolerances: Shape (players,): the largest gap that each accepts.
     """
 
     kind: float
     column: int
     accept: int
-    reach: Floats
+    tolerances: Floats
 
 
 class ConditionSketch:
@@ -87,7 +87,7 @@ class ConditionSketch:
     def __init__(self, conditions: Sequence[Condition], form: Format) -> None:
         self._conditions = Conditions(conditions)
         self._form = form
-        implied = Implied(self._conditions.verdicts, len(form.players))
+        implied = Implications(self._conditions.verdicts, len(form.players))
         self._told: list[list[Implication]] = [
             [each for one in statements for each in implied.by_statement(one)]
             for statements in self._conditions.statements
@@ -126,13 +126,13 @@ class ConditionSketch:
             O(rules * tickets), and what players list.
         """
         pieces = [self._piece(ticket, now) for ticket in tickets]
-        made = _Made(batch, self.facts, tickets)
+        made = _SketchBuilder(batch, self.facts, tickets)
         for key, each in self._limited.items():
             limits = self._limits[key]
             made.limit(each, [limits[piece] for piece in pieces], self._accept)
         last = max(pieces, default=0)
         made.seat(self._allowed(tickets, pieces if not self._accept else [last] * len(pieces)))
-        lists = [{e.fact for e in p if isinstance(e, Listed)} for p in self._told[: last + 1]]
+        lists = [{e.fact for e in p if isinstance(e, NobodyListed)} for p in self._told[: last + 1]]
         for fact in sorted(set.intersection(*lists) if lists else ()):
             made.keep_apart(fact)
         return self._sized(made.batch(), last)
@@ -178,7 +178,7 @@ class ConditionSketch:
         )
 
 
-NO_LIMIT = (Between, Word, Listed)
+NO_LIMIT = (Between, Word, NobodyListed)
 
 
 def _key(told: Limited) -> Key:
@@ -192,7 +192,7 @@ def _limit(told: Implication) -> float:
     return told.limit if isinstance(told, Near) else 0.0
 
 
-class _Made:
+class _SketchBuilder:
     """A batch to which rules are added."""
 
     def __init__(self, batch: Batch, facts: TicketFacts, tickets: Sequence[Ticket]) -> None:
@@ -207,26 +207,26 @@ class _Made:
 
     def limit(self, told: Limited, limits: Sequence[float], accept: int) -> None:
         """Add a rule; what it compares is told by all, or it is left out."""
-        reach = np.repeat(np.array(limits, dtype=np.float64), self._sizes)
-        if not np.isfinite(reach).any():
+        tolerances = np.repeat(np.array(limits, dtype=np.float64), self._sizes)
+        if not np.isfinite(tolerances).any():
             return
         if isinstance(told, Within | TeamGap):
             kinds = {"avg": MEAN_GAP, "sum": SUM_GAP}
             kind = SPREAD if isinstance(told, Within) else kinds[told.fold]
             values = np.array([float(each) for each in self._told(told.fact)])
-            self._rows.append(Row(kind, self._column(values), accept, reach))
+            self._rows.append(Row(kind, self._column(values), accept, tolerances))
         elif isinstance(told, Near):
-            self._limit_latency(told, reach, accept)
+            self._limit_latency(told, tolerances, accept)
         elif isinstance(told, OneWord):
             codes: dict[object, int] = {}
             words = [codes.setdefault(each, len(codes)) for each in self._told(told.fact)]
-            column = self._add_words(np.array(words, dtype=np.int64), reach, accept)
-            self._rows.append(Row(WORDS_GAP, column, accept, reach))
+            column = self._add_words(np.array(words, dtype=np.int64), tolerances, accept)
+            self._rows.append(Row(WORDS_GAP, column, accept, tolerances))
         else:
-            sets = np.empty(len(reach), dtype=np.object_)
+            sets = np.empty(len(tolerances), dtype=np.object_)
             sets[:] = [*self._told(told.fact)]
-            column = self._add_sets(bits_of(sets), reach, accept)
-            self._rows.append(Row(TONGUES_GAP, column, accept, reach))
+            column = self._add_sets(bits_of(sets), tolerances, accept)
+            self._rows.append(Row(TONGUES_GAP, column, accept, tolerances))
 
     def seat(self, allowed: Sequence[set[int]]) -> None:
         """Note in which teams tickets may be: nowhere, in one, or in several."""
@@ -234,18 +234,18 @@ class _Made:
         if all(len(each) == count for each in allowed):
             return
         sides = self._sides if self._sides.size else np.full(sum(self._sizes), -1, dtype=np.int64)
-        sides, reach, row = sides.copy(), np.full(sum(self._sizes), np.inf), 0
+        sides, tolerances, row = sides.copy(), np.full(sum(self._sizes), np.inf), 0
         for size, teams in zip(self._sizes, allowed, strict=True):
             own = slice(row, row + size)
             row += size
             side = int(sides[own][0])
             if not teams or (side >= 0 and side not in teams):
-                reach[own] = NEVER
+                tolerances[own] = NEVER
             elif len(teams) == 1:
                 sides[own] = next(iter(teams))
         self._sides = sides
-        if np.isfinite(reach).any():
-            self._rows.append(Row(SPREAD, self._column(np.zeros(len(reach))), 0, reach))
+        if np.isfinite(tolerances).any():
+            self._rows.append(Row(SPREAD, self._column(np.zeros(len(tolerances))), 0, tolerances))
 
     def keep_apart(self, fact: int) -> None:
         """Keep everybody apart from those whom they list."""
@@ -281,7 +281,7 @@ class _Made:
             facts=facts,
             sides=sides,
             rules=np.vstack([batch.rules, table]),
-            reach=np.vstack([batch.reach, *[row.reach for row in rows]]),
+            tolerances=np.vstack([batch.tolerances, *[row.tolerances for row in rows]]),
         )
 
     def _told(self, fact: int) -> list[Any]:
@@ -297,13 +297,13 @@ class _Made:
         self._values.append(values)
         return len(self._of.values) + len(self._values) - 1
 
-    def _limit_latency(self, told: Near, reach: Floats, accept: int) -> None:
+    def _limit_latency(self, told: Near, tolerances: Floats, accept: int) -> None:
         names: dict[str, int] = {}
         told_by = [self._facts.places(t, told.number, is_exact=False) for t in self._tickets]
         for each in told_by:
             for name in each:
                 names.setdefault(name, len(names))
-        table = np.full((len(reach), len(names)), np.inf)
+        table = np.full((len(tolerances), len(names)), np.inf)
         row = 0
         for size, each in zip(self._sizes, told_by, strict=True):
             for name, ms in each.items():
@@ -315,17 +315,17 @@ class _Made:
             # Pairs without a location that suits both are known by the first attribute alone.
             at, facts = 0, facts._replace(latency=table)
             if not accept:
-                facts = facts._replace(region_max=np.minimum(facts.region_max, reach))
+                facts = facts._replace(region_max=np.minimum(facts.region_max, tolerances))
         else:
             at = 1 + len(facts.more_latency)
             facts = facts._replace(more_latency=_stacked(facts.more_latency, table))
-        venues.append((float(at), 0.0, 0.0, float(reach.max())))
+        venues.append((float(at), 0.0, 0.0, float(tolerances.max())))
         self._of = facts._replace(venues=np.array(venues, dtype=np.float64))
-        self._rows.append(Row(REGION_GAP, len(venues) - 1, accept, reach))
+        self._rows.append(Row(REGION_GAP, len(venues) - 1, accept, tolerances))
 
-    def _add_words(self, codes: Ints, reach: Floats, accept: int) -> int:
+    def _add_words(self, codes: Ints, tolerances: Floats, accept: int) -> int:
         facts = self._of
-        minds = _minds(facts.words_mind, len(facts.words), reach, accept)
+        minds = _minds(facts.words_mind, len(facts.words), tolerances, accept)
         self._of = facts._replace(
             words=np.vstack([facts.words, codes]),
             words_weight=np.append(facts.words_weight, 0.0),
@@ -333,10 +333,10 @@ class _Made:
         )
         return len(facts.words)
 
-    def _add_sets(self, bits: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], reach: Floats,
+    def _add_sets(self, bits: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], tolerances: Floats,
                   accept: int) -> int:  # fmt: skip
         facts = self._of
-        minds = _minds(facts.tongues_mind, len(facts.tongues), reach, accept)
+        minds = _minds(facts.tongues_mind, len(facts.tongues), tolerances, accept)
         self._of = facts._replace(
             tongues=np.vstack([facts.tongues, bits]),
             tongues_weight=np.append(facts.tongues_weight, 0.0),
@@ -346,12 +346,15 @@ class _Made:
 
 
 def _minds(
-    before: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], rows: int, reach: Floats, accept: int
+    before: np.ndarray[tuple[int, ...], np.dtype[np.uint8]],
+    rows: int,
+    tolerances: Floats,
+    accept: int,
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     """Return who minds what, with another row."""
-    if before.shape != (rows, len(reach)):
-        before = np.zeros((rows, len(reach)), dtype=np.uint8)
-    own = (reach < 1.0) & (accept == 0)
+    if before.shape != (rows, len(tolerances)):
+        before = np.zeros((rows, len(tolerances)), dtype=np.uint8)
+    own = (tolerances < 1.0) & (accept == 0)
     return np.vstack([before, own.astype(np.uint8)])
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from itertools import islice
 
-from evenmatch.criteria.columns.sets import JointTable
+from evenmatch.criteria.columns.sets import SetTable
 from evenmatch.criteria.divisions import MASKED_MAX
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.seat_completion import SeatCompletion, seats_of
@@ -25,7 +25,7 @@ from evenmatch.policies.shared.group_search import (
     Search,
 )
 from evenmatch.policies.shared.soonest_group import CONSIDERED_MAX, SoonestGroup
-from evenmatch.policies.shared.timers import Due, Timers
+from evenmatch.policies.shared.timers import DueTimer, Timers
 from evenmatch.policies.shared.waiting_table import CELLS_A_STEP, WaitingTable
 from evenmatch.policies.shared.work_slices import WorkSlices
 
@@ -69,7 +69,7 @@ class GreedyMatcher(NoJobs):
         # So a search that has a call to itself ends with it.
         self._turns = WorkSlices(most, most - most // 4, SEATINGS_MAX)
         judging = (JUDGED_BY_TEAM * form.k if rules.depend_on_teams else JUDGED) * form.k
-        judging, joint = min(judging, evaluations_max // STEP_SHARE), JointTable(rules)
+        judging, joint = min(judging, evaluations_max // STEP_SHARE), SetTable(rules)
         self._search = search = GroupSearch(rules, joint, self.judge, judging)
         self._table = WaitingTable(joint)
         cells = evaluations_max // (2 * STEP_SHARE) * CELLS_A_STEP
@@ -83,7 +83,7 @@ class GreedyMatcher(NoJobs):
         self._players = 0
         self._timers = Timers()
         # Who is due, kept from turn to turn so that each goes on where it was.
-        self._due: list[Due] = []
+        self._due: list[DueTimer] = []
         self._owners: dict[int, None] = {}
         # By ticket the group of its timer, () if none; a timer without it, or whose group is no
         # longer whole, may be too early, never too late. One who comes back changed keeps the
@@ -200,10 +200,12 @@ class GreedyMatcher(NoJobs):
             for owner in due:
                 if owner not in self._owners:
                     self._owners[owner] = None
-                    heapq.heappush(self._due, Due(owner, owner))
+                    heapq.heappush(self._due, DueTimer(owner, owner))
         return self._turns.left > 0
 
-    def _play_first(self, due: list[Due], now: float, fired: bool, groups: list[Grouping]) -> bool:
+    def _play_first(
+        self, due: list[DueTimer], now: float, fired: bool, groups: list[Grouping]
+    ) -> bool:
         """Deal with the first who is due; return whether this turn sufficed."""
         first, owner = due[0], due[0].owner
         if owner not in self._pool:
@@ -223,7 +225,7 @@ class GreedyMatcher(NoJobs):
             is_over, found = self._turns.run(key, lambda e: self._with_youngest(ticket, now, e))
             if is_over:
                 group = self._stored(owner) if found is None else found.tickets
-                heapq.heapreplace(due, Due(group[-1].sequence, owner, tuple(group)))
+                heapq.heapreplace(due, DueTimer(group[-1].sequence, owner, tuple(group)))
             return is_over
         group = [each for each in first.group if self._waits(each)]
         if not group or len(group) < len(first.group):
@@ -236,7 +238,7 @@ class GreedyMatcher(NoJobs):
             self._remove(each.sequence)
         if owner in self._pool:
             self._owners[owner] = None
-            heapq.heappush(due, Due(owner, owner))
+            heapq.heappush(due, DueTimer(owner, owner))
         return True
 
     def _first_group(self, ticket: Ticket, now: float, fired: bool) -> tuple[bool, list[Ticket]]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.columns.sets import JointTable, Row
+from evenmatch.criteria.columns.sets import Row, SetTable
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.seat_completion import SeatCompletion, State
@@ -134,7 +134,7 @@ class GroupSearch:
         judging: Evaluations of one judgement.
     """
 
-    def __init__(self, rules: Rules, joint: JointTable, judge: Judge, judging: int) -> None:
+    def __init__(self, rules: Rules, joint: SetTable, judge: Judge, judging: int) -> None:
         self.rules = rules
         self.joint = joint
         self._judge = judge

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.criteria.condition.ages import Conditions, first_after
-from evenmatch.criteria.condition.implications import Between, Implied, Word
+from evenmatch.criteria.condition.implications import Between, Implications, Word
 from evenmatch.criteria.rules import Rules
 from evenmatch.model.condition import Condition, SizeTest, at_age
 from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.condition_columns import Asked, ConditionColumns
+from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns
 from evenmatch.policies.shared.condition_search import (
     ConditionSearch,
     Divided,
@@ -134,7 +134,7 @@ class ConditionProspects:
     def shortages(self) -> list[Shortage]:
         """Return the teams that those who may be in them cannot fill, at any age."""
         conditions = self._pool.conditions
-        told = Implied(conditions.verdicts, len(self._form.players))
+        told = Implications(conditions.verdicts, len(self._form.players))
         facts = conditions.verdicts.facts
         found: dict[int, Shortage] = {}
         for piece, ways in enumerate(self._pool.search.numbers):
@@ -237,7 +237,7 @@ class _Pool:
                 if not self.columns.fits(own, way):
                     continue
                 first = None if own.id in names else self.columns.flags(names)
-                asked = Asked(way, among, first, CONSIDERED_MAX, False, at)
+                asked = CandidateQuery(way, among, first, CONSIDERED_MAX, False, at)
                 circle = self.columns.chosen(own, asked)
                 if sum([t.size for t in circle.tickets]) >= self.search.ways[way].fewest:
                     one_of = None if own.id in names else names

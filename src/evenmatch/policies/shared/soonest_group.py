@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.columns.sets import JointTable
+from evenmatch.criteria.columns.sets import SetTable
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.seat_completion import SeatCompletion
 from evenmatch.model.ticket import Ticket
@@ -294,7 +294,7 @@ class _Around:
     """
 
     def __init__(
-        self, table: WaitingTable, joint: JointTable, anchor: Ticket, end: int, effort: Effort
+        self, table: WaitingTable, joint: SetTable, anchor: Ticket, end: int, effort: Effort
     ) -> None:
         before = table.steps
         self.table, self.joint, self.anchor = table, joint, anchor

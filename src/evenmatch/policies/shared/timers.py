@@ -22,7 +22,7 @@ STALE_MAX = 1_024
 INF = math.inf
 
 
-class Due(NamedTuple):
+class DueTimer(NamedTuple):
     """Who is to play at its turn: the ticket whose turn it is, and whose timer has come."""
 
     sequence: int

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.columns.sets import JointTable, Row
+from evenmatch.criteria.columns.sets import Row, SetTable
 from evenmatch.criteria.scales import Floats
 from evenmatch.model.ticket import Ticket
 
@@ -29,7 +29,7 @@ class WaitingTable:
         joint: Says what the numbers are.
     """
 
-    def __init__(self, joint: JointTable) -> None:
+    def __init__(self, joint: SetTable) -> None:
         self._joint = joint
         self._keys: list[tuple[float, int]] = []
         self.tickets: list[Ticket | None] = []

@@ -70,7 +70,7 @@ class _AgonesServer(msgspec.Struct, frozen=True, rename="camel"):
     ports: tuple[_Port, ...] = ()
 
 
-class _Allocated(msgspec.Struct, frozen=True):
+class _AgonesAllocation(msgspec.Struct, frozen=True):
     status: _AgonesServer
 
 
@@ -149,7 +149,7 @@ class Hook:
         """Return the address of the game server that Agones gave."""
         try:
             if KUBERNETES in self.given.url:
-                server = msgspec.json.decode(reply.body, type=_Allocated).status
+                server = msgspec.json.decode(reply.body, type=_AgonesAllocation).status
             else:
                 server = msgspec.json.decode(reply.body, type=_AgonesServer)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

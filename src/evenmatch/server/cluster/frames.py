@@ -1,11 +1,13 @@
-"""Creates that nodes hand on: frames over one kept connection, many in a write.
+"""Hands creates on to another node, as frames over one kept connection, many in a write.
 
-    node:  EVENMATCH/1 NAME CLIENT OWNER TIME DIGEST   owner: OK
-    node:  Ask, Ask, ...                               owner: Told, Told, ... as commits allow
+    node:   EVENMATCH/1 NAME CLIENT OWNER TIME DIGEST
+    owner:  OK
+    node:   CreateFrame, CreateFrame, ...
+    owner:  AnswerFrame, AnswerFrame, ...  as commits allow
 
-A frame is its length in four bytes and a value in MessagePack. The connection begins at the port
-of HTTP, so nodes need no other. What was sent and not answered when a connection ends may have been
-done or not, and its client is told so.
+A frame is its length in four bytes and a value in MessagePack. The connection begins at the HTTP
+port, so nodes need no other. If a connection ends, nobody knows whether the unanswered requests on
+it were executed, and their clients are told so.
 """
 
 from __future__ import annotations
@@ -30,15 +32,15 @@ CONNECT_SECONDS = 1.0
 UNHEARD_SECONDS = 10
 
 
-class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class CreateFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A request to create tickets.
 
     Args:
-        number: Tells it apart from others of its connection.
+        number: Unique on its connection; the answer repeats it.
         about: The shard.
         client: Address of the client.
-        headers: As they came.
-        body: As it came.
+        headers: Those of the client's request.
+        body: That of the client's request.
     """
 
     number: int
@@ -48,8 +50,8 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False):
     body: bytes
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Its answer; without headers, they are the usual ones."""
+class AnswerFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The answer to a `CreateFrame`; without headers, they are the usual ones."""
 
     number: int
     status: int
@@ -57,16 +59,16 @@ class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
     headers: list[tuple[bytes, bytes]] | None = None
 
 
-Done = Callable[[Told | None], None]
+AnswerCallback = Callable[[AnswerFrame | None], None]
 """Takes the answer; None if nobody knows whether the request was done."""
-Answer = Callable[[Ask, "FrameServer"], None]
+CreateHandler = Callable[[CreateFrame, "FrameServer"], None]
 _encode = msgspec.msgpack.Encoder().encode
-_asked = msgspec.msgpack.Decoder(Ask)
-_told = msgspec.msgpack.Decoder(Told)
+_create_decoder = msgspec.msgpack.Decoder(CreateFrame)
+_answer_decoder = msgspec.msgpack.Decoder(AnswerFrame)
 
 
 class _Frames(asyncio.Protocol):
-    """One end: cuts what comes into frames, and writes what goes once for each turn of the loop."""
+    """One end of a connection: reads frames, and writes once in each turn of the event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -95,7 +97,7 @@ class _Frames(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _send(self, value: Ask | Told) -> None:
+    def _send(self, value: CreateFrame | AnswerFrame) -> None:
         if not self._out:
             self._loop.call_soon(self._flush)
         body = _encode(value)
@@ -128,10 +130,10 @@ class FrameServer(_Frames):
     """The owner's end.
 
     Args:
-        answer: Takes each request; it tells the answer with `tell`.
+        answer: Takes each request, and sends its answer with `reply`.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: CreateHandler) -> None:
         super().__init__()
         self._answer = answer
 
@@ -139,25 +141,25 @@ class FrameServer(_Frames):
         """Take the requests that have come."""
         for frame in self._cut(data):
             try:
-                ask = _asked.decode(frame)
+                create = _create_decoder.decode(frame)
             except msgspec.MsgspecError:
                 self.close()
                 return
-            self._answer(ask, self)
+            self._answer(create, self)
 
-    def tell(self, told: Told) -> None:
+    def reply(self, answer: AnswerFrame) -> None:
         """Send an answer."""
         if not self.is_lost:
-            self._send(told)
+            self._send(answer)
 
 
 class FrameLink(_Frames):
-    """The end of a node that hands on."""
+    """The end of the node that hands creates on."""
 
     def __init__(self) -> None:
         super().__init__()
         self._number = 0
-        self._waiting: dict[int, tuple[float, Done]] = {}
+        self._waiting: dict[int, tuple[float, AnswerCallback]] = {}
         self._is_welcome = False
         self.opened: asyncio.Future[bool] = self._loop.create_future()
         self._sweep = self._loop.call_later(SWEEP_EVERY, self._sweep_old)
@@ -189,13 +191,18 @@ class FrameLink(_Frames):
         """Return whether it takes another request."""
         return not self.is_lost and not self._is_full and len(self._waiting) < PENDING_MAX
 
-    def ask(
-        self, about: str, client: str, headers: list[tuple[bytes, bytes]], body: bytes, done: Done
+    def send_create(
+        self,
+        about: str,
+        client: str,
+        headers: list[tuple[bytes, bytes]],
+        body: bytes,
+        done: AnswerCallback,
     ) -> None:
         """Send a request; `done` is called once."""
         self._number += 1
         self._waiting[self._number] = self._loop.time(), done
-        self._send(Ask(self._number, about, client, headers, body))
+        self._send(CreateFrame(self._number, about, client, headers, body))
 
     def data_received(self, data: bytes) -> None:
         """Take the welcome, then the answers that have come."""
@@ -213,13 +220,13 @@ class FrameLink(_Frames):
                 return
         for frame in self._cut(data):
             try:
-                told = _told.decode(frame)
+                answer = _answer_decoder.decode(frame)
             except msgspec.MsgspecError:
                 self.close()
                 return
-            waited = self._waiting.pop(told.number, None)
+            waited = self._waiting.pop(answer.number, None)
             if waited is not None:
-                waited[1](told)
+                waited[1](answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all who wait that nobody knows."""

@@ -19,9 +19,9 @@ from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
+from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
-from evenmatch.server.cluster.front import FrameOwner, Front
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members
 from evenmatch.server.cluster.peer_calls import (
@@ -122,8 +122,8 @@ class Node:
         self._links: dict[tuple[str, int], FrameLink] = {}
         self._link_again: dict[tuple[str, int], float] = {}
         self._servers: dict[FrameServer, None] = {}
-        self._front = Front(self, max(self._most.values()))
-        self._frame_owner = FrameOwner(self._seats.get, self._answer_frame)
+        self._front = CreateRouter(self, max(self._most.values()))
+        self._frame_owner = FrameResponder(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
         self._is_leaving = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -283,7 +283,7 @@ class Node:
         return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
-    def direct_gate(self) -> Authenticator | Front:
+    def direct_gate(self) -> Authenticator | CreateRouter:
         """Return who lets creates in past ASGI."""
         if len(self._seats) == 1 and (games := next(iter(self._seats.values())).present):
             return games.gate

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 import msgspec
 
 from evenmatch.errors import InvalidTicket, NotSupported
+from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import ShardPart, shard_of
-from evenmatch.model.split import NAMED, GroupSplit, read_split
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.ask_shards import Serve, asked_of_each
 from evenmatch.server.cluster.configurations import Configurations

@@ -26,7 +26,7 @@ from evenmatch.server.http.responses import encode, unknown_queue
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.followers import Event, Follower
-from evenmatch.server.views.stalled_queues import Standstills
+from evenmatch.server.views.stalled_queues import StalledQueues
 from evenmatch.server.views.timings import BUDGET
 
 EVERY = 1.0
@@ -60,7 +60,7 @@ class LiveSnapshots:
         standstills: Tells which queues stand still.
     """
 
-    def __init__(self, runtime: Runtime, figures: Figures, standstills: Standstills) -> None:
+    def __init__(self, runtime: Runtime, figures: Figures, standstills: StalledQueues) -> None:
         self._runtime = runtime
         self._figures = figures
         self._standstills = standstills

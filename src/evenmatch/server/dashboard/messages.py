@@ -13,7 +13,7 @@ from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.queue_figures import QueueFigures, RecordedMatch, Table
 from evenmatch.server.dashboard.waiting_summary import Heat
-from evenmatch.server.views.stalled_queues import Standstill
+from evenmatch.server.views.stalled_queues import StalledQueue
 
 ValueT = TypeVar("ValueT")
 TOLD_APART_BY = ("measure", "pairs", "scale", "weight")
@@ -131,7 +131,7 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
     asked: int
     unready: int
     loop: LoopShown
-    still: Standstill | None
+    still: StalledQueue | None
 
 
 class Factor(msgspec.Struct, frozen=True, gc=False):

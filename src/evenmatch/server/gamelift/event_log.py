@@ -22,7 +22,7 @@ PLACES = 2**20
 """Numbers for the events of one record."""
 
 
-class Kept(NamedTuple):
+class StoredEvent(NamedTuple):
     """An event of a configuration."""
 
     queue: str
@@ -49,7 +49,7 @@ class EventLog:
     """Events that are followed, newest last."""
 
     def __init__(self) -> None:
-        self._kept: deque[Kept] = deque()
+        self._kept: deque[StoredEvent] = deque()
         self._bytes = 0
         self._followers: dict[Follower, Filter] = {}
         # Of all events up to this one nothing is kept.
@@ -72,7 +72,7 @@ class EventLog:
         """Keep an event, and tell those who follow."""
         self._place = min(self._place + 1, PLACES - 1)
         event = Event(self._number, str(envelope["detail"]["type"]), encode(envelope))
-        self._kept.append(Kept(queue, event))
+        self._kept.append(StoredEvent(queue, event))
         self._bytes += len(event.body)
         while len(self._kept) > KEPT_MOST or (self._bytes > BYTES_MOST and len(self._kept) > 1):
             oldest = self._kept.popleft().event

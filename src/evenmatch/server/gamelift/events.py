@@ -74,7 +74,7 @@ class EventSources(NamedTuple):
     wait: Callable[[Engine, str], float | None]
 
 
-class Asking(NamedTuple):
+class OpenBackfill(NamedTuple):
     """A request to fill a match: as a ticket of all who play, and who they are by team."""
 
     row: LiveTicket
@@ -97,14 +97,14 @@ class GameLiftEvents(LifecycleView):
         self._engine: Engine | None = None
         self._rows: dict[str, LiveTicket] = {}
         self._waiting: dict[str, dict[str, None]] = {}
-        self._made: dict[str, tuple[MatchWithTickets, Asking | None]] = {}
+        self._made: dict[str, tuple[MatchWithTickets, OpenBackfill | None]] = {}
         self._failed: set[str] = set()
         # Of each proposal: the match as it is now, and what its players have said.
         self._asked: dict[str, Match] = {}
         self._answers: dict[str, dict[str, bool]] = {}
         self._seeking: set[str] = set()
         self._registered: dict[str, Seated] = {}
-        self._asking: dict[str, Asking] = {}
+        self._asking: dict[str, OpenBackfill] = {}
 
     def begin(self, sources: EventSources) -> None:
         """Tell of the configurations of these sources."""
@@ -314,7 +314,7 @@ class GameLiftEvents(LifecycleView):
         match: Match,
         *,
         is_asked: bool,
-        asking: Asking | None = None,
+        asking: OpenBackfill | None = None,
         rows: list[LiveTicket] | None = None,
     ) -> None:
         if not self._listens(match.queue):
@@ -338,7 +338,7 @@ class GameLiftEvents(LifecycleView):
         rows, marks = _with(asking, self._of(match.tickets)), self._marks(match, answers, asking)
         self._tell(match.queue, "AcceptMatch", rows, more, marks)
 
-    def _asking_for(self, match: Match) -> Asking | None:
+    def _asking_for(self, match: Match) -> OpenBackfill | None:
         """Return the request that newcomers are to fill; None of other matches."""
         return self._asking.get(match.extends) if match.extends is not None else None
 
@@ -349,7 +349,7 @@ class GameLiftEvents(LifecycleView):
         match_id: str,
         how: str,
         match: Match | None = None,
-        asking: Asking | None = None,
+        asking: OpenBackfill | None = None,
     ) -> None:
         more = {"acceptance": how, "matchId": match_id}
         marks = None if match is None else self._marks(match, None, asking)
@@ -369,7 +369,7 @@ class GameLiftEvents(LifecycleView):
         self._tell(queue, kind, [row], more)
 
     def _succeeded(
-        self, made: MatchWithTickets, asking: Asking | None, assignment: dict[str, str]
+        self, made: MatchWithTickets, asking: OpenBackfill | None, assignment: dict[str, str]
     ) -> None:
         assert self._engine is not None
         match = made.match
@@ -389,7 +389,7 @@ class GameLiftEvents(LifecycleView):
         self,
         kind: str,
         made: MatchWithTickets,
-        asking: Asking | None,
+        asking: OpenBackfill | None,
         more: Detail,
         session: Detail | None = None,
         *,
@@ -444,7 +444,10 @@ class GameLiftEvents(LifecycleView):
         return found is not None and (bool(found[1].notification_target) or self.log.is_wanted)
 
     def _marks(
-        self, match: Match, answers: dict[str, bool] | None = None, asking: Asking | None = None
+        self,
+        match: Match,
+        answers: dict[str, bool] | None = None,
+        asking: OpenBackfill | None = None,
     ) -> Marks:
         """Return what there is to say of the players of a match: their teams, and answers."""
         teams = {} if asking is None else dict(self._marks_of(asking).teams)
@@ -453,7 +456,7 @@ class GameLiftEvents(LifecycleView):
             teams |= dict.fromkeys(team, side_name(self._engine.tables, match.queue, at))
         return Marks(teams, answers or {})
 
-    def _marks_of(self, asking: Asking) -> Marks:
+    def _marks_of(self, asking: OpenBackfill) -> Marks:
         assert self._engine is not None
         tables, queue = self._engine.tables, asking.row.ticket.queues[0]
         return Marks(
@@ -466,7 +469,7 @@ class GameLiftEvents(LifecycleView):
         )
 
     def _around_match(
-        self, match: Match, rows: Collection[LiveTicket], asking: Asking | None, now: float
+        self, match: Match, rows: Collection[LiveTicket], asking: OpenBackfill | None, now: float
     ) -> Metrics:
         """Return what the rules say of a match and of those around it."""
         assert self._engine is not None
@@ -516,16 +519,16 @@ class GameLiftEvents(LifecycleView):
         return [self._rows[each] for each in tickets if each in self._rows]
 
 
-def _asking(opened: OpenMatch, teams: Seated) -> Asking:
+def _asking(opened: OpenMatch, teams: Seated) -> OpenBackfill:
     """Return a request to fill a match as a ticket of all who play in it."""
     players: list[Player] = [p for team in teams for each in team for p in each.players]
     ticket = Ticket(
         opened.ticket, opened.sequence, opened.enqueued_at, tuple(players), (opened.queue,)
     )
-    return Asking(LiveTicket(ticket, (opened.queue,), opened.sequence), teams)
+    return OpenBackfill(LiveTicket(ticket, (opened.queue,), opened.sequence), teams)
 
 
-def _with(asking: Asking | None, rows: list[LiveTicket]) -> list[LiveTicket]:
+def _with(asking: OpenBackfill | None, rows: list[LiveTicket]) -> list[LiveTicket]:
     """Return the tickets of newcomers, after the request that they fill if it is one of ours."""
     return rows if asking is None else [asking.row, *rows]
 

@@ -58,8 +58,8 @@ Result = TicketView | Refused
 Results = tuple[Result, ...]
 Reply = Callable[[int, bytes, Headers | None], None]
 """Takes status, body, and the headers where they are not the usual ones."""
-Told = tuple[int, bytes, Headers | None]
-Tell = Callable[[Principal, Results, float], Told]
+EncodedAnswer = tuple[int, bytes, Headers | None]
+AnswerEncoder = Callable[[Principal, Results, float], EncodedAnswer]
 """Makes an answer for a caller of the results and of the instant of new tickets."""
 ADVICE = "send fewer tickets at once"
 """What to do about a body that is too large."""
@@ -111,7 +111,7 @@ class CreateTickets:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of ASGI."""
-        answered: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[EncodedAnswer] = asyncio.get_running_loop().create_future()
 
         def reply(status: int, body: bytes, headers: Headers | None) -> None:
             if not answered.done():
@@ -157,7 +157,7 @@ class CreateTickets:
             self._metrics.unexpected(error, "POST /v1/tickets")
             self._reply(request, (500, internal_problem(), None))
 
-    def _reply(self, request: CreateRequest, told: Told) -> None:
+    def _reply(self, request: CreateRequest, told: EncodedAnswer) -> None:
         request.reply(*told)
         self._metrics.created(told[0], self.stopwatch() - request.began)
 
@@ -230,7 +230,7 @@ class CreateTickets:
         tickets: tuple[NewTicket, ...],
         key: str | None,
         digest: str,
-        tell: Tell,
+        tell: AnswerEncoder,
     ) -> None:
         """Hand tickets in; `tell` makes the answer of the results and the instant of new ones."""
         runtime = self._runtime
@@ -241,13 +241,15 @@ class CreateTickets:
         runtime.handle(given, partial(self._step, request, self._tell, tell, born), is_in_turn=True)
         self._admission.leave()
 
-    def _tell(self, request: CreateRequest, tell: Tell, born: float, answer: Answer) -> None:
+    def _tell(
+        self, request: CreateRequest, tell: AnswerEncoder, born: float, answer: Answer
+    ) -> None:
         """Answer a request whose tickets are durable, or were refused."""
         if answer.error is not None:
             raise answer.error
         self._reply(request, tell(request.principal, answer.value, born))
 
-    def _one(self, principal: Principal, results: Results, born: float) -> Told:
+    def _one(self, principal: Principal, results: Results, born: float) -> EncodedAnswer:
         """Return the answer to a single ticket."""
         (result,) = results
         return _one(told(principal, self._runtime.engine, result), born)
@@ -258,7 +260,7 @@ class CreateTickets:
         principal: Principal,
         results: Results,
         born: float,
-    ) -> Told:
+    ) -> EncodedAnswer:
         """Return the answer to an array."""
         engine = self._runtime.engine
         following = iter([told(principal, engine, result) for result in results])
@@ -290,7 +292,7 @@ def _well_formed(created: CreateTicket | Refusal) -> NewTicket:
     return new_ticket(created)
 
 
-def _one(result: Result, born: float) -> Told:
+def _one(result: Result, born: float) -> EncodedAnswer:
     if isinstance(result, Refused):
         status, problem = STATUS.get(result.code, 400), _problem(result)
         return status, encode(problem), headers_for(status, problem.seconds)

@@ -356,7 +356,7 @@ class OperatorControls:
             return list(specs_of_queues(self._given))
         return [spec for spec in specs_in(document) if isinstance(spec, str)]
 
-    def _parse(self, document: Mapping[str, Any]) -> _Parsed:
+    def _parse(self, document: Mapping[str, Any]) -> _ParsedConfiguration:
         """Return what a document says; its `[server]`, if it has one, is that of the file."""
         plan = self._runtime.plan
         queues, settings, seed = server_of(document, plan.folder)
@@ -367,7 +367,7 @@ class OperatorControls:
         later = edited(plan.settings, settings) if "server" in document else ()
         # A policy that no queue had before brings types of its own, for several threads.
         prepare_structs()
-        return _Parsed(plan.changed(queues), seed, later)
+        return _ParsedConfiguration(plan.changed(queues), seed, later)
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:
         """Refuse what may come from a file alone: other settings, code, other files.
@@ -398,7 +398,7 @@ class OperatorControls:
         return Configure(now, as_played(queues, now), seed, tables.version + 1, paused)
 
 
-class _Parsed(NamedTuple):
+class _ParsedConfiguration(NamedTuple):
     """What a document says: queues, seed, and which settings only a restart brings into force."""
 
     queues: tuple[Queue, ...]

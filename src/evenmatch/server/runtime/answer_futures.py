@@ -12,7 +12,7 @@ from evenmatch.engine.shard import Answer, Shard
 from evenmatch.errors import KeyReused, MatchmakingError
 from evenmatch.model.inputs import Enqueue, Input
 
-Told = tuple[Any, MatchmakingError | None]
+AnswerOrError = tuple[Any, MatchmakingError | None]
 """The value of an answer, and its error.
 
 An answer itself names the callback that leads to the future, so a future that held it would hold
@@ -20,13 +20,13 @@ itself, and only the collector could free it.
 """
 
 
-def resolve(future: asyncio.Future[Told], answer: Answer) -> None:
+def resolve(future: asyncio.Future[AnswerOrError], answer: Answer) -> None:
     """Give a future its answer unless its caller has left."""
     if not future.done():
         future.set_result((answer.value, answer.error))
 
 
-def value_of(told: Told) -> Any:
+def value_of(told: AnswerOrError) -> Any:
     """Return an answer's value, or raise its error."""
     value, error = told
     if error is not None:
@@ -59,7 +59,7 @@ class CallbackPort:
 
     async def ask(self, given: Input) -> Any:
         """Hand an input in and return the value of its answer, or raise its error."""
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
         self.handle(given, partial(resolve, future))
         return value_of(await future)
 
@@ -70,7 +70,7 @@ class CallbackPort:
 
         `then` is called with the answer before any later record is heard of.
         """
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
 
         def to(answer: Answer) -> None:
             try:

@@ -177,7 +177,7 @@ class OtherPast(JournalCorrupt):
     """What was read of a journal is not what it holds now: a copy was restored meanwhile."""
 
 
-class Recovered(msgspec.Struct, frozen=True):
+class RecoveredEngine(msgspec.Struct, frozen=True):
     """An engine with all that its journal holds, and what is needed to write on.
 
     Args:
@@ -206,7 +206,7 @@ async def recover(
     wall: Callable[[], float] = time.time,
     granted: Callable[[int], None] = lambda _: None,
     known: Rebuilt | None = None,
-) -> Recovered:
+) -> RecoveredEngine:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
 
     Args:
@@ -245,7 +245,7 @@ async def recover(
         waiting = len(engine.tables.waiting)
         read = last_seq - snapshot_at
         log.info("recovered", shard=plan.shard, record=last_seq, read=read, waiting=waiting)
-    return Recovered(engine, epoch, last_wall, snapshot_at, found.events, number)
+    return RecoveredEngine(engine, epoch, last_wall, snapshot_at, found.events, number)
 
 
 async def _next_format(journal: Journal, plan: ShardPlan) -> int:

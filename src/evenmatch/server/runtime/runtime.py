@@ -44,7 +44,7 @@ from evenmatch.server.runtime.logs import FaultLog, log
 from evenmatch.server.runtime.recovery import (
     SNAPSHOT_EVERY,
     Rebuilt,
-    Recovered,
+    RecoveredEngine,
     ShardPlan,
     Snapshots,
     check_waiting,
@@ -454,7 +454,7 @@ class Runtime(CallbackPort):
         self._work.set()
         return self._crashed
 
-    async def _recover(self) -> Recovered:
+    async def _recover(self) -> RecoveredEngine:
         """Take the lease, keep it from then on, and return what the journal holds."""
         self._crashed = None
         asked_at = self.clocks.monotonic()
@@ -529,7 +529,7 @@ class Runtime(CallbackPort):
             self.clock = self._clock_at(now)
         self._take_over(found)
 
-    def _take_over(self, found: Recovered) -> None:
+    def _take_over(self, found: RecoveredEngine) -> None:
         """Begin to serve what was recovered.
 
         Raises:

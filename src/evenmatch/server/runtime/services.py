@@ -30,7 +30,7 @@ from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
 from evenmatch.server.runtime.return_grace import ReturnGrace
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
-from evenmatch.server.views.alert_metrics import OnCall
+from evenmatch.server.views.alert_metrics import AlertMetrics
 from evenmatch.server.views.backlog import Backlog
 from evenmatch.server.views.by_player import PlayerTickets
 from evenmatch.server.views.explanations import Explanations
@@ -41,7 +41,7 @@ from evenmatch.server.views.heartbeats import Presence
 from evenmatch.server.views.listener import Listener
 from evenmatch.server.views.metrics import Metrics
 from evenmatch.server.views.shadow import Shadows
-from evenmatch.server.views.stalled_queues import Standstills
+from evenmatch.server.views.stalled_queues import StalledQueues
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.server.views.switchback import Switchbacks
 from evenmatch.server.views.ticket_log import TicketLog
@@ -130,8 +130,8 @@ def assemble(
         snapshot_every=snapshot_every,
         versions=versions,
     )
-    standstills = Standstills(runtime, statistics)
-    metrics.registry.register(OnCall(runtime, standstills))
+    standstills = StalledQueues(runtime, statistics)
+    metrics.registry.register(AlertMetrics(runtime, standstills))
     backlog.begin(runtime.give_up_shard)
     presence.begin(runtime)
     return_grace.begin(runtime)

@@ -14,10 +14,10 @@ from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.views.stalled_queues import Standstills
+from evenmatch.server.views.stalled_queues import StalledQueues
 
 
-class OnCall(Collector):
+class AlertMetrics(Collector):
     """Whether a server is ready, and what would soon keep it from being so.
 
     Args:
@@ -25,7 +25,7 @@ class OnCall(Collector):
         standstills: Tells which queues stand still.
     """
 
-    def __init__(self, runtime: Runtime, standstills: Standstills) -> None:
+    def __init__(self, runtime: Runtime, standstills: StalledQueues) -> None:
         self._runtime = runtime
         self._standstills = standstills
 

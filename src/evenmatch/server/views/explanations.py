@@ -46,7 +46,7 @@ KEPT = 1_000
 SLICE = 16
 """Lines that the thread makes at a time: a few milliseconds."""
 
-Told = TypeVar("Told")
+T = TypeVar("T")
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -190,7 +190,7 @@ class Explanations:
         finally:
             self._asking -= 1
 
-    async def _in_thread(self, tell: Callable[[], Told]) -> Told:
+    async def _in_thread(self, tell: Callable[[], T]) -> T:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="explain")
         return await asyncio.get_running_loop().run_in_executor(self._thread, tell)

@@ -9,7 +9,7 @@ from itertools import islice
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
-from evenmatch.engine.state.rows import Ended, LiveTicket
+from evenmatch.engine.state.rows import EndedTicket, LiveTicket
 from evenmatch.engine.state.state import Tables
 from evenmatch.forecast.quantiles import Quantiles
 from evenmatch.forecast.waits import WaitForecast
@@ -128,7 +128,7 @@ class WaitEstimates(LifecycleView):
                 self._forecast.learn(name, wait, row.ended_at, is_matched=name == matched_in)
 
 
-def _queue_of(tables: Tables, row: Ended) -> str | None:
+def _queue_of(tables: Tables, row: EndedTicket) -> str | None:
     """Return the queue in which an ended ticket was matched, None if it was not."""
     if row.match is None:
         return None

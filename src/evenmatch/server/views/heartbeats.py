@@ -47,7 +47,7 @@ STALE_MOST = 1_000
 SILENT = "silent"
 
 
-class _Watched(msgspec.Struct, gc=False):
+class _SignOfLife(msgspec.Struct, gc=False):
     """The last sign of life of a ticket, and how long it may be silent."""
 
     seen: float
@@ -72,7 +72,7 @@ class Presence(LifecycleView):
         tickets.left = self.seen
         self._runtime: Runtime | None = None
         self._engine: Engine | None = None
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, _SignOfLife] = {}
         # A heap of instants, none later than when its ticket is due. A sign of life moves no entry:
         # one whose ticket is due later is put back when it is looked at.
         self._entries: list[tuple[float, str]] = []
@@ -161,7 +161,7 @@ class Presence(LifecycleView):
         allowed = self._allowed(ticket_id)
         if allowed is None:
             return
-        watched = self._watched[ticket_id] = _Watched(
+        watched = self._watched[ticket_id] = _SignOfLife(
             self._now() + max(0.0, at_least - allowed), allowed
         )
         heapq.heappush(self._entries, (watched.due_at, ticket_id))

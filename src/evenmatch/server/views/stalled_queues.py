@@ -35,7 +35,7 @@ FRESH = 5.0
 """Engine seconds for which an answer holds."""
 
 
-class Standstill(msgspec.Struct, frozen=True, gc=False):
+class StalledQueue(msgspec.Struct, frozen=True, gc=False):
     """A queue that stands still.
 
     Args:
@@ -49,7 +49,7 @@ class Standstill(msgspec.Struct, frozen=True, gc=False):
     matches: int
 
 
-class Standstills:
+class StalledQueues:
     """Tells which queues stand still.
 
     Args:
@@ -62,7 +62,7 @@ class Standstills:
         self._statistics = statistics
         self._looked: dict[str, tuple[float, int]] = {}
 
-    def of(self, name: str) -> Standstill | None:
+    def of(self, name: str) -> StalledQueue | None:
         """Return for how long a queue stands still; None while it does not."""
         runtime = self._runtime
         if runtime.failure is not None:
@@ -79,7 +79,7 @@ class Standstills:
         if not 0.0 <= now - looked_at < FRESH:
             matches = possible_matches(pool, now)
             self._looked[name] = (now, matches)
-        return Standstill(seconds, limit, matches) if matches >= SEVERAL else None
+        return StalledQueue(seconds, limit, matches) if matches >= SEVERAL else None
 
     def limit(self, name: str, engine: Engine) -> float:
         """Return the engine seconds without a match from which on a full pool stands still."""

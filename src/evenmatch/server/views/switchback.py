@@ -43,7 +43,7 @@ class _Block(msgspec.Struct):
     expired: int = 0
 
 
-class _Known(msgspec.Struct, frozen=True, gc=False):
+class _WaitingTicket(msgspec.Struct, frozen=True, gc=False):
     """A waiting ticket and the blocks that it counts for."""
 
     enqueued_at: float
@@ -58,9 +58,9 @@ class Switchbacks(LifecycleView):
         self._turns: dict[str, Switchback] = {}
         self._blocks: dict[str, dict[int, _Block]] = {}
         self._since: dict[str, float] = {}
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _WaitingTicket] = {}
         # Of matches that may be called off yet, what their tickets counted for.
-        self._counted: dict[str, list[tuple[str, _Known, tuple[_Block, ...]]]] = {}
+        self._counted: dict[str, list[tuple[str, _WaitingTicket, tuple[_Block, ...]]]] = {}
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Go on with this engine; what was counted stays counted."""
@@ -128,7 +128,7 @@ class Switchbacks(LifecycleView):
                 found.append((name, number))
                 self._block(name, number).tickets += 1
         if found:
-            self._known[row.ticket.id] = _Known(now, row.ticket.size, tuple(found))
+            self._known[row.ticket.id] = _WaitingTicket(now, row.ticket.size, tuple(found))
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Count what a match was to those of its tickets that count for blocks."""
@@ -164,7 +164,9 @@ class Switchbacks(LifecycleView):
                 )
                 if ticket_id in sizes and kept:
                     # Without those of its players who have left the match.
-                    self._known[ticket_id] = _Known(known.enqueued_at, sizes[ticket_id], kept)
+                    self._known[ticket_id] = _WaitingTicket(
+                        known.enqueued_at, sizes[ticket_id], kept
+                    )
 
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
         """Count a ticket that expired; one that was taken back counts for nothing."""
@@ -185,7 +187,7 @@ class Switchbacks(LifecycleView):
         return block
 
 
-def _add(match: Match, known: _Known, blocks: Sequence[_Block], sign: int) -> None:
+def _add(match: Match, known: _WaitingTicket, blocks: Sequence[_Block], sign: int) -> None:
     """Add a matched ticket to the sums of its block in the match's queue, or take it away."""
     players = sign * known.size
     for (name, _), block in zip(known.blocks, blocks, strict=True):

@@ -30,7 +30,7 @@ AGAIN_AND_AGAIN = 10
 """Decisions over the budget in that time from which on a policy is called slow."""
 
 
-class Lately(msgspec.Struct, frozen=True):
+class RecentDecisions(msgspec.Struct, frozen=True):
     """The last decisions of a queue's policy, and what they took of the loop.
 
     Args:
@@ -88,7 +88,7 @@ class Timings:
 
     def watch(self, queue: Queue, matcher: Matcher) -> Matcher:
         """Return a matcher with a stopwatch around it."""
-        return _Timed(matcher, queue, self)
+        return _TimedMatcher(matcher, queue, self)
 
     def decision(self, queue: Queue, seconds: float) -> None:
         """Count a decision."""
@@ -100,15 +100,15 @@ class Timings:
             recent = self._recent[key] = RecentDurations(RECENT_SECONDS, BUDGET)
         recent.add(self.clock() - self._began, seconds)
 
-    def recent(self, name: str, engine: Engine) -> Lately:
+    def recent(self, name: str, engine: Engine) -> RecentDecisions:
         """Return what the policy took that is at work in a queue."""
         pool = engine.pools.get(name)
         policy = "" if pool is None else pool.queue.policy
         recent = self._recent.get((name, policy))
         found = (0, 0, 0.0) if recent is None else recent.of(self.clock() - self._began)
-        return Lately(name, policy, *found)
+        return RecentDecisions(name, policy, *found)
 
-    def slow(self, engine: Engine) -> list[Lately]:
+    def slow(self, engine: Engine) -> list[RecentDecisions]:
         """Return those of policies that are slow, in the order of their queues."""
         found = [self.recent(name, engine) for name in engine.pools]
         return [each for each in found if each.is_slow]
@@ -116,11 +116,11 @@ class Timings:
     def begin(self, engine: Engine) -> None:
         """Forget what letting the tickets of a recovered engine in took: no loop waited for it."""
         for pool in engine.pools.values():
-            if isinstance(pool.matcher, _Timed):
+            if isinstance(pool.matcher, _TimedMatcher):
                 pool.matcher.forget()
 
 
-class _Timed:
+class _TimedMatcher:
     """A matcher and what it takes; whatever else it has or can do is its own."""
 
     def __init__(self, matcher: Matcher, queue: Queue, timings: Timings) -> None:

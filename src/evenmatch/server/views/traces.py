@@ -48,7 +48,7 @@ class _Ticket(msgspec.Struct):
     proposed: int | None = None
 
 
-class _Ended(msgspec.Struct, frozen=True):
+class _TracedMatch(msgspec.Struct, frozen=True):
     """A match and when it was made, with those of its tickets that were seen to come."""
 
     match: str
@@ -70,7 +70,7 @@ class TicketTraces(LifecycleView):
         self._wall = wall
         self._tickets: dict[str, _Ticket] = {}
         self._matches: dict[str, list[Span]] = {}
-        self._ended: dict[str, _Ended] = {}
+        self._ended: dict[str, _TracedMatch] = {}
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
         """Forget tickets that are not live; those that came before a start have no trace."""
@@ -101,7 +101,7 @@ class TicketTraces(LifecycleView):
         match = made.match
         known = [(ticket, self._tickets.pop(ticket, None)) for ticket in match.tickets]
         seen = tuple([(ticket, each) for ticket, each in known if each is not None])
-        self._ended[match.id] = _Ended(match.id, match.queue, self._wall(), seen)
+        self._ended[match.id] = _TracedMatch(match.id, match.queue, self._wall(), seen)
 
     def settled(self, record: Record, made: MatchWithTickets) -> None:
         """End the spans of a match that is not called off any more."""
@@ -133,7 +133,7 @@ class TicketTraces(LifecycleView):
         if isinstance(event, Assigned):
             self._assign(event.match, self._wall())
 
-    def _end_match(self, ended: _Ended) -> None:
+    def _end_match(self, ended: _TracedMatch) -> None:
         facts = {"state": "matched", "match": ended.match, "queue": ended.queue}
         spans = [self._span(*each, ended.at, facts) for each in ended.tickets]
         _keep(self._matches, ended.match, spans)

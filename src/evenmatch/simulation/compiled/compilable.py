@@ -32,7 +32,7 @@ SEVERAL = "several queues claim tickets in turn"
 
 
 @runtime_checkable
-class Stepped(Protocol):
+class StepPolicy(Protocol):
     """A policy whose steps are compiled."""
 
     def steps(self, queue: Queue) -> Steps:
@@ -45,7 +45,7 @@ class Stepped(Protocol):
 
 
 @runtime_checkable
-class Ordered(Protocol):
+class ServiceOrderPolicy(Protocol):
     """A policy that serves parties in an order, in compiled code."""
 
     def layout(self, queue: Queue) -> Layout:
@@ -62,12 +62,12 @@ def has_steps_alone(queue: Queue, policy: Policy) -> bool:
 
     Rules, if there are any, are kept by the engine beside them.
     """
-    return isinstance(policy, Stepped) and max(queue.format.players) == 1
+    return isinstance(policy, StepPolicy) and max(queue.format.players) == 1
 
 
 def why_not(queue: Queue, policy: Policy) -> str:
     """Return why a run of this queue under this policy is not compiled; "" if it can be."""
-    if not isinstance(policy, Stepped):
+    if not isinstance(policy, StepPolicy):
         return f"policy {queue.policy} has no compiled steps"
     if max(queue.format.players) > 1:
         return "teams of several players are divided by the engine"
@@ -90,7 +90,7 @@ def why_not(queue: Queue, policy: Policy) -> str:
 
 def why_no_parties(queue: Queue, policy: Policy) -> str:
     """Return why a run of parties in an order is not compiled; "" if it can be."""
-    if not isinstance(policy, Ordered):
+    if not isinstance(policy, ServiceOrderPolicy):
         return f"policy {queue.policy} serves in no order"
     if queue.wait_max is not None or queue.accept is not None or queue.exclusive_match:
         return "deadlines, ready-checks and running matches are kept by the engine"
@@ -116,7 +116,7 @@ def _is_ready(module: str, kernel: str) -> bool:
 
 def are_ordered(policies: Sequence[Policy]) -> bool:
     """Return whether all policies serve parties in an order."""
-    return all(isinstance(policy, Ordered) for policy in policies)
+    return all(isinstance(policy, ServiceOrderPolicy) for policy in policies)
 
 
 def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Policy]) -> str:

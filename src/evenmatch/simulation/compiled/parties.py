@@ -28,7 +28,7 @@ from evenmatch.policies.base import Policy
 from evenmatch.policies.hooks import rules_of
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.times import instants
-from evenmatch.simulation.compiled.compilable import SIDE, Ordered, why_no_parties
+from evenmatch.simulation.compiled.compilable import SIDE, ServiceOrderPolicy, why_no_parties
 from evenmatch.simulation.history import MATCHED, WAITING, History
 from evenmatch.simulation.seeds import generator
 from evenmatch.solvers.service_orders.arrivals import play_parties
@@ -84,7 +84,7 @@ def serve(
     """
     if reason := why_no_parties(queue, policy):
         raise NotSupported(f"queue {queue.name} cannot be played by a compiled run: {reason}")
-    assert isinstance(policy, Ordered)
+    assert isinstance(policy, ServiceOrderPolicy)
     plan, count = policy.plan(queue), len(times)
     parties, packs = make_pools(plan, count)
     parties.ages[:] = times
@@ -97,7 +97,7 @@ def serve(
     return ServedParties(match_of, at[:made].copy())
 
 
-def _kinds(queue: Queue, policy: Ordered, sizes: Ints, sides: Ints | None) -> Ints:
+def _kinds(queue: Queue, policy: ServiceOrderPolicy, sizes: Ints, sides: Ints | None) -> Ints:
     """Return the number of each arrival's kind in the policy's layout."""
     labels = len(queue.format.sides) + 1
     numbers = np.full((max(queue.format.players) + 1, labels), -1, dtype=np.int64)
@@ -153,7 +153,7 @@ def ordered_history(
         msgspec.structs.replace(queue, rules=queue.rules + rules_of(policy, queue))
         for queue, policy in zip(queues, policies, strict=True)
     ]
-    divided = [_Divided(queue) for queue in whole]
+    divided = [_TeamDivisions(queue) for queue in whole]
     history.matches = _matches([divided[n] for n in made_in.tolist()], history, served, coming)
     history.finish(float(times[-1]) if len(times) else 0.0)
     if history.keeps_tickets:
@@ -223,7 +223,7 @@ def _fill(
     history.match_of = served.match_of.tolist()
 
 
-class _Divided:
+class _TeamDivisions:
     """How parties of some sizes and sides, in order of age, are divided into teams.
 
     Without criteria that follows from sizes and sides alone, so the engine's objective is asked
@@ -269,7 +269,7 @@ class _Divided:
 
 
 def _matches(
-    divided: Sequence[_Divided], history: History, served: ServedParties, coming: _Coming
+    divided: Sequence[_TeamDivisions], history: History, served: ServedParties, coming: _Coming
 ) -> list[Match]:
     """Return the matches of a run as the engine writes them down; `divided` has one for each."""
     ids, all_sizes = history.ids, history.sizes

@@ -32,7 +32,7 @@ from evenmatch.policies.shared.step_matcher import make_pool
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.arrivals.times import instants
-from evenmatch.simulation.compiled.compilable import SIDE, Stepped, why_not
+from evenmatch.simulation.compiled.compilable import SIDE, StepPolicy, why_not
 from evenmatch.simulation.history import EXPIRED, MATCHED, WAITING, History
 from evenmatch.simulation.seeds import generator
 from evenmatch.solvers.steps import play as kernels
@@ -316,7 +316,7 @@ def play(
     """
     if reason := why_not(queue, policy):
         raise NotSupported(f"queue {queue.name} cannot be played by a compiled run: {reason}")
-    assert isinstance(policy, Stepped)
+    assert isinstance(policy, StepPolicy)
     count, seats = len(times), queue.format.k
     steps = policy.steps(queue)
     waiting = make_pool(queue, StepColumns(queue, queue.policy), steps, policy.numbers(queue))

@@ -115,7 +115,7 @@ def lower_bound(
 
 
 @dataclass(frozen=True)
-class _Priced:
+class _PriceProof:
     """What prices prove, how they should change, and what all seats are priced too high."""
 
     bound: float
@@ -123,7 +123,9 @@ class _Priced:
     surplus: float
 
 
-def _priced(fields: Sequence[GroupField], prices: Floats, seats: Floats, effort: Ints) -> _Priced:
+def _priced(
+    fields: Sequence[GroupField], prices: Floats, seats: Floats, effort: Ints
+) -> _PriceProof:
     slope: Floats = np.ones(len(prices))
     lacks: Floats = np.zeros(len(prices))
     by_last: dict[int, Ints] = {}
@@ -156,7 +158,7 @@ def _priced(fields: Sequence[GroupField], prices: Floats, seats: Floats, effort:
     # Where as many matches are chosen as there is room for, lower prices prove the same.
     is_full = len(chosen) + 2 >= int(seats.sum()) // seats_least
     surplus = max((float(lacks[number]) for number in chosen), default=0.0) / seats_least
-    return _Priced(total, slope, surplus if is_full else 0.0)
+    return _PriceProof(total, slope, surplus if is_full else 0.0)
 
 
 def _together(lacks: Floats, seats: Floats, size: int) -> list[int]:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.bounds.match_pricing import Priced, Pricing, joined, roots_of
-from evenmatch.solvers.bounds.match_rest import Rest
-from evenmatch.solvers.bounds.match_search import PricedParties, rest_of_match
+from evenmatch.solvers.bounds.match_pricing import PricedMatches, Pricing, joined, roots_of
+from evenmatch.solvers.bounds.match_search import PricedParties, cost_beyond_pairs_of
+from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.teams.batch import Floats, Ints
 
@@ -52,7 +52,7 @@ class Climbs(NamedTuple):
     chance: Ints
 
 
-def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> Priced:
+def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
     """Return good matches under prices; `tops` are those of matches that were found.
 
     Args:
@@ -77,7 +77,7 @@ def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> Priced:
         found = np.full((ROOM, 2 * width), -1, dtype=np.int64)
         worths = np.full(ROOM, -np.inf)
         spent += climb_matches(
-            pricing.rest, tables, np.ascontiguousarray(climbs.parties[starts, :width]),
+            pricing.whole, tables, np.ascontiguousarray(climbs.parties[starts, :width]),
             np.ascontiguousarray(climbs.label[starts, :width]), climbs.shakes, 1.0 - form.fixed,
             climbs.limit, climbs.chance, found, worths,
         )  # fmt: skip
@@ -186,11 +186,11 @@ def _keep(
 
 
 @kernel(
-    f"float64(Rest, PricedParties, {_INTS}, {_INTS}, int64, float64, float64, {_VECTOR},"
+    f"float64(WholeMatchCosts, PricedParties, {_INTS}, {_INTS}, int64, float64, float64, {_VECTOR},"
     f" int64[:,::1], {_VECTOR})"
 )
 def _climb(
-    rest: Rest,
+    whole: WholeMatchCosts,
     tables: PricedParties,
     parties: Ints,
     label: Ints,
@@ -206,14 +206,14 @@ def _climb(
     while unchanged < count:
         here = _scores(tables, parties, label, count, at, base, scores)
         if worth == -np.inf and here > -np.inf:
-            worth = here - rest_of_match(rest, tables, parties, label, count)
+            worth = here - cost_beyond_pairs_of(whole, tables, parties, label, count)
         before, best = parties[at], parties[at]
         for _ in range(TRIES):
             other = int(np.argmax(scores))
             if not scores[other] > max(worth + GAIN, -np.inf):
                 break
             parties[at] = other
-            value = scores[other] - rest_of_match(rest, tables, parties, label, count)
+            value = scores[other] - cost_beyond_pairs_of(whole, tables, parties, label, count)
             scores[other] = -np.inf
             if value > limit:
                 _keep(found, worths, parties, label, count, value)
@@ -227,11 +227,11 @@ def _climb(
 
 
 @kernel(
-    f"float64(Rest, PricedParties, int64[:,::1], int64[:,::1], int64, float64, float64, {_INTS},"
-    f" int64[:,::1], {_VECTOR})"
+    "float64(WholeMatchCosts, PricedParties, int64[:,::1], int64[:,::1], int64, float64, float64,"
+    f" {_INTS}, int64[:,::1], {_VECTOR})"
 )
 def climb_matches(
-    rest: Rest,
+    whole: WholeMatchCosts,
     tables: PricedParties,
     starts: Ints,
     labels: Ints,
@@ -245,7 +245,7 @@ def climb_matches(
     """Find matches that are worth more than a limit; return how many numbers were looked at.
 
     Args:
-        rest: See `Rest`.
+        whole: See `WholeMatchCosts`.
         tables: See `PricedParties`.
         starts: Shape (matches, most parties): matches to begin from, -1 where there are fewer.
         labels: Their teams.
@@ -274,6 +274,6 @@ def climb_matches(
                 count = _shake(tables, parties, label, count, chance)
             if count > 0:
                 looked += _climb(
-                    rest, tables, parties, label, count, base, limit, scores, found, worths
+                    whole, tables, parties, label, count, base, limit, scores, found, worths
                 )
     return looked

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.solvers.bounds.match_lists import least_sums
-from evenmatch.solvers.bounds.match_rest import Rest, rest_of
 from evenmatch.solvers.bounds.match_search import LeastSums, PricedParties, may_open, search_root
 from evenmatch.solvers.bounds.party_costs import PartyCosts, party_costs, team_sizes
+from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts, whole_match_costs_of
 from evenmatch.solvers.teams.batch import Batch, Floats, Ints
 
 LEVELS = 3
@@ -23,7 +23,7 @@ class Pricing(NamedTuple):
     """What is needed to price the matches of a batch.
 
     Args:
-        rest: Costs that are no sums over pairs.
+        whole: Costs of a whole match that are no sums over pairs.
         tables: Costs of pairs, for each division of seats over the teams.
         by_mates: For each division: least sums of all parties, shape (LEVELS, parties, seats + 1).
         by_enemies: The same for enemies.
@@ -31,7 +31,7 @@ class Pricing(NamedTuple):
         members: Shape (parties, largest): players of each party, -1 where there are fewer.
     """
 
-    rest: Rest
+    whole: WholeMatchCosts
     tables: list[PartyCosts]
     by_mates: list[Floats]
     by_enemies: list[Floats]
@@ -39,7 +39,7 @@ class Pricing(NamedTuple):
     members: Ints
 
 
-class Priced(NamedTuple):
+class PricedMatches(NamedTuple):
     """Matches found under prices, and what all others are worth at most.
 
     Args:
@@ -73,7 +73,7 @@ def pricing_of(batch: Batch) -> Pricing:
         for out, costs in zip(sums, (form.mates, form.enemies), strict=True):
             out.append(np.zeros((LEVELS, len(sizes), int(form.teams.sum()) + 1)))
             least_sums(costs, sizes, everyone, len(sizes), out[-1].shape[2] - 1, out[-1][0])
-    return Pricing(rest_of(batch), tables, *sums, sizes, np.ascontiguousarray(members))
+    return Pricing(whole_match_costs_of(batch), tables, *sums, sizes, np.ascontiguousarray(members))
 
 
 def always() -> bool:
@@ -98,7 +98,7 @@ class PricingSearch(NamedTuple):
     keep_going: Callable[[], bool] = always
 
 
-def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Priced:
+def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> PricedMatches:
     """Return the best matches under prices.
 
     Args:
@@ -133,7 +133,7 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
                 if not may_open(form.teams, form.teams, team, int(pricing.sizes[root])):
                     continue
                 top, looked = search_root(
-                    pricing.rest, tables, sums, order, at, team, 1.0 - form.fixed,
+                    pricing.whole, tables, sums, order, at, team, 1.0 - form.fixed,
                     search.limit, share, found, worths, kept,
                 )  # fmt: skip
                 tops[root] = max(tops[root], top)
@@ -149,7 +149,7 @@ def roots_of(own: Floats) -> Ints:
     return np.argsort(-own, kind="stable").astype(np.int64)
 
 
-def joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Priced:
+def joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> PricedMatches:
     """Return what the searches of all roots kept, one after the other."""
     width = max(int(form.teams.sum()) for form in pricing.tables)
     parties = [np.zeros((0, width), dtype=np.int64)]
@@ -160,6 +160,6 @@ def joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Priced:
             target.append(np.pad(part, ((0, 0), (0, width - half)), constant_values=-1))
     form = np.concatenate([[], *(np.full(len(w), f) for _, w, f in out)]).astype(np.int64)
     worth = np.concatenate([np.zeros(0), *(w for _, w, _ in out)])
-    return Priced(
+    return PricedMatches(
         np.concatenate(parties), np.concatenate(label), form, worth, np.zeros(0), 0.0, True
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.solvers.bounds.match_lists import least_sums, sort_list, strike
-from evenmatch.solvers.bounds.match_rest import Rest, rest_cost
+from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts, cost_beyond_pairs
 from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import Floats, Ints
 
@@ -88,11 +88,11 @@ def may_open(free: Ints, seats: Ints, t: int, size: int) -> int:
     return 1
 
 
-@kernel(f"float64(Rest, PricedParties, {_INTS}, {_INTS}, int64)")
-def rest_of_match(
-    rest: Rest, tables: PricedParties, parties: Ints, label: Ints, count: int
+@kernel(f"float64(WholeMatchCosts, PricedParties, {_INTS}, {_INTS}, int64)")
+def cost_beyond_pairs_of(
+    whole: WholeMatchCosts, tables: PricedParties, parties: Ints, label: Ints, count: int
 ) -> float:
-    """Return the rest of the cost of a match given by parties and their teams."""
+    """Return what a match costs beyond its pairs, by its parties and their teams."""
     sizes, members, teams = tables.sizes, tables.members, tables.teams
     total = 0
     for a in range(count):
@@ -106,7 +106,7 @@ def rest_of_match(
         for m in range(own[a]):
             players[at], team[at] = members[parties[a], m], label[a]
             at += 1
-    return rest_cost(rest, players, team, own, label[:count], len(teams))
+    return cost_beyond_pairs(whole, players, team, own, label[:count], len(teams))
 
 
 @kernel(f"int64(int64[:,::1], {_VECTOR}, int64, {_INTS}, {_INTS}, int64, float64)")
@@ -247,11 +247,11 @@ def _unseen(lists: MatchLists, at: Ints, depth: int) -> float:
 
 
 @kernel(
-    f"UniTuple(float64, 2)(Rest, PricedParties, LeastSums, {_INTS}, int64, int64, float64, float64,"
-    f" float64, int64[:,::1], {_VECTOR}, {_INTS})"
+    f"UniTuple(float64, 2)(WholeMatchCosts, PricedParties, LeastSums, {_INTS}, int64, int64,"
+    f" float64, float64, float64, int64[:,::1], {_VECTOR}, {_INTS})"
 )
 def search_root(
-    rest: Rest,
+    whole: WholeMatchCosts,
     tables: PricedParties,
     sums: LeastSums,
     order: Ints,
@@ -267,7 +267,7 @@ def search_root(
     """Find the best matches of one root; return what any is worth at most, and the effort used.
 
     Args:
-        rest: See `Rest`.
+        whole: See `WholeMatchCosts`.
         tables: See `PricedParties`.
         sums: See `LeastSums`; row 0 is filled.
         order: All parties in the order of roots.
@@ -308,7 +308,9 @@ def search_root(
             depth += 1
             at[depth] = team[depth] = 0
         elif values[depth + 1] > limit:
-            worth = values[depth + 1] - rest_of_match(rest, tables, parties, label, depth + 1)
+            worth = values[depth + 1] - cost_beyond_pairs_of(
+                whole, tables, parties, label, depth + 1
+            )
             if worth > limit:
                 top = max(top, worth)
                 kept[0] = record_match(found, worths, kept[0], parties, label, depth + 1, worth)

@@ -29,7 +29,7 @@ class Prices(NamedTuple):
     share: Floats
 
 
-class Chosen(NamedTuple):
+class PackingSolution(NamedTuple):
     """The solution of an integer packing.
 
     Args:
@@ -108,7 +108,7 @@ class SetPacking:
             share=np.array(solution.col_value),
         )
 
-    def choose(self, nodes: int, keep_going: Callable[[], bool]) -> Chosen:
+    def choose(self, nodes: int, keep_going: Callable[[], bool]) -> PackingSolution:
         """Return the best packing of whole columns that a search of some nodes finds.
 
         Args:
@@ -134,4 +134,4 @@ class SetPacking:
         self._highs.cbMipInterrupt.clear()
         share = np.array(self._highs.getSolution().col_value)
         info = self._highs.getInfo()
-        return Chosen(-float(info.mip_dual_bound), np.flatnonzero(share > 0.5))
+        return PackingSolution(-float(info.mip_dual_bound), np.flatnonzero(share > 0.5))

@@ -2,9 +2,9 @@
 
 A match's cost is split in two. What is a sum over pairs of players, or over players, becomes a sum
 over pairs of parties and over parties: the tables here. The rest (teams' sums, party structure,
-hosts, the joint region) is known only for a whole match: `match_rest`; the tables count the least
-that it can be. So the tables alone never say too much, and with the rest they are exact but for
-roles and sets that all players must share, which are counted pair by pair and seat by seat, and
+hosts, the joint region) is known only for a whole match: `whole_match_costs`; the tables count the
+least that it can be. So the tables alone never say too much, and with the rest they are exact but
+for roles and sets that all players must share, which are counted pair by pair and seat by seat, and
 for rules, terms and sides that compare no numbers, which are forgiven.
 
 All is in double precision: a bound made of rounded costs would be none.

@@ -32,14 +32,14 @@ import numpy as np
 from evenmatch.errors import NotSupported
 from evenmatch.solvers.bounds.match_climb import Climbs, climb
 from evenmatch.solvers.bounds.match_pricing import (
-    Priced,
+    PricedMatches,
     Pricing,
     PricingSearch,
     always,
     price_matches,
     pricing_of,
 )
-from evenmatch.solvers.bounds.packing import Chosen, Prices, SetPacking
+from evenmatch.solvers.bounds.packing import PackingSolution, Prices, SetPacking
 from evenmatch.solvers.teams import reference
 from evenmatch.solvers.teams.batch import WEIGHT, Batch, Floats, Ints, Plan
 
@@ -79,7 +79,7 @@ class Columns:
         self._add(parties, label, np.array([quality for _, quality in rows]))
         return np.array([self._known[row.tobytes()] for row in parties], dtype=np.int64)
 
-    def add_priced(self, priced: Priced, prices: Floats) -> Ints:
+    def add_priced(self, priced: PricedMatches, prices: Floats) -> Ints:
         """Add matches found under prices; return the numbers of those that were new."""
         quality = priced.worth + price_sums(priced.parties, prices)
         return self._add(priced.parties, priced.label, quality)
@@ -292,13 +292,13 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     return ProvedPlan(bound, [columns.teams(column) for column in chosen.tolist()])
 
 
-def _choice(generation: Generation, among: Ints, keep_going: Callable[[], bool]) -> Chosen:
+def _choice(generation: Generation, among: Ints, keep_going: Callable[[], bool]) -> PackingSolution:
     """Return the best choice of matches among some columns, as numbers of columns."""
     columns = generation.columns
     packing = SetPacking(len(generation.pricing.sizes), generation.matches)
     packing.add(columns.quality[among], columns.parties[among])
     chosen = packing.choose(NODES, keep_going)
-    return Chosen(chosen.bound, among[chosen.columns])
+    return PackingSolution(chosen.bound, among[chosen.columns])
 
 
 # Column generation: prices by a linear programme, matches by a search, a bound in each round.
@@ -442,14 +442,14 @@ class Generation:
         prices = smooth * center.prices + (1.0 - smooth) * proposed.parties
         return prices, smooth * center.match + (1.0 - smooth) * proposed.match
 
-    def _learn(self, priced: Priced, prices: Floats, proposed: Prices) -> bool:
+    def _learn(self, priced: PricedMatches, prices: Floats, proposed: Prices) -> bool:
         """Add the matches that are new; return whether any is worth more than is proposed."""
         new = self.columns.add_priced(priced, prices)
         self._packing.add(self.columns.quality[new], self.columns.parties[new])
         worths = self.columns.quality[new] - price_sums(self.columns.parties[new], proposed.parties)
         return bool((worths > proposed.match + GAIN).any())
 
-    def _offer(self, prices: Floats, priced: Priced) -> Dual:
+    def _offer(self, prices: Floats, priced: PricedMatches) -> Dual:
         """Keep the prices if they give the lowest bound so far; return what they prove."""
         tops = np.maximum(priced.tops, self._alone - prices)
         highest = np.sort(tops)[::-1][: self.matches]

@@ -134,7 +134,9 @@ class FactCosts:
             from evenmatch.solvers.teams.evaluation_input import scene_of
 
             self._batch, self._scene, self.is_nothing = batch, scene_of(batch), False
-            self._duels = duels_of(batch)._replace(rules=batch.rules[:0], reach=batch.reach[:0])
+            self._duels = duels_of(batch)._replace(
+                rules=batch.rules[:0], tolerances=batch.tolerances[:0]
+            )
             self.top += float(others[:, WEIGHT].sum())
 
     def costs(self, one: Ints, two: Ints) -> Floats:

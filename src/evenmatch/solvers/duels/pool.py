@@ -47,14 +47,14 @@ class Duels(NamedTuple):
             kind is not read.
         rules: Shape (q, 3), as `Batch.rules`: the kind is not read; column; accept 0 = both must
             accept the gap, 1 = one must.
-        reach: Shape (q, n): the largest gap that each player accepts by each rule now.
+        tolerances: Shape (q, n): the largest gap that each player accepts by each rule now.
         worth: Shape (n,): what seating a player is worth, in units of cost; finite.
     """
 
     values: Floats
     terms: Floats
     rules: Floats
-    reach: Floats
+    tolerances: Floats
     worth: Floats
 
     @property
@@ -72,7 +72,7 @@ def duels_of(batch: Batch) -> Duels:
         values=np.ascontiguousarray(facts.values, dtype=np.float64),
         terms=np.ascontiguousarray(terms[terms[:, WEIGHT] != 0.0]),
         rules=np.ascontiguousarray(batch.rules[are_numeric], dtype=np.float64),
-        reach=np.ascontiguousarray(batch.reach[are_numeric], dtype=np.float64),
+        tolerances=np.ascontiguousarray(batch.tolerances[are_numeric], dtype=np.float64),
         worth=np.asarray(batch.worth, dtype=np.float64),
     )
 
@@ -107,10 +107,10 @@ def cost_top(duels: Duels) -> float:
     """Return a cost that no legal pair exceeds by its gaps."""
     total = 0.0
     spans = np.ptp(duels.values, axis=1) if duels.values.size else np.zeros(0)
-    for rule, reach in zip(duels.rules, duels.reach, strict=True):
+    for rule, tolerances in zip(duels.rules, duels.tolerances, strict=True):
         # Whoever must accept, nobody accepts more than the most.
         column = int(rule[BETWEEN])
-        spans[column] = min(spans[column], float(reach.max()))
+        spans[column] = min(spans[column], float(tolerances.max()))
     for term in duels.terms:
         gap = float(spans[int(term[COLUMN])])
         total += term[WEIGHT] * shape_gap(term[SHAPE], term[TOP], term[KNEE], term[STEP], gap)
@@ -138,11 +138,13 @@ ARRAYS = "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1]"
 
 
 @kernel(f"float64({ARRAYS}, int64, int64)", inline=True)
-def duel_cost(values: Floats, terms: Floats, rules: Floats, reach: Floats, i: int, j: int) -> float:
+def duel_cost(
+    values: Floats, terms: Floats, rules: Floats, tolerances: Floats, i: int, j: int
+) -> float:
     """Return the cost of a pair by its gaps; infinity if a rule forbids it."""
     for q in range(rules.shape[0]):
         column = int(rules[q, BETWEEN])
-        low, high = min(reach[q, i], reach[q, j]), max(reach[q, i], reach[q, j])
+        low, high = min(tolerances[q, i], tolerances[q, j]), max(tolerances[q, i], tolerances[q, j])
         if abs(values[column, i] - values[column, j]) > (high if rules[q, ACCEPT] != 0.0 else low):
             return np.inf
     cost = 0.0
@@ -157,10 +159,10 @@ def duel_cost(values: Floats, terms: Floats, rules: Floats, reach: Floats, i: in
 
 @kernel(f"float64[::1]({ARRAYS}, int64[::1], int64[::1])")
 def duel_costs(
-    values: Floats, terms: Floats, rules: Floats, reach: Floats, one: Ints, two: Ints
+    values: Floats, terms: Floats, rules: Floats, tolerances: Floats, one: Ints, two: Ints
 ) -> Floats:
     """Return the costs of many pairs by their gaps."""
     costs = np.zeros(one.shape[0])
     for p in range(one.shape[0]):
-        costs[p] = duel_cost(values, terms, rules, reach, one[p], two[p])
+        costs[p] = duel_cost(values, terms, rules, tolerances, one[p], two[p])
     return costs

@@ -126,7 +126,7 @@ def _by_neighbours(duels: Duels) -> DuelRound | None:
 
 def _limits(duels: Duels, accept: float) -> Floats:
     """Return the largest gap that each player accepts by the rules of one kind, inf without."""
-    chosen = duels.reach[duels.rules[:, ACCEPT] == accept]
+    chosen = duels.tolerances[duels.rules[:, ACCEPT] == accept]
     limits: Floats = chosen.min(axis=0, initial=np.inf)
     return limits
 
@@ -244,7 +244,7 @@ def _ordered(duels: Duels, order: Ints) -> Duels:
         np.ascontiguousarray(values[:, order], dtype=np.float64),
         np.ascontiguousarray(duels.terms, dtype=np.float64),
         np.ascontiguousarray(duels.rules, dtype=np.float64),
-        np.ascontiguousarray(duels.reach[:, order], dtype=np.float64),
+        np.ascontiguousarray(duels.tolerances[:, order], dtype=np.float64),
         duels.worth[order],
     )
 

@@ -27,18 +27,18 @@ def best_axis(duels: Duels) -> tuple[int, Floats]:
     """
     everywhere = np.full(duels.players, np.inf)
     best, best_share = -1, np.inf
-    for rule, reach in zip(duels.rules, duels.reach, strict=True):
+    for rule, tolerances in zip(duels.rules, duels.tolerances, strict=True):
         column = int(rule[BETWEEN])
-        share = float(np.median(reach)) / max(float(np.std(duels.values[column])), 1e-300)
+        share = float(np.median(tolerances)) / max(float(np.std(duels.values[column])), 1e-300)
         if rule[ACCEPT] == 0.0 and share < best_share:
             best, best_share = column, share
     if best < 0:
         weights = np.zeros(max(1, duels.values.shape[0]))
         np.add.at(weights, duels.terms[:, COLUMN].astype(np.int64), duels.terms[:, WEIGHT])
         return int(np.argmax(weights)), everywhere
-    for rule, reach in zip(duels.rules, duels.reach, strict=True):
+    for rule, tolerances in zip(duels.rules, duels.tolerances, strict=True):
         if int(rule[BETWEEN]) == best and rule[ACCEPT] == 0.0:
-            everywhere = np.minimum(everywhere, reach)
+            everywhere = np.minimum(everywhere, tolerances)
     return best, everywhere
 
 
@@ -59,7 +59,7 @@ def nearest(
     values: Floats,
     terms: Floats,
     rules: Floats,
-    reach: Floats,
+    tolerances: Floats,
     axis: int,
     limits: Floats,
     most: int,
@@ -84,7 +84,7 @@ def nearest(
                 gap = abs(values[axis, j] - values[axis, i])
                 if gap > limits[i] or _least_cost(terms, axis, gap) >= best[half - 1]:
                     break
-                cost = duel_cost(values, terms, rules, reach, i, j)
+                cost = duel_cost(values, terms, rules, tolerances, i, j)
                 if cost < best[half - 1]:
                     at = half - 1
                     while at > 0 and best[at - 1] > cost:
@@ -132,7 +132,7 @@ def overlooked(
     values: Floats,
     terms: Floats,
     rules: Floats,
-    reach: Floats,
+    tolerances: Floats,
     axis: int,
     limits: Floats,
     scale: float,
@@ -147,7 +147,7 @@ def overlooked(
         values: Numbers of the players, sorted along the axis.
         terms: See `Duels`.
         rules: See `Duels`.
-        reach: See `Duels`.
+        tolerances: See `Duels`.
         axis: The row of values that players are sorted by.
         limits: The largest gap along it that each accepts.
         scale: Costs are even integers, `2 * round(cost * scale)`.
@@ -186,7 +186,7 @@ def overlooked(
                     limit -= outer[1, i]
                 if limit <= 0 or gap > limits[j]:
                     continue
-                cost = duel_cost(values, terms, rules, reach, i, j)
+                cost = duel_cost(values, terms, rules, tolerances, i, j)
                 if 2.0 * scale * cost >= limit + 2:
                     continue
                 even = 2 * round(cost * scale)

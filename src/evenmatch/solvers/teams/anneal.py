@@ -51,7 +51,7 @@ from evenmatch.solvers.teams.search_state import (
     board_of,
     load_changes,
 )
-from evenmatch.solvers.teams.split import split_matches
+from evenmatch.solvers.teams.two_team_division import split_matches
 
 PATIENT = (0.02, 0.001, 0.7, 0.0)
 HASTY = (0.006, 0.0015, 0.85, 0.5)

@@ -10,8 +10,9 @@ by is in one of three places:
 - the few numbers of `Batch` that count parties, hosts, free seats and roles.
 
 Costs carry their weights, and weights sum to 1, so a match's **quality is 1 - its cost**. A match
-is legal if it breaks none of the hard rules, which are flags of pairs and limits in `Batch.reach`.
-`reference` says all this in plain Python, slowly; the kernels are tested against it.
+is legal if it breaks none of the hard rules, which are flags of pairs and limits in
+`Batch.tolerances`. `reference` says all this in plain Python, slowly; the kernels are tested
+against it.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ class Batch(NamedTuple):
             players of a full match; inf = does not take it.
         rules: Shape (q, 3): (kind, column, accept): a match whose gap of this kind (no scale)
             exceeds what its players accept is not legal; accept 0 = all must, 1 = one must.
-        reach: Shape (q, n): the largest gap of each rule that each player accepts now.
+        tolerances: Shape (q, n): the largest gap of each rule that each player accepts now.
         worth: Shape (n,): quality (1 = a perfect match) gained by seating this player (longest
             waiting first); zeros where all are equal.
         rank_share: What a match costs by `role_cost` whose players all get their last choice.
@@ -192,7 +193,7 @@ class Batch(NamedTuple):
     role_seats: Ints
     role_cost: Singles
     rules: Floats
-    reach: Floats
+    tolerances: Floats
     worth: Floats
     rank_share: float
     sides: Ints
@@ -276,7 +277,7 @@ def empty_batch(seats: Ints, first: Ints, facts: Facts) -> Batch:
         role_seats=np.zeros(0, dtype=np.int64),
         role_cost=np.zeros((players, 0), dtype=np.float32),
         rules=np.zeros((0, 3)),
-        reach=np.zeros((0, players)),
+        tolerances=np.zeros((0, players)),
         worth=np.zeros(players),
         rank_share=0.0,
         sides=np.zeros(0, dtype=np.int64),
@@ -290,7 +291,7 @@ def empty_batch(seats: Ints, first: Ints, facts: Facts) -> Batch:
     "float64[:,:,::1], float32[:,:,::1], int64[::1], float64[:,:,::1], int64[::1], "
     "int64[:,::1], float64[::1], int64[:,:,::1], uint8[:,:,::1], int64[::1], int64[:,::1]"
 )
-class Others(NamedTuple):
+class MatchFacts(NamedTuple):
     """Facts that evaluations look up match by match.
 
     Args:
@@ -320,13 +321,13 @@ class Others(NamedTuple):
     steps: Ints
 
 
-def others_of(batch: Batch) -> Others:
+def others_of(batch: Batch) -> MatchFacts:
     """Return what kernels need of a batch beside `Measures`."""
     facts = batch.facts
     latencies = _latencies(facts)
     venues = venues_of(facts)
     costs = [venue_costs(latencies[int(of)], *scale) for of, *scale in venues]
-    return Others(
+    return MatchFacts(
         latencies,
         np.ascontiguousarray(facts.more_ping, dtype=np.float32),
         np.array([venue[0] for venue in venues], dtype=np.int64),

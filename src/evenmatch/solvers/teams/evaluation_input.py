@@ -29,7 +29,7 @@ from evenmatch.solvers.teams.batch import (
     Batch,
     Floats,
     Ints,
-    Others,
+    MatchFacts,
     Pairs,
     Places,
     Singles,
@@ -95,7 +95,7 @@ class Scene(NamedTuple):
         party: Shape (n,): party of each player.
         terms: `Batch.terms`.
         curves: Shape (1 + d, CELLS + 2): the plain gap, then each term, without weights.
-        hosts: `Batch.hosts`; and so are `role_seats`, `role_cost`, `rules`, `reach`, `worth`.
+        hosts: `Batch.hosts`; and so are `role_seats`, `role_cost`, `rules`, `tolerances`, `worth`.
         team_start: Shape (teams + 1,): first place of each team.
         seats_min: `Batch.seats_min`.
         numbers: See `PARITY` and the others.
@@ -117,7 +117,7 @@ class Scene(NamedTuple):
     role_seats: Ints
     role_cost: Singles
     rules: Floats
-    reach: Floats
+    tolerances: Floats
     worth: Floats
     team_start: Ints
     seats_min: Ints
@@ -130,7 +130,7 @@ class Scene(NamedTuple):
     signs: Singles
     trio: Singles
     floor: Singles
-    others: Others
+    others: MatchFacts
 
     @property
     def is_divided(self) -> bool:
@@ -198,7 +198,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         np.ascontiguousarray(batch.role_seats, dtype=np.int64),
         np.ascontiguousarray(batch.role_cost, dtype=np.float32),
         np.ascontiguousarray(batch.rules, dtype=np.float64),
-        np.ascontiguousarray(batch.reach, dtype=np.float64),
+        np.ascontiguousarray(batch.tolerances, dtype=np.float64),
         np.ascontiguousarray(batch.worth, dtype=np.float64),
         np.concatenate(([0], np.cumsum(batch.seats))).astype(np.int64),
         np.ascontiguousarray(batch.seats_min, dtype=np.int64),

@@ -80,8 +80,8 @@ def is_legal(batch: Batch, teams: Teams) -> bool:
     ):
         return False
     return _pairs_are_legal(batch.facts, teams) and all(
-        _rule_holds(batch, rule, reach, teams)
-        for rule, reach in zip(batch.rules, batch.reach, strict=True)
+        _rule_holds(batch, rule, tolerances, teams)
+        for rule, tolerances in zip(batch.rules, batch.tolerances, strict=True)
     )
 
 
@@ -149,9 +149,11 @@ def region_cost(batch: Batch, everyone: Sequence[int], venue: int) -> float:
     attribute, best, worst, furthest = venues_of(batch.facts)[venue]
     ever = [ms for ms in _regions(batch.facts, everyone, venue) if max(ms) <= furthest]
     limit = math.inf
-    for (kind, column, accept), reach in zip(batch.rules.tolist(), batch.reach, strict=True):
+    for (kind, column, accept), tolerances in zip(
+        batch.rules.tolist(), batch.tolerances, strict=True
+    ):
         if kind == REGION_GAP and venues_of(batch.facts)[int(column)][0] == attribute:
-            own = [float(reach[player]) for player in everyone]
+            own = [float(tolerances[player]) for player in everyone]
             limit = min(limit, max(own) if accept else min(own))
     chosen = [ms for ms in ever if max(ms) <= limit] or ever
     costs = [
@@ -394,10 +396,10 @@ def gap_of(batch: Batch, kind: float, column: int, teams: Teams) -> float:
     }[kind]()
 
 
-def _rule_holds(batch: Batch, rule: Floats, reach: Floats, teams: Teams) -> bool:
+def _rule_holds(batch: Batch, rule: Floats, tolerances: Floats, teams: Teams) -> bool:
     kind, column, accept = rule
     gap = gap_of(batch, float(kind), int(column), teams)
-    limits = [float(reach[p]) for team in teams for p in team]
+    limits = [float(tolerances[p]) for team in teams for p in team]
     return gap <= (max(limits) if accept else min(limits))
 
 

@@ -99,11 +99,11 @@ def _pings(scene: Scene, board: Board, row: int, column: int, best: float, worst
 @kernel(f"float64({_ROW}, int64)", inline=True, allocates=False)
 def _accepted(scene: Scene, board: Board, row: int, rule: int) -> float:
     """Return the largest gap of a rule that a match accepts: all of it, or one for all."""
-    rules, reach, seat = scene.rules, scene.reach, board.seat
+    rules, tolerances, seat = scene.rules, scene.tolerances, board.seat
     narrow, wide = np.inf, -np.inf
     for p in range(seat.shape[1]):
         if seat[row, p] >= 0:
-            limit = reach[rule, seat[row, p]]
+            limit = tolerances[rule, seat[row, p]]
             narrow, wide = min(narrow, limit), max(wide, limit)
     return wide if rules[rule, 2] != 0.0 else narrow
 

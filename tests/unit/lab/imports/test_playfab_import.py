@@ -13,7 +13,7 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.playfab import import_queues
-from evenmatch.lab.imports.report import Imported, ImportOptions
+from evenmatch.lab.imports.report import ImportOptions, ImportResult
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -26,7 +26,7 @@ ATTRIBUTE = {"Path": "skill", "Source": "User"}
 Json = dict[str, Any]
 
 
-def imported(raw: object, **options: Any) -> Imported:
+def imported(raw: object, **options: Any) -> ImportResult:
     text = raw if isinstance(raw, bytes) else msgspec.json.encode(raw)
     return import_queues(text, ImportOptions(**options))
 
@@ -36,7 +36,7 @@ def duel(*rules: Json, **keys: Any) -> Json:
     return {"Name": "duel", "MinMatchSize": 2, "MaxMatchSize": 2, "Rules": named} | keys
 
 
-def taken(found: Imported) -> dict[str, str]:
+def taken(found: ImportResult) -> dict[str, str]:
     return {each.path: each.taken for each in found.lines}
 
 

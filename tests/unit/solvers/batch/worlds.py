@@ -139,7 +139,7 @@ def rich_batch(seats: Sequence[int], players: int, seed: int, free: int = 0) -> 
                 [REGION_GAP, 0.0, 1.0],
             ]
         ),
-        reach=np.vstack(
+        tolerances=np.vstack(
             [
                 rng.uniform(200.0, 600.0, (4, n)),
                 rng.uniform(0.0, 1.0, (1, n)),
@@ -203,7 +203,9 @@ def strange_batch(seats: Sequence[int], players: int, seed: int, *, sides: bool 
         (HOME_GAP, 3.0 * 1 + ALL, [4.0, 6.0]),
     ]
     # Nearly all accept the most, or no match would be legal.
-    reach = [np.where(rng.random(n) < 0.1, rng.choice(own, n), max(own)) for _, _, own in columns]
+    tolerances = [
+        np.where(rng.random(n) < 0.1, rng.choice(own, n), max(own)) for _, _, own in columns
+    ]
     return batch._replace(
         facts=facts,
         terms=np.array(
@@ -219,6 +221,6 @@ def strange_batch(seats: Sequence[int], players: int, seed: int, *, sides: bool 
         role_cost=(rng.integers(0, 2, (n, 2 * has_roles)) * (0.1 / k)).astype(np.float32),
         rank_share=0.1,
         rules=np.array([(kind, column, float(rng.random() < 0.2)) for kind, column, _ in columns]),
-        reach=np.array(reach),
+        tolerances=np.array(tolerances),
         sides=rng.choice([-1, -1, *range(len(seats))], n) if sides else np.zeros(0, dtype=np.int64),
     )

@@ -80,7 +80,7 @@ def random_batch(seed: int, sizes: list[int], seats: list[int]) -> Batch:
         parity=0.1,
         hosts=np.array([0.1, 0.04, 0.0]),
         rules=np.array([[SPREAD, 0, 0.0], [SUM_GAP, 1, 1.0]]),
-        reach=np.array([rng.uniform(7.0, 10.0, n), rng.uniform(6.0, 12.0, n)]),
+        tolerances=np.array([rng.uniform(7.0, 10.0, n), rng.uniform(6.0, 12.0, n)]),
     )
 
 

@@ -62,7 +62,7 @@ def random_batch(rng: np.random.Generator, n: int) -> Batch:
     )
     if rng.random() < 0.5:
         rules = np.array([[0.0, 0.0, rng.integers(0, 2)]])
-        batch = batch._replace(rules=rules, reach=rng.choice([0.2, 0.5, np.inf], (1, n)))
+        batch = batch._replace(rules=rules, tolerances=rng.choice([0.2, 0.5, np.inf], (1, n)))
     if rng.random() < 0.3:
         roles = rng.choice([0.0, 0.1, np.inf], (n, 2)).astype(np.float32)
         batch = batch._replace(role_seats=np.array([1, 1]), role_cost=roles)

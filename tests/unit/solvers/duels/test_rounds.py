@@ -90,9 +90,9 @@ def random_duels(rng: np.random.Generator, count: int) -> Duels:
         ]
     ).reshape(d, 7)
     rules = np.array([[0, rng.integers(0, columns), rng.integers(0, 2)] for _ in range(q)])
-    reach = rng.choice([0.1, 0.3, 0.6, np.inf], (q, count))
+    tolerances = rng.choice([0.1, 0.3, 0.6, np.inf], (q, count))
     worth = rng.random(count) if rng.random() < 0.5 else np.zeros(count)
-    return Duels(values, terms, rules.reshape(q, 3).astype(float), reach, worth)
+    return Duels(values, terms, rules.reshape(q, 3).astype(float), tolerances, worth)
 
 
 @pytest.mark.parametrize("seed", thinned(range(200), 5))
@@ -168,7 +168,7 @@ def test_nearly_everybody_of_a_thousand_plays_at_the_least_gap(seed: int) -> Non
     found = pair_duels(duels)
     check_legal(duels, found)
     gaps = np.abs(duels.values[0][:, None] - duels.values[0])
-    may_play = gaps <= np.minimum(duels.reach[0][:, None], duels.reach[0])
+    may_play = gaps <= np.minimum(duels.tolerances[0][:, None], duels.tolerances[0])
     have_partners = int((may_play.sum(axis=1) > 1).sum())
     assert 2 * len(found.pairs) >= 0.98 * have_partners
     assert found.is_optimal
@@ -177,7 +177,7 @@ def test_nearly_everybody_of_a_thousand_plays_at_the_least_gap(seed: int) -> Non
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_graph_finds_what_neighbours_prove(seed: int) -> None:
-    duels = thread_pool(400, seed)._replace(reach=np.full((1, 400), 150.0))
+    duels = thread_pool(400, seed)._replace(tolerances=np.full((1, 400), 150.0))
     one, two = rounds._by_neighbours(duels), rounds._by_graph(duels, None, 0.0, 60)
     assert one is not None
     assert len(one.pairs) == len(two.pairs)
@@ -188,7 +188,9 @@ def test_the_graph_finds_what_neighbours_prove(seed: int) -> None:
 def test_a_player_far_from_all_costs_no_match(place: int) -> None:
     duels = thread_pool(500, 1)
     far = float(duels.values[0].max() + 1000.0)
-    more = ladder(np.insert(duels.values[0], place, far), np.insert(duels.reach[0], place, 500.0))
+    more = ladder(
+        np.insert(duels.values[0], place, far), np.insert(duels.tolerances[0], place, 500.0)
+    )
     before, after = pair_duels(duels), pair_duels(more)
     assert len(after.pairs) == len(before.pairs)
     assert after.mates[place] == -1

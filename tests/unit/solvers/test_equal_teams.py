@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenmatch import MatchmakingError, split_teams
-from evenmatch.solvers.split import EXACT_PARTIES, best_half
+from evenmatch.solvers.equal_teams import EXACT_PARTIES, best_half
 from tests.extent import extent
 
 

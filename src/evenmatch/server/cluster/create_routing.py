@@ -1,7 +1,8 @@
-"""Creates at a node of which shards are elsewhere: past ASGI, here or by frames to the owner.
+"""Routes creates at a node of a cluster: to a shard that is here, or in frames to its owner.
 
-It stands where the gate of a game stands on a node alone, and judges nobody: the gate of the shard
-does, wherever that is. What cannot go this way goes the longer one, as all other requests do.
+A `CreateRouter` takes creates past ASGI, in the place that a game's gate has on a server alone. It
+judges no caller: the gate of the shard does, on whichever node that is. A create that cannot go
+this way takes the longer one over ASGI, as all other requests do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.forwarding import OWNER, UNKNOWN
-from evenmatch.server.cluster.frames import FRAME_BYTES_MAX, Ask, FrameLink, FrameServer, Told
+from evenmatch.server.cluster.frames import (
+    FRAME_BYTES_MAX,
+    AnswerFrame,
+    CreateFrame,
+    FrameLink,
+    FrameServer,
+)
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.app import CREATE_PATH, App
 from evenmatch.server.http.create_tickets import ADVICE, CreateRequest
@@ -39,11 +46,11 @@ FRAMED_BYTES_MAX = FRAME_BYTES_MAX // 2
 LATER: Headers = [(b"content-type", b"application/json"), (b"retry-after", b"1")]
 
 
-class Ways(Protocol):
-    """What a node knows of the ways of a request."""
+class RequestRoutes(Protocol):
+    """Where a node can send a request."""
 
     def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
-        """Return the shard of a create, None if it belongs to several or to nobody knows which."""
+        """Return the shard of a create, None if it is unknown or there are several."""
         ...
 
     def link_to(self, seat: Seat) -> FrameLink | None:
@@ -55,33 +62,33 @@ class Ways(Protocol):
         ...
 
 
-class Front:
-    """The place of a gate, for creates.
+class CreateRouter:
+    """Sends each create to the shard that it is about.
 
     Args:
-        ways: Those of the node.
-        body_bytes_max: Bytes of a body, the most that any game takes; its gate checks its own.
+        routes: Those of the node.
+        body_bytes_max: Most bytes of a body that any game takes; each gate checks its own limit.
     """
 
     stopwatch = staticmethod(Clocks().stopwatch)
 
-    def __init__(self, ways: Ways, body_bytes_max: int) -> None:
-        self._ways = ways
+    def __init__(self, routes: RequestRoutes, body_bytes_max: int) -> None:
+        self._routes = routes
         self.body_bytes_max = body_bytes_max
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def let_in(self, scope: Scope) -> Front:
+    def let_in(self, scope: Scope) -> CreateRouter:
         """Let everybody come this far."""
         scope["principal"] = NOBODY
         return self
 
-    def creates(self, scope: Scope) -> Front:
+    def creates(self, scope: Scope) -> CreateRouter:
         """Return what takes creates."""
         del scope
         return self
 
     def check(self, scope: Scope) -> None:
-        """Refuse a body that says itself that it is too large.
+        """Refuse a request whose header announces too large a body.
 
         Raises:
             BodyTooLarge: It is.
@@ -89,12 +96,12 @@ class Front:
         check_length(scope, self.body_bytes_max, ADVICE)
 
     def refuse(self, request: CreateRequest, error: MatchmakingError) -> None:
-        """Answer a request with what is wrong."""
+        """Answer a request with an error."""
         status, problem = problem_of(error)
         request.reply(status, encode(problem), headers_of(error))
 
     def take(self, request: CreateRequest) -> None:
-        """Take a whole request."""
+        """Take a request whose body is complete."""
         try:
             self._take(request)
         except MatchmakingError as error:
@@ -102,39 +109,42 @@ class Front:
 
     def _take(self, request: CreateRequest) -> None:
         scope, body = request.scope, request.body
-        seat = self._ways.seat_of(scope, body)
+        seat = self._routes.seat_of(scope, body)
         games = None if seat is None else seat.present
-        link = None if seat is None or games is not None else self._ways.link_to(seat)
+        link = None if seat is None or games is not None else self._routes.link_to(seat)
         if games is not None:
-            take_here(
+            submit_create(
                 games, scope, _CreateBody(body, request.reply, request.is_gone, request.began)
             )
         elif link is None or seat is None or not link.is_free or len(body) > FRAMED_BYTES_MAX:
-            self._begin(request)
+            self._route_elsewhere(request)
         else:
 
-            def done(told: Told | None) -> None:
-                self._done(request, told)
+            def done(answer: AnswerFrame | None) -> None:
+                self._done(request, answer)
 
             client = (scope.get("client") or ("", 0))[0]
-            link.ask(seat.about, client, scope["headers"], body, done)
+            link.send_create(seat.about, client, scope["headers"], body, done)
 
-    def _done(self, request: CreateRequest, told: Told | None) -> None:
-        if told is None:
+    def _done(self, request: CreateRequest, answer: AnswerFrame | None) -> None:
+        if answer is None:
             _, problem = problem_of(JournalUnavailable(UNKNOWN))
             request.reply(503, encode(problem), LATER)
-        elif told.headers is not None and any(name == OWNER for name, _ in told.headers):
+        elif answer.headers is not None and any(name == OWNER for name, _ in answer.headers):
             # It was not taken there; the longer way finds the owner.
-            self._begin(request)
+            self._route_elsewhere(request)
         else:
-            request.reply(told.status, told.body, told.headers)
+            request.reply(answer.status, answer.body, answer.headers)
 
-    def _begin(self, request: CreateRequest) -> None:
-        begin(self._tasks, collected(self._ways.route, request.scope, request.body, request.reply))
+    def _route_elsewhere(self, request: CreateRequest) -> None:
+        start_task(
+            self._tasks,
+            answer_by_asgi(self._routes.route, request.scope, request.body, request.reply),
+        )
 
 
 class _CreateBody(NamedTuple):
-    """What a request is, but for its caller."""
+    """A request without its scope."""
 
     body: bytes
     reply: Callable[[int, bytes, Headers | None], None]
@@ -142,27 +152,27 @@ class _CreateBody(NamedTuple):
     began: float
 
 
-def take_here(games: Games, scope: Scope, asked: _CreateBody) -> None:
-    """Let the gate of a game judge a create, and hand it in; its answer comes with a commit.
+def submit_create(games: Games, scope: Scope, create: _CreateBody) -> None:
+    """Hand a create to the gate of its game; the answer comes with a commit.
 
     Raises:
-        MatchmakingError: It may not be created.
+        MatchmakingError: The gate refuses it.
     """
     app = games.gate.let_in(scope)
     assert isinstance(app, App)
     creates = app.creates(scope)
     creates.check(scope)
-    if len(asked.body) > creates.body_bytes_max:
+    if len(create.body) > creates.body_bytes_max:
         raise too_large(creates.body_bytes_max, ADVICE)
-    creates.take(CreateRequest(scope, *asked))
+    creates.take(CreateRequest(scope, *create))
 
 
-class FrameOwner:
+class FrameResponder:
     """Answers the frames of other nodes.
 
     Args:
         seat_of: Returns a shard by its name.
-        longer: Answers a request for one that is not here now.
+        longer: Answers a request for a shard that is not here now.
     """
 
     def __init__(
@@ -174,11 +184,11 @@ class FrameOwner:
         self._longer = longer
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def answer(self, ask: Ask, server: FrameServer) -> None:
+    def answer(self, frame: CreateFrame, server: FrameServer) -> None:
         """Take one request."""
 
         def reply(status: int, body: bytes, headers: Headers | None) -> None:
-            server.tell(Told(ask.number, status, body, headers))
+            server.reply(AnswerFrame(frame.number, status, body, headers))
 
         scope: Scope = {
             "type": "http",
@@ -189,43 +199,44 @@ class FrameOwner:
             "raw_path": CREATE_PATH.encode(),
             "query_string": b"",
             "root_path": "",
-            "headers": ask.headers,
-            "client": (ask.client, 0),
+            "headers": frame.headers,
+            "client": (frame.client, 0),
         }
-        seat = self._seat_of(ask.about)
+        seat = self._seat_of(frame.about)
         games = None if seat is None else seat.present
         if games is None:
 
             async def longer(scope: Scope, receive: Receive, send: Send) -> None:
-                await self._longer(scope, receive, send, ask.about)
+                await self._longer(scope, receive, send, frame.about)
 
-            begin(self._tasks, collected(longer, scope, ask.body, reply))
+            start_task(self._tasks, answer_by_asgi(longer, scope, frame.body, reply))
             return
         try:
-            asked = _CreateBody(ask.body, reply, lambda: server.is_lost, Front.stopwatch())
-            take_here(games, scope, asked)
+            create = _CreateBody(
+                frame.body, reply, lambda: server.is_lost, CreateRouter.stopwatch()
+            )
+            submit_create(games, scope, create)
         except MatchmakingError as error:
             status, problem = problem_of(error)
             reply(status, encode(problem), headers_of(error))
 
 
-def begin(tasks: set[asyncio.Task[None]], work: Awaitable[None]) -> None:
-    """Begin something beside all else."""
+def start_task(tasks: set[asyncio.Task[None]], work: Awaitable[None]) -> None:
+    """Start a task, and hold it in a set until it is done."""
     task = asyncio.ensure_future(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
 
 
-async def collected(
+async def answer_by_asgi(
     app: Asgi, scope: Scope, body: bytes, reply: Callable[[int, bytes, Headers | None], None]
 ) -> None:
-    """Answer a request by ASGI whose body is here already, whatever happens on the way.
+    """Answer over ASGI a request whose body has already arrived, whatever happens on the way.
 
-    Nobody waits for this task: an error that it let through would leave its client without any
-    answer.
+    Nobody waits for this task: an error that left it would leave the client without an answer.
     """
     try:
-        status, headers, told = await whole_answer(app, scope, body)
+        status, headers, answer = await whole_answer(app, scope, body)
     except MatchmakingError as error:
         status, problem = problem_of(error)
         reply(status, encode(problem), headers_of(error))
@@ -234,4 +245,4 @@ async def collected(
         _, problem = problem_of(JournalUnavailable(UNKNOWN))
         reply(503, encode(problem), LATER)
     else:
-        reply(status, told, list(headers))
+        reply(status, answer, list(headers))

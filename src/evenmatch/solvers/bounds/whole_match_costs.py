@@ -1,4 +1,4 @@
-"""What a whole match costs beyond its pairs: teams' sums, party structure, hosts, joint region."""
+"""What a match costs beyond the sum over its pairs: team sums, party structure, hosts, region."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from evenmatch.solvers.teams.batch import (
 )
 
 PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
-"""Places in `Rest.numbers`: weight of party structure, three costs of hosts, weight of the joint
-region, seats of the largest team."""
+"""Places in `WholeMatchCosts.numbers`: weight of party structure, three costs of hosts, weight of
+the joint region, seats of the largest team."""
 
 NUMERIC = (SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP)
 """Kinds of rules and terms that a bound knows; it forgives what breaks others, or costs more."""
@@ -38,14 +38,14 @@ RULE_SLACK = 1e-9
     "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], uint8[:,::1], "
     "float64[:,::1], float64[::1]"
 )
-class Rest(NamedTuple):
-    """What the rest of a match's cost is made from, see `Batch`.
+class WholeMatchCosts(NamedTuple):
+    """What the costs of a match beyond its pairs are computed from, see `Batch`.
 
     Args:
         values: Shape (columns, n).
         terms: Shape (d, 7): those that compare numbers.
         rules: Shape (q, 3): those that compare numbers.
-        reach: Shape (q, n).
+        tolerances: Shape (q, n).
         links: Shape (n, n): whether a player reaches another.
         regions: Shape (n, regions): cost of each region; (n, 0) if none is chosen jointly.
         numbers: Shape (6,), see above.
@@ -54,24 +54,24 @@ class Rest(NamedTuple):
     values: Floats
     terms: Floats
     rules: Floats
-    reach: Floats
+    tolerances: Floats
     links: Flags
     regions: Floats
     numbers: Floats
 
 
-def rest_of(batch: Batch) -> Rest:
+def whole_match_costs_of(batch: Batch) -> WholeMatchCosts:
     """Return what the kernels here need of a batch."""
     joint = float(batch.facts.ping_weights[3])
     regions = region_costs(batch) if joint else np.zeros((batch.players, 0))
     is_known = np.isin(batch.rules[:, 0], NUMERIC)
     are_numeric = np.isin(batch.terms[:, KIND], NUMERIC)
     numbers = [batch.parity, *batch.hosts.tolist(), joint, float(batch.seats.max())]
-    return Rest(
+    return WholeMatchCosts(
         values=np.ascontiguousarray(batch.facts.values, dtype=np.float64),
         terms=np.ascontiguousarray(batch.terms[are_numeric], dtype=np.float64),
         rules=np.ascontiguousarray(batch.rules[is_known], dtype=np.float64),
-        reach=np.ascontiguousarray(batch.reach[is_known], dtype=np.float64),
+        tolerances=np.ascontiguousarray(batch.tolerances[is_known], dtype=np.float64),
         links=links(batch.facts) if batch.hosts.any() else np.zeros((0, 0), dtype=np.uint8),
         regions=np.ascontiguousarray(regions),
         numbers=np.array(numbers),
@@ -162,12 +162,14 @@ def _region_gap(regions: Floats, players: Ints) -> float:
     return (best - own) / len(players)
 
 
-@kernel("float64(Rest, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
-def rest_cost(rest: Rest, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int) -> float:
+@kernel("float64(WholeMatchCosts, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
+def cost_beyond_pairs(
+    whole: WholeMatchCosts, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int
+) -> float:
     """Return what a match costs beyond its tables; infinity if it breaks a rule.
 
     Args:
-        rest: See `Rest`.
+        whole: See `WholeMatchCosts`.
         players: Players of the match.
         team: Team of each.
         sizes: Sizes of the parties of the match.
@@ -177,12 +179,12 @@ def rest_cost(rest: Rest, players: Ints, team: Ints, sizes: Ints, label: Ints, t
     Complexity:
         O(terms * k + k^2).
     """
-    values, terms, rules, reach, links, regions, numbers = rest
+    values, terms, rules, tolerances, links, regions, numbers = whole
     for q in range(rules.shape[0]):
         gap = raw_gap(values[int(rules[q, 1])], rules[q, 0], players, team, teams)
         least, most = np.inf, -np.inf
         for p in players:
-            least, most = min(least, reach[q, p]), max(most, reach[q, p])
+            least, most = min(least, tolerances[q, p]), max(most, tolerances[q, p])
         limit = most if rules[q, 2] != 0.0 else least
         # Sums of the same numbers in another order may differ in the last digits.
         if gap > limit + RULE_SLACK * (1.0 + abs(limit)):

@@ -7,8 +7,8 @@ import pytest
 
 from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.reference import cost_of, is_legal
-from evenmatch.solvers.teams.split import is_exact, split_matches
 from evenmatch.solvers.teams.start import start_matches
+from evenmatch.solvers.teams.two_team_division import is_exact, split_matches
 from tests.unit.solvers.batch.test_judge import divisions, teams_of
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch
 

@@ -7,9 +7,9 @@ import pytest
 from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.lab.simulate import simulate
+from evenmatch.model.group_split import PARTS_MAX, read_split
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import shards_of
-from evenmatch.model.split import PARTS_MAX, read_split
 from evenmatch.simulation.splits import name_of
 
 DUELS = """
