@@ -178,13 +178,13 @@ def page(costs: Sequence[Cost], day: str) -> str:
         "## In players",
         "",
         (
-            f"One node decides on one core; this page uses {CORE:.0%} of it, and leaves the rest for "
-            "peaks."
+            f"One node decides on one core; this page uses {CORE:.0%} of it, and leaves the rest "
+            "for peaks."
         ),
         "A player who is online queues once per round, which is a match, the menu and the wait.",
         (
-            "So a node carries this many players online: its tickets per second, times the seconds of "
-            "a round."
+            "So a node carries this many players online: its tickets per second, times the seconds "
+            "of a round."
         ),
         "",
         "| game | cost of each ticket | tickets/s on a node | players online |",
