@@ -63,7 +63,7 @@ def describe(pool: Pool) -> Iterator[str]:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
     if brought := _brought(queue):
-        yield f"Each player brings {joined([*brought.values()])}; tickets without are refused."
+        yield f"Each player brings {joined([*brought.values()])}; other tickets are refused."
     yield _price(queue)
     if queue.handicap is not None:
         yield _handicap(queue.handicap)

@@ -102,7 +102,7 @@ def role_stability(
     >>> players = [{"roles": ["dps"], "rate": 0.65}, {"roles": ["dps", "tank"], "rate": 0.35}]
     >>> role_stability(slots={"tank": 2, "dps": 3}, players=players).margins[0].text
     'players who queue only for dps must drop by more than 0.125/s, with the others unchanged: \
-0.65/s for 3 of 5 slots, 0.6/s'
+now 0.65/s, and 3 of 5 slots take 0.6/s'
     """
     _check_slots(slots)
     coming = _coming(list(slots), players, role_sets, rates)
@@ -133,7 +133,7 @@ def _margins(slots: Mapping[str, int], coming: dict[frozenset[str], Fraction]) -
             roles,
             share[roles] * total - own[roles],
             f"players who queue only for {' or '.join(roles)} {_verdict(frozenset(roles), rooms)}: "
-            f"{shown(own[roles])}/s for {share[roles] * every} of {every} slots, "
+            f"now {shown(own[roles])}/s, and {_taken(share[roles] * every, every)} "
             f"{shown(share[roles] * total)}/s",
         )
         for roles in own
@@ -152,7 +152,11 @@ def _verdict(roles: frozenset[str], rooms: dict[frozenset[str], Fraction]) -> st
     room = min(each for larger, each in rooms.items() if roles <= larger)
     if room <= 0:
         return "are not too many by themselves"
-    return f"may be up to {shown(room)}/s more, the others unchanged"
+    return f"may rise by up to {shown(room)}/s, with the others unchanged"
+
+
+def _taken(part: Fraction, every: int) -> str:
+    return f"{part} of {every} slots {'takes' if part == 1 else 'take'}"
 
 
 def _growth(

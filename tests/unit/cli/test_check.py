@@ -36,7 +36,7 @@ def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path
     assert "The policy window decides." in told
     assert "At first the largest difference in rating between its players may be 150" in told
     assert "widens by 2 for each second of waiting, up to 200" in told
-    assert "Each player brings a rating; tickets without are refused." in told
+    assert "Each player brings a rating; other tickets are refused." in told
     assert "A ticket waits at most 60 s, then expires without a match." in told
     assert "No criterion is set" in told
     assert "warning" not in told

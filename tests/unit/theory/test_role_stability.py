@@ -37,7 +37,7 @@ def test_too_many_of_a_role_are_said_and_grow() -> None:
     assert (found.stable, found.kind, found.starved) == (False, "transient", ("dps",))
     assert found.margins[0].text == (
         "players who queue only for dps must drop by more than 0.125/s, with the others unchanged: "
-        "0.65/s for 3 of 5 slots, 0.6/s"
+        "now 0.65/s, and 3 of 5 slots take 0.6/s"
     )
     # The reference counted some 29,000 in the pool after 240,000 arrivals, one per second.
     assert found.growth == 0.125
@@ -81,7 +81,7 @@ def test_as_many_fewer_as_told_are_the_growth_and_enough() -> None:
 def test_a_set_within_a_crowded_one_is_not_told_to_grow() -> None:
     found = role_stability(slots=SLOTS, role_sets=SETS, rates=[0.05, 0.45, 0.45, 0.05])
     (text,) = (each.text for each in found.margins if each.roles == ("dps",))
-    assert "only for dps are not too many by themselves: 0.45/s for 3 of 5 slots, 0.6/s" in text
+    assert "are not too many by themselves: now 0.45/s, and 3 of 5 slots take 0.6/s" in text
 
 
 def test_growth_is_what_the_best_teams_of_drawn_players_leave() -> None:
@@ -103,7 +103,7 @@ def test_only_single_roles_are_never_stable() -> None:
     found = role_stability(slots=SLOTS, role_sets=SETS[:3], rates=[0.2, 0.2, 0.6])
     assert (found.stable, found.kind, found.growth) == (False, "null recurrent", 0.0)
     assert found.starved == ("tank", "healer", "dps")
-    assert "must be fewer: 0.2/s for 1 of 5 slots, 0.2/s" in found.margins[0].text
+    assert "must be fewer: now 0.2/s, and 1 of 5 slots takes 0.2/s" in found.margins[0].text
 
 
 @pytest.mark.parametrize(
