@@ -17,7 +17,7 @@ MEANINGS: dict[str, str] = {
     "time_in_queue": "mean seconds until a match or leaving",
     "mean_solo": "mean wait of a player who comes alone, s",
     "mean_party": "mean wait of a party, s",
-    "var_solo": "variance of the wait of those who come alone, s^2",
+    "var_solo": "variance of the wait of players who come alone, s^2",
     "var_party": "variance of the wait of a party, s^2",
     "mean_per_party": "mean wait of an arrival, alone or a party, s",
     "var_printed": "the paper's own variance, which is wrong",
