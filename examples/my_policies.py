@@ -1,4 +1,4 @@
-"""A policy of one's own in five lines; it runs by its dotted name, `my_policies.neighbours`."""
+"""Your own policy in five lines; it runs by its dotted name, `my_policies.neighbours`."""
 
 from evenmatch import policy
 from evenmatch.model.ticket import attribute_of

@@ -226,19 +226,20 @@ def _virtual(_: Sequence[Row], by_id: ByID) -> Judgement:
 
 
 CLAIMS = (
-    _says("fixed", "With a fixed limit few teams at high ratings find no match, or wait long.",
+    _says("fixed", "With a fixed limit the few teams at high ratings wait long or find no match.",
           key="policy", what="window:limit=150", judge=_lonely),
     _says("fixed", "A larger limit makes matches unfair.", key="policy", what="window:limit=500",
           judge=_unfair),
-    _says("widening", "A limit that grows with the wait matches the lonely, and others more fairly "
-          "than a large limit.", judge=_widening),
-    _says("second", "The search run once a second will do.", judge=_second),
-    _says("rounds", "Frames of two minutes prefer closer matches and cost unnecessary waiting.",
+    _says("widening", "A limit that grows with the wait matches isolated players, and makes fairer "
+          "matches than a large limit.", judge=_widening),
+    _says("second", "It is enough to search once a second.", judge=_second),
+    _says("rounds", "Frames of two minutes make closer matches and cost unnecessary waiting.",
           judge=_rounds),
     _says("rematch", "Redraws keep the same few opponents from meeting over and over.",
           judge=_rematches),
     _says("virtual", "With a virtual rating top players eventually meet someone.", judge=_virtual),
-    _says("nearest", "Taking the nearest makes fairer matches than taking who waited longest.",
+    _says("nearest", "Taking the nearest player makes fairer matches than taking the one who has "
+          "waited longest.",
           judge=_nearest),
     _says("either", "If one side's limit is enough, matches come sooner and are less even.",
           judge=_against("widening", WIDENING, wait=-1, gap=1)),
@@ -246,25 +247,27 @@ CLAIMS = (
 MEASURED = tuple(
     _says(name, says, is_ours=True)
     for name, says in (
-        ("anybody", "Anybody meets anybody: the shortest waits and the most matches there are."),
+        ("anybody", "Anybody meets anybody: the shortest possible waits and the most matches."),
         ("brackets", "Brackets that halve and merge, on the same players."),
-        ("percentile", "Percentiles in place of points, on the same players."),
-        ("weighted", "Weights of likeness, wait and recency, on the same players."),
-        ("price", "price, a policy of ours, on the same players."),
+        ("percentile", "Percentiles instead of points, on the same players."),
+        ("weighted", "Weights for similarity, wait and recency, on the same players."),
+        ("price", "price, one of our policies, on the same players."),
         ("optimum", "The best that was possible, on the same players."),
-        ("halo", "Recorded players: policies beside the best that was possible."),
+        ("halo", "Recorded players: policies compared with the best that was possible."),
     )
 )
 EXAMPLES = (
     _says("a", "First suggestion: 2050 meets 2000 at once, 2300 meets 1900 as limits grow."),
-    _says("b", "5 % of one's own rating, 5 % more every 10 s: 800 meets 2000 after 410 s."),
+    _says("b", "A limit of 5 % of one's own rating, plus 5 % every 10 s: 800 meets 2000 after "
+          "410 s."),
     _says("c", "Third suggestion: 499 does not meet 990 while the bracket is halved."),
     _says("d", "The top 10 % meets the top 5 to 15 %, and nobody else."),
-    _says("e", "Second suggestion: two equals wait a minute on the mean for nothing."),
-    _says("f", "0 and 1000, alone, are matched at once by weights."),
+    _says("e", "Second suggestion: two equal players wait a minute on average for nothing."),
+    _says("f", "Weights match 0 and 1000, alone in the pool, at once."),
     _says("points", "2655 against 2044: maybe a single point for the favourite's win.", unit=0.75,
           note="With deviations of 50; the thread doesn't name them."),
-    _says("chance", "More than 500 points apart the lower team wins less than 3 % of the matches.",
+    _says("chance", "With more than 500 points between them the lower team wins less than 3 % of "
+          "the matches.",
           mended="Right: 5.3 %, and 3 % is reached at 604 points. Glicko and Elo give the lower "
           "player 1 / (1 + 10^(gap / 400)), and less certain ratings only raise it."),
 )  # fmt: skip

@@ -23,13 +23,13 @@ CELLS = (
     "not a / r. The print puts r where r^D belongs, which is the same for one criterion alone."
 )
 EITHER_WAY = (
-    "The formula names a real number; rounded up or down it costs within 3 % of the cheapest of 1 "
-    "to 10 matches or queues, which is what was simulated."
+    "The formula gives a real number; rounded up or down, its cost is within 3 % of the cheapest "
+    "of 1 to 10 matches or queues, which were simulated."
 )
 AVERAGES = (
-    "How the table averages, and what raising rates are, is not said. Taken: the mean of the six "
-    "ratios to the optimum and a rate that grows in proportion to time; each row of the table "
-    "below names the reading that comes nearest."
+    "The paper does not say how the table averages, nor what rising rates are. We take the mean "
+    "of the six ratios to the optimum, and a rate that grows in proportion to time; each row of "
+    "the table below names the reading that comes nearest."
 )
 
 
@@ -182,14 +182,14 @@ SAYINGS = (
           mended="Right: the sum runs over x = 0 to k - 2. The clock starts with the first player, "
           "so that computer players come when at most k - 2 more arrive; printed, the sum starts "
           "and ends one too late."),
-    _says("4", "(4): a bound of the relative error of (2).",
-          mended="Right: 2 k Prob / cost. A match with computer players costs 2 k at the most, so "
+    _says("4", "(4): a bound on the relative error of (2).",
+          mended="Right: 2 k Prob / cost. A match with computer players costs at most 2 k, so "
           "that the error is that times their probability; the printed square doesn't follow."),
     _says("5", "(5): a match of A_PM costs as the formula says.", slack=SLACK),
-    _says("6", "(6): the best number of players of a round.", note=EITHER_WAY),
+    _says("6", "(6): the best number of players per round.", note=EITHER_WAY),
     _says("7", "(7): a match of A_MQ costs as the formula says, for any number of criteria.",
           mended="Right: k (k - 1) / (r (k + 1)) + r^D k (k - 1) / (2 a wait_max). " + CELLS),
-    _says("8", "(8): the probability that a queue of A_MQ needs others or computer players.",
+    _says("8", "(8): the probability that a queue of A_MQ needs other queues or computer players.",
           mended="Right: the sum runs over x = 0 to k - 2, as in (3). Even so it is an "
           "approximation, since players who help out are missing in their own queue."),
     _says("9", "(9): the best number of queues.", note=EITHER_WAY),
@@ -222,26 +222,26 @@ SAYINGS = (
           note="Measured by its cost over the optimum, which falls from each rate to the next."),
     _says("section5.3", "5.3: at smaller constant rates the costs of A_PM, A_MQ and A_DW stay in "
           "more or less the same proportion.", what=PROPORTION, judge=_proportion),
-    _says("section5.3", "5.3: raising rates give results like constant ones.", what=RAISING,
+    _says("section5.3", "5.3: rising rates give results like constant ones.", what=RAISING,
           judge=_raising),
-    _says("section5.3", "5.3: with a raising rate matches are expensive at the beginning and cheap "
+    _says("section5.3", "5.3: with a rising rate matches are expensive at the beginning and cheap "
           "at the end.", what=HALVES,
           note="Measured as the cost of the first half of the matches over that of the second."),
-    _says("table3", "Table 3 averages over six settings, with constant and with raising rates.",
+    _says("table3", "Table 3 averages over six settings, with constant and with rising rates.",
           what="OPT", key="algorithm", judge=_undefined),
     _line("A_G", 2.04),
     _line("A_PM", 1.64),
     _line("A_MQ", 1.41),
-    _line("A_DW", 1.39, note="From when the wait of a pair counts isn't said either: both "
-          "readings are tried."),
+    _line("A_DW", 1.39, note="The paper does not say either from when the wait of a pair counts: "
+          "both readings are tried."),
     *(
-        _ours("table3", f"{policy}, a policy of ours, on the sequences of Table 3.", what=policy,
+        _ours("table3", f"{policy}, one of our policies, on the sequences of Table 3.", what=policy,
               key="algorithm")
         for policy in ("delay_greedy", "price", "gap_value")
     ),
     _ours("floor", "How cheap a policy without foreknowledge can be."),
     _ours("groups", "More than two players: the algorithms that the paper allows, and "
           "group_price."),
-    _ours("lookahead", "What it would be worth to know arrivals ahead."),
+    _ours("lookahead", "What it would be worth to know arrivals in advance."),
     _ours("ticks", "What it costs to decide on a clock."),
 )  # fmt: skip

@@ -141,7 +141,7 @@ def _coin() -> Iterator[Row]:
     """Yield what the paper says of an action that is best on the mean and after no flip."""
     means = {action: sum(pays) / 2 for action, pays in PAYOFFS.items()}
     margin = means["B"] - max(means["A"], means["C"])
-    what = "what B pays on the mean, above the best of the others"
+    what = "what B pays on average, above the best of the others"
     yield _stated("coin", margin, {"what": what}, verdict=_if(margin > 0))
     for place, side in enumerate(("Heads", "Tails")):
         lost = PAYOFFS["B"][place] - max(pays[place] for pays in PAYOFFS.values())

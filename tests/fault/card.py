@@ -114,45 +114,46 @@ PARTS: dict[str, Part] = {
     ),
     "controls": Part(
         "Controls of the simulation",
-        "Without one of its protections the server must fail within 200 seeds.",
+        "A server that lacks one of its protections must fail within 200 seeds.",
         "python -m tests.fault.controls --seeds {size} --json {json}",
         200,
         _controls,
     ),
     "mutants": Part(
         "Faults that break an invariant",
-        "Of 60 or more planted faults, two or more for each invariant, all but two are found.",
+        "At least 60 faults are planted, at least two for each invariant; all but two at most are "
+        "found.",
         "python -m tests.gates.planting --table mutants --seeds {size} --json {json}",
         500,
         _planted,
     ),
     "faults": Part(
         "Faults that break what one part promises",
-        "Quick tests find each of them.",
+        "Quick tests find each planted fault.",
         "python -m tests.gates.planting --table faults --seeds {size} --json {json}",
         1,
         _planted,
     ),
     "kills": Part(
         "kill -9 at each write",
-        "Nothing acknowledged is lost, nobody is matched twice; a server that answers before it "
-        "writes is found out.",
+        "Nothing acknowledged is lost, and nobody is matched twice; the test notices a server that "
+        "answers before it writes.",
         f"EVENMATCH_KILLS={{size}} {PYTEST} tests/integration/test_kill.py",
         50,
         _tests,
     ),
     "disks": Part(
         "Disks that are full, fail and tear writes",
-        "Nothing acknowledged is lost, and the server writes again when the disk does; a server "
-        "that answers before it writes is found out.",
+        "Nothing acknowledged is lost, and the server writes again once the disk works; the test "
+        "notices a server that answers before it writes.",
         f"{PYTEST} tests/integration/test_disk_faults.py",
         1,
         _tests,
     ),
     "postgresql": Part(
         "PostgreSQL: kills, cut links, promotions",
-        "Nothing acknowledged is lost or doubled; with an asynchronous standby, or a promotion "
-        "beside a living primary, it is.",
+        "Nothing acknowledged is lost or doubled, except with an asynchronous standby, or if a "
+        "standby is promoted while the primary lives: the tests show both losses.",
         f"EVENMATCH_KILLS={{size}} {PYTEST} tests/integration/test_postgres_faults.py "
         "tests/integration/test_postgres_standbys.py",
         50,
@@ -167,62 +168,67 @@ PARTS: dict[str, Part] = {
     ),
     "cluster": Part(
         "Three nodes: owners killed, asleep beyond their lease, handed over",
-        "No ticket is lost or doubled, and an owner that was paused answers nothing from the past.",
+        "No ticket is lost or doubled, and an owner that was paused gives no outdated answers.",
         f"{PYTEST} tests/integration/test_cluster.py tests/integration/test_cluster_under_load.py",
         1,
         _tests,
     ),
     "herd": Part(
         "A herd in virtual time",
-        "Of 100,000 tickets within 10 s, with 30 % of ready-checks failed and a server killed in "
-        "between, none is lost; 30 s after the last has come all is calm.",
+        "100,000 tickets arrive within 10 s, 30 % of the ready-checks fail, and a server is "
+        "killed: no ticket is lost, and 30 s after the last arrival the load is normal again.",
         "python -m tests.fault.herd --tickets {size} --json {json}",
         100_000,
         _herd,
     ),
 }
 INTRODUCTION = (
-    "What evenmatch promises when machines, disks, networks and clocks fail, and how it was tried.",
+    "What evenmatch promises when machines, disks, networks and clocks fail, and how it is tested.",
     (
         "`python -m tests.fault.card --out docs/reliability.md` writes this page from "
-        "`tests/fault/card.json`, in which `--run NAME` notes what came of a part."
+        "`tests/fault/card.json`, where `--run NAME` stores the results of a part."
     ),
-    "Each part says when it was run and on what; a part that was not run says so.",
+    "Each part says when and on what it was run; a part that was not run says so.",
     (
-        "What once went wrong in public matchmakers has its tests: "
-        "[Incidents and their tests](incidents.md)."
+        "[Incidents and their tests](incidents.md) lists failures seen in public matchmakers, and "
+        "the tests for them."
     ),
 )
 UNSEEN = (
     (
-        "In each eighth seed of the simulation three nodes share several shards out; in the others "
-        "one server has the only shard, and two wait for it."
+        "In every eighth seed of the simulation, three nodes share several shards; in the others, "
+        "one server holds the only shard, and two others wait for it."
     ),
     (
-        "The simulation sees all but I12 and I18: no policy is asked again there what it decided, "
-        "and nobody forges tokens."
+        "The simulation checks all invariants except I12 and I18: it does not repeat the decisions "
+        "of a policy, and nobody in it forges tokens."
     ),
-    "Unit tests hold those two.",
+    "Unit tests check those two.",
 )
 INVARIANTS = {
-    "I1": "a player is in one live ticket of a group at most, and in one live exclusive match",
-    "I2": "every ticket is in exactly one state, and moves along the graph of states",
-    "I3": "all accepted tickets are in the sum over states",
+    "I1": "a player is in at most one live ticket of a group, and in at most one live exclusive "
+    "match",
+    "I2": "every ticket is in exactly one state, and changes states only as the graph allows",
+    "I3": "the numbers of tickets by state add up to the number of accepted tickets",
     "I4": "an acknowledged create, cancel or acceptance survives kill -9 and power loss",
-    "I5": "parties are whole",
-    "I6": "a match has exact sizes, distinct players, and all rules held when it was decided",
-    "I7": "a cancel before the match means never matched; after it, a definite too late",
-    "I8": "one idempotency key and body, one answer; another body is refused",
-    "I9": "whoever has a feasible match is matched, or expires with a reason in time",
-    "I10": "among equals nobody is passed over again and again",
-    "I11": "a step of the wall clock changes no order and no wait",
+    "I5": "parties are never split",
+    "I6": "a match has the exact sizes and distinct players, and kept all rules when it was "
+    "decided",
+    "I7": "a ticket cancelled before its match is never matched; a cancel that comes later is told "
+    "that it is too late",
+    "I8": "an idempotency key with the same body always gets the same answer, and with another "
+    "body is refused",
+    "I9": "a ticket with a feasible match is matched, or expires in time with a reason",
+    "I10": "among equals, nobody is passed over again and again",
+    "I11": "a step of the wall clock changes neither the order nor a wait",
     "I12": "deciding a journal again gives the same matches",
     "I13": "all numbers are finite",
-    "I14": "a failed ready-check costs the innocent nothing, nor is the set asked again at once",
+    "I14": "a failed ready-check costs innocent players nothing, and the same players are not "
+    "asked together again at once",
     "I15": "writes are fenced by owner and epoch",
-    "I16": "memory is bounded, and overload is answered with when to come back",
+    "I16": "memory is bounded, and an overloaded server tells callers when to come back",
     "I17": "waiting longer never shrinks what a ticket accepts",
-    "I18": "no token, no change; nobody reads or cancels what is not theirs",
+    "I18": "nobody changes anything without a token, or reads or cancels what is not theirs",
     "I19": "applying the journal rebuilds the state",
 }
 
@@ -317,7 +323,7 @@ def _part(run: Run | None, part: Part) -> list[str]:
         command = part.command.replace(" --json {json}", "").replace("{size}", str(part.size))
         return ["Not run.", "", "```text", command, "```"]
     told = ", ".join(f"{name} {text}" for name, text in run.versions.items())
-    took = f"; it took {run.seconds:,.0f} s, beside other work" if run.seconds else ""
+    took = f"; it took {run.seconds:,.0f} s while other programs ran" if run.seconds else ""
     lines = [
         f"Run on {run.day} with {told}{took}.",
         "",

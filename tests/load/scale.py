@@ -94,7 +94,7 @@ def creates(count: int) -> Cost:
                 nodes.close()
     finally:
         load_nodes.CONFIG = before
-    note = f"{CONNECTIONS} connections; nobody follows the ticket; commits are shared by who waits"
+    note = f"{CONNECTIONS} connections; nobody follows the ticket; callers that wait share commits"
     return Cost("create of a duel, over HTTP, durable", 1e3 * used / count, count, note)
 
 
@@ -137,9 +137,7 @@ def whole_life(minutes: float) -> Cost:
         finally:
             nodes.close()
     count = figures.tickets["created"]
-    note = (
-        f"{LIFE_RATE:g} tickets/s of duels and squads; operators and dashboards look on all along"
-    )
+    note = f"{LIFE_RATE:g} tickets/s of duels and squads, while operators and dashboards read"
     return Cost("a ticket's whole life", 1e3 * sum(figures.node_cpu.values()) / count, count, note)
 
 
@@ -161,12 +159,15 @@ def page(costs: Sequence[Cost], day: str) -> str:
     lines = [
         "# What a ticket costs",
         "",
-        "Processor time of the server for each ticket, and how many players that is.",
+        (
+            "How much processor time the server spends on each ticket, and how many players it can "
+            "serve."
+        ),
         "`python -m tests.load.scale --out docs/scale.md` measures it and writes this page.",
-        f"Measured on {day} with Python {python} on {_machine()}, beside other work.",
-        "Processor time suffers less from that than waits do, but it suffers.",
+        f"Measured on {day} with Python {python} on {_machine()}, while other programs ran.",
+        "They affect processor time less than waits, but they do affect it.",
         "",
-        "| what | processor time a ticket | measured | how |",
+        "| what | processor time per ticket | measured | how |",
         "|---|---|---|---|",
     ]
     for each in costs:
@@ -176,11 +177,17 @@ def page(costs: Sequence[Cost], day: str) -> str:
         "",
         "## In players",
         "",
-        f"One node decides on one core, and is given {CORE:.0%} of it: peaks need the rest.",
-        "A player who is online queues once per match: match, menu and wait make a round.",
-        "So a node carries tickets a second, times the seconds of a round, players online.",
+        (
+            f"One node decides on one core; this page uses {CORE:.0%} of it, and leaves the rest "
+            "for peaks."
+        ),
+        "A player who is online queues once per round, which is a match, the menu and the wait.",
+        (
+            "So a node carries this many players online: its tickets per second, times the seconds "
+            "of a round."
+        ),
         "",
-        "| game | what each ticket costs | tickets/s on a node | players online |",
+        "| game | cost of each ticket | tickets/s on a node | players online |",
         "|---|---|---|---|",
     ]
     life = costs[1]
@@ -189,15 +196,15 @@ def page(costs: Sequence[Cost], day: str) -> str:
         for each in rows:
             spent = life.milliseconds + (each.milliseconds if each is not life else 0.0)
             rate = CORE * 1e3 / spent
-            what = each.what if each is life else f"whole life, and {each.what} beside"
+            what = each.what if each is life else f"whole life, plus {each.what}"
             online = rate * (match + pause)
             lines.append(f"| {game} | {what}: {spent:.2f} ms | {rate:,.0f} | {_round(online)} |")
     lines += [
         "",
-        "- A ticket is taken for one player; parties make fewer tickets of as many players.",
-        "- A whole life has failed ready-checks, a shadow policy, streams, feeds and ratings.",
-        "- The policies' figures are added to it, though it decides too: some work counts twice.",
-        "- Pools differ: a policy costs more where more wait, so simulate your own game.",
+        "- Each ticket counts as one player; with parties, the same players need fewer tickets.",
+        "- A whole life includes failed ready-checks, a shadow policy, streams, feeds and ratings.",
+        "- It also includes decisions, so adding a policy's figure counts some work twice.",
+        "- A policy costs more when more tickets wait, so simulate your own game.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -335,8 +335,8 @@ def day_lines(advice: Advice, day: Day) -> Iterator[str]:
     elif day.shared_minutes is not None:
         missed = sum(each.meets is False for each in day.hours)
         yield (
-            f"{missed} of 24 hours miss the target; if all their players came at one time, that "
-            f"could last for {seconds(60.0 * day.shared_minutes)} and meet it"
+            f"{missed} of 24 hours miss the target; if all their players came together, "
+            f"they would meet it for {seconds(60.0 * day.shared_minutes)}"
         )
         if day.needed_mean is not None:
             yield f"every hour meets it with {players(day.needed_mean)} online on average"

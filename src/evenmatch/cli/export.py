@@ -89,8 +89,8 @@ def export(
         )
         only, rated = alone([each.ticket for each in trace.arrived.values()])
         if rated:
-            has = "is the only one with their rating" if only == 1 else "each have one of their own"
-            print(f"Of {rated:,} players with a rating {only:,} {has}.")
+            has = "has" if only == 1 else "have"
+            print(f"Of {rated:,} players with a rating, {only:,} {has} one that nobody else has.")
 
 
 def _read(data: str, shard: str) -> Trace:

@@ -166,7 +166,7 @@ def print_redecided(out: Console, found: ReplayResult) -> None:
 
 def _redecided(found: ReplayResult) -> Iterable[str]:
     if found.first > 1:
-        yield f"records before {found.first:,} are deleted; a snapshot holds what came of them"
+        yield f"records before {found.first:,} are deleted; a snapshot holds their results"
     inputs = ", ".join(f"{count:,} {kind}" for kind, count in found.inputs.most_common())
     yield (
         f"{counted(found.records, 'record')} of shard {found.shard}"
@@ -177,7 +177,7 @@ def _redecided(found: ReplayResult) -> Iterable[str]:
         before = ", ".join(f"{at:,}" for at in found.starts)
         yield f"the server was started again before record {before}"
     if found.found is None:
-        yield "all of it is decided the same from the inputs alone"
+        yield "the inputs alone lead to the same decisions"
     else:
         yield from _difference(found.found)
     for first, last in found.skipped:

@@ -189,8 +189,8 @@ def test_ratings_of_an_anonymised_trace_are_shared_and_it_is_told_how_many_are_n
         ratings = [row["rating"] for row in csv.DictReader(file)]
     shared = Counter(ratings)
     alone = sum(shared[rating] == 1 for rating in ratings)
-    assert f"Of 1,000 players with a rating {alone} each have one of their own." in told
-    # Without rounding everybody is alone with theirs.
+    assert f"Of 1,000 players with a rating, {alone} have one that nobody else has." in told
+    # Without rounding, nearly every rating would occur once.
     assert alone < 100
     assert all(float(rating) % 5.0 == 0.0 for rating in ratings)
 

@@ -82,7 +82,7 @@ def test_a_journal_is_decided_the_same(data: Path, capsys: pytest.CaptureFixture
     lines = told(capsys, data).splitlines()
     assert lines == [
         f"11 records of shard s0 ({INPUTS}): 4 tickets, 1 match",
-        "all of it is decided the same from the inputs alone",
+        "the inputs alone lead to the same decisions",
     ]
     assert told(capsys, data / "journal.db").splitlines() == lines
 
@@ -216,7 +216,7 @@ def test_a_ticket_that_waited_when_the_kept_records_begin_has_its_age(
     text = told(capsys, data, "--match", "s0-m1")
     assert "waits: s0-1 20.0 s, s0-2 0.00 s" in text
     lines = told(capsys, data).splitlines()
-    assert lines[0] == "records before 3 are deleted; a snapshot holds what came of them"
+    assert lines[0] == "records before 3 are deleted; a snapshot holds their results"
 
 
 def test_another_policy_is_shown_side_by_side(
