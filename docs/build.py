@@ -81,16 +81,16 @@ def main(arguments: list[str]) -> int:
 
 def cli_page() -> str:
     """Return the help of all commands."""
-    lines = _head("Command line", "What `--help` says, command by command.")
+    lines = _head("Command line", "What `--help` prints for each command.")
     lines += [_help([]), ""]
     for name in commands():
         lines += [f"## evenmatch {name}", "", _help([name]), ""]
     lines += [
         "## Exit codes",
         "",
-        "0 means success, 1 a failure, 2 bad input, 130 an interrupt.",
-        "What went wrong, and what to change, is one sentence on standard error.",
-        "With `--json` standard output holds one JSON object and nothing else.",
+        "0 means success, 1 a failure, 2 bad input and 130 that you interrupted the command.",
+        "If something goes wrong, one sentence on standard error says what, and what to change.",
+        "With `--json`, standard output holds one JSON object and nothing else.",
     ]
     return _page(lines)
 
@@ -171,12 +171,15 @@ def errors_page() -> str:
     from evenmatch.server.http.responses import STATUS, BodyTooLarge, InvalidRequest
 
     tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
-    lines = _head("Errors", "Everything that evenmatch raises on purpose, and says over HTTP.")
+    lines = _head(
+        "Errors",
+        "The errors that evenmatch raises on purpose, and the error codes of its HTTP interface.",
+    )
     lines += ["```text", tree, "```", ""]
     lines += ["| error | also a | meaning |", "|---|---|---|"]
     for kind in error_types():
         lines.append(f"| `{kind.__name__}` | {_builtins(kind)} | {_first(kind)} |")
-    lines += ["", "The client of a server adds two:", ""]
+    lines += ["", "The client adds two:", ""]
     for kind in (client.ServerRefused, client.ServerUnreachable):
         lines.append(f"- `evenmatch.client.client.{kind.__name__}`: {_first(kind)}")
     lines += ["", "## Over HTTP", "", "| code | status | meaning |", "|---|---|---|"]
@@ -193,13 +196,17 @@ def errors_page() -> str:
 
 def states_page() -> str:
     """Return the life of a ticket."""
-    lines = _head("States of a ticket", "What a ticket can become, and through which event.")
+    lines = _head(
+        "States of a ticket",
+        "The states that a ticket can be in, and the events that change them.",
+    )
     lines += [
-        "The engine obeys this table: it asks it before a ticket changes its state.",
-        "A ticket ends once; only a match that is called off lets it wait again, as old as it was.",
-        "An event's name is that of the records in the journal.",
+        "The engine checks this table before it changes the state of a ticket.",
+        "A ticket ends only once.",
+        "If its match is called off, the ticket waits again and keeps its earlier wait.",
+        "Events have the names that they have in the journal.",
         "",
-        "![Boxes for the states, arrows for the ways between them](states.svg)",
+        "![Boxes show the states, arrows the events that lead from one to another](states.svg)",
         "",
     ]
     return _page([*lines, *states.states_table()])
@@ -437,24 +444,28 @@ WIDTH = 96
 WORDS_MOST = 20
 """Words that a field may hold, where they are listed with it."""
 _HTTP_CODES = {
-    "not_found": "There is nothing at this path.",
-    "method_not_allowed": "The path does not take this method.",
+    "not_found": "The server has nothing at this path.",
+    "method_not_allowed": "The path exists, but not for this method.",
 }
 _OTHER_CODES = (
     (
         "origin_not_allowed",
         403,
-        "A web page may not call the server, or not so; the message names what is refused.",
+        "The server does not let this web page make the call; the message says why.",
     ),
-    ("config_error", 400, "A configuration cannot be used as written."),
-    ("upgrade_required", 426, "The stream is a WebSocket, and this was a plain request."),
-    ("not_supported", 501, "The name is reserved, and this version cannot do it yet."),
+    ("config_error", 400, "The configuration cannot be used as written; the message says why."),
+    ("upgrade_required", 426, "The stream needs a WebSocket, and this was a plain request."),
+    (
+        "not_supported",
+        501,
+        "This version of the server does not have the feature, or it is switched off.",
+    ),
     (
         "unavailable",
         503,
-        "The journal did not take the record; the same request may succeed later.",
+        "The server could not write to its journal; send the same request again later.",
     ),
-    ("internal", 500, "The server failed; its log says more."),
+    ("internal", 500, "The server has failed; its log says why."),
 )
 
 
