@@ -214,13 +214,13 @@ def states_page() -> str:
 
 def configuration_page() -> str:
     """Return the keys of the TOML files."""
-    lines = _head("Configuration", "The keys of a scenario, and of a server's configuration.")
+    lines = _head("Configuration", "All keys of scenarios and of server configurations.")
     lines += [
-        "Both are one TOML format.",
-        "A server leaves `[arrivals]` and `[attributes]` out; a simulation leaves `[server]` out.",
-        "An unknown key is refused with a sentence that names it and lists what is allowed.",
-        "Times are seconds, rates are per second.",
-        "A default of \u2013 means that the key may be absent, **required** that it may not.",
+        "Scenarios and server configurations are TOML files of one format.",
+        "A server ignores `[arrivals]` and `[attributes]`; a simulation ignores `[server]`.",
+        "If a file has an unknown key, the error names it and lists the keys that are allowed.",
+        "Times are in seconds, rates per second.",
+        "A default of \u2013 means that you can leave the key out, **required** that you cannot.",
         "",
     ]
     for title, *kinds in TABLES:
@@ -648,14 +648,12 @@ def _lower(text: str) -> str:
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    """Return what keys mean: a table says it anew only of those in which it differs."""
+    """Return what keys mean; a table describes only the keys in which it differs from its base."""
     said: dict[str, str] = {}
     for base in (BUILT.get(kind, kind), *reversed(kind.__mro__)):
         if base is not object and base is not msgspec.Struct and issubclass(base, msgspec.Struct):
             said |= sections(base)["args"] or {}
-    # In a file a key is absent; only Python knows None.
-    none = re.compile(r"\bNone (means|=|takes|sends)")
-    return {key: none.sub(r"absent \1", text) for key, text in said.items()}
+    return said
 
 
 def _default(field: Any, kind: type[Any]) -> str:

@@ -55,8 +55,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         rate: Growth of the limit per second.
         steps: Pairs (wait in seconds, limit from then on).
         limit_max: The limit never exceeds it; None means no cap.
-        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
-            fraction of all players: 0.05 is five in a hundred).
+        unit: What the limit is measured in: `difference` (points), `relative` (a fraction of the
+            player's own value) or `percentile` (a fraction of all players: 0.05 is 5 % of them).
         last: With `unit=percentile`: the number of last accepted tickets among whose values
             percentiles are taken, 1,000 unless given. A table from a file stands in a rule.
         accept: Whether `both` sides must accept a gap, or `either` may for both, as in the
