@@ -41,10 +41,11 @@ SECTION = re.compile(
 CLIENT = ("AsyncClient", "Client")
 
 FIGURES = (
-    "Each figure shows 800 players who come one in two seconds, with ratings around 1500 +- 300 "
-    "and 300 s of patience, under the policy as its name alone chooses it.\n"
-    "A point on the left is a match; on the right are all policies and the best that was "
-    "possible, by how long players waited and how far apart they were."
+    "Each figure shows how the policy, with its default parameters, matches 800 players who arrive "
+    "every two seconds on average, with ratings around 1500 +- 300 and a `wait_max` of 300 s.\n"
+    "On the left, each point is a match.\n"
+    "On the right are all policies and the best result possible, by how long players waited and "
+    "how far apart they were."
 )
 SHOWN = {"lookahead": "lookahead:horizon=60"}
 """SPECs of the figures, where the name alone shows little."""
@@ -97,12 +98,15 @@ def cli_page() -> str:
 
 def policies_page() -> str:
     """Return what the docstrings of all policies say."""
-    lines = _head("Policies", "A policy decides who plays whom; a SPEC names it.")
+    lines = _head(
+        "Policies",
+        "A policy decides which waiting players make a match; you choose one by its SPEC.",
+    )
     lines += [
-        "A SPEC is `name` or `name:key=value,key=value`.",
-        "A list is joined by `+`, a pair by `-`: `window:limit=150,steps=60-250+120-350`.",
-        "A name with a dot is imported: `my_policies.neighbours` is `neighbours` of `my_policies`.",
-        "[Write a policy](../howto/write-a-policy.md) shows how.",
+        "A SPEC is `name`, or `name:key=value,key=value` to set parameters.",
+        "Items of a list are joined by `+`, pairs by `-`: `window:limit=150,steps=60-250+120-350`.",
+        "A name with a dot is yours: `my_policies.neighbours` is `neighbours` in `my_policies`.",
+        "[Write a policy](../howto/write-a-policy.md) shows how to write one.",
         "",
         FIGURES,
         "",
@@ -356,7 +360,7 @@ def _summary(thing: Any) -> str:
 def _parameters(kind: type[msgspec.Struct], args: dict[str, str]) -> list[str]:
     fields = msgspec.structs.fields(kind)
     if not fields:
-        return ["It takes no parameters.", ""]
+        return ["It has no parameters.", ""]
     lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
     for field in fields:
         if field.name not in args:
