@@ -41,10 +41,11 @@ SECTION = re.compile(
 CLIENT = ("AsyncClient", "Client")
 
 FIGURES = (
-    "Each figure shows 800 players who come one in two seconds, with ratings around 1500 +- 300 "
-    "and 300 s of patience, under the policy as its name alone chooses it.\n"
-    "A point on the left is a match; on the right are all policies and the best that was "
-    "possible, by how long players waited and how far apart they were."
+    "Each figure shows how the policy, with its default parameters, matches 800 players who arrive "
+    "every two seconds on average, with ratings around 1500 +- 300 and a `wait_max` of 300 s.\n"
+    "On the left, each point is a match.\n"
+    "On the right are all policies and the best result possible, by how long players waited and "
+    "how far apart they were."
 )
 SHOWN = {"lookahead": "lookahead:horizon=60"}
 """SPECs of the figures, where the name alone shows little."""
@@ -81,28 +82,31 @@ def main(arguments: list[str]) -> int:
 
 def cli_page() -> str:
     """Return the help of all commands."""
-    lines = _head("Command line", "What `--help` says, command by command.")
+    lines = _head("Command line", "What `--help` prints for each command.")
     lines += [_help([]), ""]
     for name in commands():
         lines += [f"## evenmatch {name}", "", _help([name]), ""]
     lines += [
         "## Exit codes",
         "",
-        "0 means success, 1 a failure, 2 bad input, 130 an interrupt.",
-        "What went wrong, and what to change, is one sentence on standard error.",
-        "With `--json` standard output holds one JSON object and nothing else.",
+        "0 means success, 1 a failure, 2 bad input and 130 that you interrupted the command.",
+        "If something goes wrong, one sentence on standard error says what, and what to change.",
+        "With `--json`, standard output holds one JSON object and nothing else.",
     ]
     return _page(lines)
 
 
 def policies_page() -> str:
     """Return what the docstrings of all policies say."""
-    lines = _head("Policies", "A policy decides who plays whom; a SPEC names it.")
+    lines = _head(
+        "Policies",
+        "A policy decides which waiting players make a match; you choose one by its SPEC.",
+    )
     lines += [
-        "A SPEC is `name` or `name:key=value,key=value`.",
-        "A list is joined by `+`, a pair by `-`: `window:limit=150,steps=60-250+120-350`.",
-        "A name with a dot is imported: `my_policies.neighbours` is `neighbours` of `my_policies`.",
-        "[Write a policy](../howto/write-a-policy.md) shows how.",
+        "A SPEC is `name`, or `name:key=value,key=value` to set parameters.",
+        "Items of a list are joined by `+`, pairs by `-`: `window:limit=150,steps=60-250+120-350`.",
+        "A name with a dot is yours: `my_policies.neighbours` is `neighbours` in `my_policies`.",
+        "[Write a policy](../howto/write-a-policy.md) shows how to write one.",
         "",
         FIGURES,
         "",
@@ -171,12 +175,15 @@ def errors_page() -> str:
     from evenmatch.server.http.responses import STATUS, BodyTooLarge, InvalidRequest
 
     tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
-    lines = _head("Errors", "Everything that evenmatch raises on purpose, and says over HTTP.")
+    lines = _head(
+        "Errors",
+        "The errors that evenmatch raises on purpose, and the error codes of its HTTP interface.",
+    )
     lines += ["```text", tree, "```", ""]
     lines += ["| error | also a | meaning |", "|---|---|---|"]
     for kind in error_types():
         lines.append(f"| `{kind.__name__}` | {_builtins(kind)} | {_first(kind)} |")
-    lines += ["", "The client of a server adds two:", ""]
+    lines += ["", "The client adds two:", ""]
     for kind in (client.ServerRefused, client.ServerUnreachable):
         lines.append(f"- `evenmatch.client.client.{kind.__name__}`: {_first(kind)}")
     lines += ["", "## Over HTTP", "", "| code | status | meaning |", "|---|---|---|"]
@@ -193,13 +200,17 @@ def errors_page() -> str:
 
 def states_page() -> str:
     """Return the life of a ticket."""
-    lines = _head("States of a ticket", "What a ticket can become, and through which event.")
+    lines = _head(
+        "States of a ticket",
+        "The states that a ticket can be in, and the events that change them.",
+    )
     lines += [
-        "The engine obeys this table: it asks it before a ticket changes its state.",
-        "A ticket ends once; only a match that is called off lets it wait again, as old as it was.",
-        "An event's name is that of the records in the journal.",
+        "The engine checks this table before it changes the state of a ticket.",
+        "A ticket ends only once.",
+        "If its match is called off, the ticket waits again and keeps its earlier wait.",
+        "Events have the names that they have in the journal.",
         "",
-        "![Boxes for the states, arrows for the ways between them](states.svg)",
+        "![Boxes show the states, arrows the events that lead from one to another](states.svg)",
         "",
     ]
     return _page([*lines, *states.states_table()])
@@ -207,13 +218,13 @@ def states_page() -> str:
 
 def configuration_page() -> str:
     """Return the keys of the TOML files."""
-    lines = _head("Configuration", "The keys of a scenario, and of a server's configuration.")
+    lines = _head("Configuration", "All keys of scenarios and of server configurations.")
     lines += [
-        "Both are one TOML format.",
-        "A server leaves `[arrivals]` and `[attributes]` out; a simulation leaves `[server]` out.",
-        "An unknown key is refused with a sentence that names it and lists what is allowed.",
-        "Times are seconds, rates are per second.",
-        "A default of \u2013 means that the key may be absent, **required** that it may not.",
+        "Scenarios and server configurations are TOML files of one format.",
+        "A server ignores `[arrivals]` and `[attributes]`; a simulation ignores `[server]`.",
+        "If a file has an unknown key, the error names it and lists the keys that are allowed.",
+        "Times are in seconds, rates per second.",
+        "A default of \u2013 means that you can leave the key out, **required** that you cannot.",
         "",
     ]
     for title, *kinds in TABLES:
@@ -349,7 +360,7 @@ def _summary(thing: Any) -> str:
 def _parameters(kind: type[msgspec.Struct], args: dict[str, str]) -> list[str]:
     fields = msgspec.structs.fields(kind)
     if not fields:
-        return ["It takes no parameters.", ""]
+        return ["It has no parameters.", ""]
     lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
     for field in fields:
         if field.name not in args:
@@ -437,24 +448,28 @@ WIDTH = 96
 WORDS_MOST = 20
 """Words that a field may hold, where they are listed with it."""
 _HTTP_CODES = {
-    "not_found": "There is nothing at this path.",
-    "method_not_allowed": "The path does not take this method.",
+    "not_found": "The server has nothing at this path.",
+    "method_not_allowed": "The path exists, but not for this method.",
 }
 _OTHER_CODES = (
     (
         "origin_not_allowed",
         403,
-        "A web page may not call the server, or not so; the message names what is refused.",
+        "The server does not let this web page make the call; the message says why.",
     ),
-    ("config_error", 400, "A configuration cannot be used as written."),
-    ("upgrade_required", 426, "The stream is a WebSocket, and this was a plain request."),
-    ("not_supported", 501, "The name is reserved, and this version cannot do it yet."),
+    ("config_error", 400, "The configuration cannot be used as written; the message says why."),
+    ("upgrade_required", 426, "The stream needs a WebSocket, and this was a plain request."),
+    (
+        "not_supported",
+        501,
+        "This version of the server does not have the feature, or it is switched off.",
+    ),
     (
         "unavailable",
         503,
-        "The journal did not take the record; the same request may succeed later.",
+        "The server could not write to its journal; send the same request again later.",
     ),
-    ("internal", 500, "The server failed; its log says more."),
+    ("internal", 500, "The server has failed; its log says why."),
 )
 
 
@@ -637,14 +652,12 @@ def _lower(text: str) -> str:
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    """Return what keys mean: a table says it anew only of those in which it differs."""
+    """Return what keys mean; a table describes only the keys in which it differs from its base."""
     said: dict[str, str] = {}
     for base in (BUILT.get(kind, kind), *reversed(kind.__mro__)):
         if base is not object and base is not msgspec.Struct and issubclass(base, msgspec.Struct):
             said |= sections(base)["args"] or {}
-    # In a file a key is absent; only Python knows None.
-    none = re.compile(r"\bNone (means|=|takes|sends)")
-    return {key: none.sub(r"absent \1", text) for key, text in said.items()}
+    return said
 
 
 def _default(field: Any, kind: type[Any]) -> str:

@@ -1,40 +1,40 @@
 """Every error that evenmatch raises on purpose.
 
 MatchmakingError
-|-- ConfigError         (ValueError)   a scenario, a queue or a SPEC that cannot be used
-|-- ArrivalsError       (ValueError)   a recorded arrival that cannot be read: file, line, column
-|-- Refusal             (ValueError)   an input that was refused and changed nothing
-|   |-- InvalidTicket                  the request itself is wrong; repeating it won't help
-|   |-- UnknownQueue    (LookupError)  no such queue
-|   |-- UnknownTicket   (LookupError)  no such ticket was ever accepted
-|   |-- UnknownMatch    (LookupError)  no such match was ever made
-|   |-- UnknownPlayer   (LookupError)  nothing is known about this player
-|   |-- Forgotten       (LookupError)  it existed, ended long ago, and is no longer kept
+|-- ConfigError         (ValueError)   a scenario, queue or SPEC cannot be used as written
+|-- ArrivalsError       (ValueError)   a recorded arrival cannot be read: file, line, column
+|-- Refusal             (ValueError)   an input was refused; nothing changed
+|   |-- InvalidTicket                  the request is wrong; sending it again will not help
+|   |-- UnknownQueue    (LookupError)  no queue has this name
+|   |-- UnknownTicket   (LookupError)  no ticket has ever had this id
+|   |-- UnknownMatch    (LookupError)  no match has ever had this id
+|   |-- UnknownPlayer   (LookupError)  the server knows nothing about this player
+|   |-- Forgotten       (LookupError)  it ended long ago and has been deleted
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
-|   |-- KeyReused                      an idempotency key came back with another body
-|   |-- TooLate                        the ticket was matched before the cancel
-|   |-- NotMade                        the match is only proposed; its players must accept first
+|   |-- KeyReused                      the idempotency key was used with another body
+|   |-- TooLate                        the ticket was matched before it could be cancelled
+|   |-- NotMade                        the match is only proposed; its players must accept it
 |   |-- ProposalOver                   the proposal has failed, or the ticket has left it
 |   |-- NotInMatch                     the ticket or player has no seat in the match
-|   |-- InvalidOpening                 free seats, or a lease, that the match cannot have
-|   |-- NoBackfill                     the match is not one that can be filled
-|   |-- StaleRoster                    the match was filled since; `roster_version` says how often
+|   |-- InvalidOpening                 the match cannot have these free seats or this lease
+|   |-- NoBackfill                     the match cannot be backfilled
+|   |-- StaleRoster                    the roster has changed since the caller last read it
 |   |-- InvalidOutcome                 the outcome does not fit the match
-|   |-- NotHost                        a player who is not the first host assigns the match
-|   |-- OutcomeDiffers                 another outcome was reported before, and stays
-|   |-- OutcomeDisputed                the players could not agree in time
-|   |-- Cooldown                       the player failed ready-checks; `seconds` is what is left
-|   |-- StaleVersion                   the configuration was changed since; `version` is in force
+|   |-- NotHost                        only the first host among the players may assign it
+|   |-- OutcomeDiffers                 a different outcome was reported first and stands
+|   |-- OutcomeDisputed                the players did not agree on the outcome in time
+|   |-- Cooldown                       the player failed ready-checks; wait `seconds`
+|   |-- StaleVersion                   the configuration has changed since the caller read it
 |   |-- Overloaded                     a limit is reached; try again later
-|   |   `-- Paused                     an operator lets the queue take nobody for a while
-|   `-- Draining                       the server is about to stop and takes no new tickets
+|   |   `-- Paused                     an operator has paused the queue
+|   `-- Draining                       the server is shutting down and takes no new tickets
 |-- PolicyError         (ValueError)   a policy broke its contract
-|-- NotSupported        (ValueError)   the name is known, the feature is not in this version
-`-- JournalError        (RuntimeError) the journal did not take or give a record
-    |-- StaleOwner                     another owner has taken the shard over
-    |-- SequenceGap                    the batch does not continue the journal
-    |-- JournalCorrupt                 a stored record fails its checksum or order
-    `-- JournalUnavailable             locked, full or unreadable storage
+|-- NotSupported        (ValueError)   this version does not have the feature
+`-- JournalError        (RuntimeError) the journal could not write or read a record
+    |-- StaleOwner                     another owner has taken over the shard
+    |-- SequenceGap                    the batch does not follow the journal's last record
+    |-- JournalCorrupt                 a stored record has a wrong checksum or order
+    `-- JournalUnavailable             the storage is locked, full or unreadable
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from collections.abc import Iterable
 
 
 class MatchmakingError(Exception):
-    """The root of the tree: catch this to catch all that evenmatch raises on purpose."""
+    """The base of all errors that evenmatch raises on purpose; catch it to catch them all."""
 
 
 class ConfigError(MatchmakingError, ValueError):
-    """A scenario, a queue or a SPEC cannot be used as written."""
+    """A scenario, a queue or a SPEC cannot be used as written; correct the file or the SPEC."""
 
 
 class ArrivalsError(MatchmakingError, ValueError):
@@ -56,11 +56,11 @@ class ArrivalsError(MatchmakingError, ValueError):
 
 
 class NotSupported(MatchmakingError, ValueError):
-    """This version, or the record format in which it writes now, cannot do it."""
+    """This version cannot do it, or not with the record format that it writes now."""
 
 
 class Refusal(MatchmakingError, ValueError):
-    """An input was refused; nothing changed and nothing was journalled.
+    """An input was refused; nothing changed, and the journal holds nothing of it.
 
     Args:
         message: What was given, what is allowed, what to do.
@@ -87,7 +87,7 @@ class Refusal(MatchmakingError, ValueError):
 
 
 class InvalidTicket(Refusal):
-    """The request itself is wrong; repeating it will not help."""
+    """The request is wrong; correct it, since sending it again will not help."""
 
     code = "invalid_ticket"
 
@@ -99,49 +99,49 @@ class UnknownQueue(Refusal, LookupError):
 
 
 class UnknownTicket(Refusal, LookupError):
-    """No ticket with this id was ever accepted."""
+    """No ticket has ever had this id."""
 
     code = "unknown_ticket"
 
 
 class UnknownMatch(Refusal, LookupError):
-    """No match with this id was ever made."""
+    """No match has ever had this id."""
 
     code = "unknown_match"
 
 
 class UnknownPlayer(Refusal, LookupError):
-    """Nothing is known about this player."""
+    """The server knows nothing about this player."""
 
     code = "unknown_player"
 
 
 class Forgotten(Refusal, LookupError):
-    """The ticket or match ended long ago and is no longer kept."""
+    """The ticket or match ended long ago, and the server has deleted it."""
 
     code = "forgotten"
 
 
 class AlreadyWaiting(Refusal):
-    """A player of the ticket is already in another live ticket or match of the group."""
+    """A player of the ticket already has a live ticket or match in this group."""
 
     code = "already_waiting"
 
 
 class KeyReused(Refusal):
-    """The idempotency key was used before with another body."""
+    """The idempotency key was already used with another body; use a new key."""
 
     code = "key_reused"
 
 
 class TooLate(Refusal):
-    """The ticket was matched before the cancel; `match` says by which match."""
+    """The ticket was matched before it could be cancelled; `match` is the match."""
 
     code = "too_late"
 
 
 class NotMade(Refusal):
-    """The match is only proposed; its players have to accept it first."""
+    """The match is only proposed; its players must accept it first."""
 
     code = "not_made"
 
@@ -159,7 +159,7 @@ class NotInMatch(Refusal):
 
 
 class InvalidOpening(Refusal):
-    """The match has no such free seats, or cannot be open for so long."""
+    """The match does not have these free seats, or cannot stay open for so long."""
 
     code = "invalid_request"
 
@@ -171,7 +171,7 @@ class NoBackfill(Refusal):
 
 
 class StaleRoster(Refusal):
-    """The match was filled since the caller last looked; `roster_version` is the present one."""
+    """The roster has changed since the caller read it; `roster_version` is its current version."""
 
     code = "stale_roster"
 
@@ -191,31 +191,31 @@ class Cooldown(Refusal):
 
 
 class InvalidOutcome(Refusal):
-    """The outcome does not fit the match: its players, or a number for each team."""
+    """The outcome does not fit the match: wrong players, or not one number for each team."""
 
     code = "invalid_outcome"
 
 
 class NotHost(Refusal):
-    """A player may assign a match only if they are the first of its hosts."""
+    """Only the player who is the first of the match's hosts may assign it."""
 
     code = "not_host"
 
 
 class OutcomeDiffers(Refusal):
-    """A different outcome of the match was reported before, and stays."""
+    """A different outcome of the match was reported first, and it stands."""
 
     code = "outcome_differs"
 
 
 class OutcomeDisputed(Refusal):
-    """The players could not agree in time; only the game's backend may decide now."""
+    """The players did not agree in time; only the game's backend can report the outcome now."""
 
     code = "outcome_disputed"
 
 
 class Overloaded(Refusal):
-    """A limit is reached; the same request may succeed later, after `seconds` if they are known."""
+    """A limit is reached; try again later, after `seconds` if the answer has them."""
 
     code = "overloaded"
 
@@ -233,13 +233,13 @@ class Overloaded(Refusal):
 
 
 class Paused(Overloaded):
-    """A queue takes no tickets for a while, because an operator paused it."""
+    """An operator has paused the queue, so it takes no tickets; try again later."""
 
     code = "paused"
 
 
 class StaleVersion(Refusal):
-    """The configuration was changed since the caller last looked; `version` is in force now."""
+    """The configuration has changed since the caller read it; `version` is in force now."""
 
     code = "stale_version"
 
@@ -249,7 +249,7 @@ class StaleVersion(Refusal):
 
 
 class Draining(Refusal):
-    """The server takes no new tickets, because it is about to stop; try again soon."""
+    """The server is shutting down and takes no new tickets; try again soon."""
 
     code = "draining"
 
@@ -259,11 +259,11 @@ class PolicyError(MatchmakingError, ValueError):
 
 
 class JournalError(MatchmakingError, RuntimeError):
-    """The journal did not take or give a record."""
+    """The journal could not write or read a record."""
 
 
 class StaleOwner(JournalError):
-    """Another owner has taken the shard over; this one must stop writing.
+    """Another owner has taken over the shard; this one must stop writing.
 
     Args:
         message: What was refused, and why.
@@ -276,11 +276,11 @@ class StaleOwner(JournalError):
 
 
 class SequenceGap(JournalError):
-    """The batch does not continue the journal where it ends."""
+    """The first record of the batch does not follow the last one of the journal."""
 
 
 class JournalCorrupt(JournalError):
-    """A stored record fails its checksum, its order or its format."""
+    """A stored record has a wrong checksum, is out of order or is malformed."""
 
 
 class JournalUnavailable(JournalError):
@@ -288,13 +288,13 @@ class JournalUnavailable(JournalError):
 
 
 OTHER_NAMES = {"winner": "ranks", "winners": "ranks", "result": "ranks", "scores": "points"}
-"""What is called so elsewhere, and what it is here."""
+"""Names used elsewhere, and the names that mean the same here."""
 
 
 def nearest_name(word: str, allowed: Iterable[str]) -> str | None:
-    """Return the name that was probably meant by one that there is not; None if none is near.
+    """Return the allowed name that an unknown word probably stands for; None if none is near.
 
-    A name with the same parts in another order counts, and one that has more of them.
+    A name also counts if it has the same parts in another order, or those parts and more.
 
     >>> nearest_name("max_wait", ["wait_max", "match_max"]), nearest_name("winner", ["ranks"])
     ('wait_max', 'ranks')

@@ -39,17 +39,19 @@ class BaseOptions:
     Args:
         match: Teams: 5v5, 1v4, 1v1v1, or 20x3 for twenty teams of three.
         match_length: How long a match lasts.
-        idle: Mean time between a match and the next search.
-        split: What keeps players apart: region=eu:0.6,us:0.4, or modes=2 for equal shares. May be
-            repeated; every combination is a pool of its own.
+        idle: Mean time from the end of a match until the player queues again.
+        split: Something that keeps players apart: region=eu:0.6,us:0.4, or modes=2 for equal
+            shares. Repeat it for more; every combination is a separate pool.
         parties: Shares of players in parties of 1, 2, 3, ...: 0.7,0.2,0.1.
         roles: Players of a team by role: tank=1,healer=1,dps=3.
-        role_share: Shares of players by what they take: tank:0.1,tank+healer:0.1,dps:0.6,any:0.2.
+        role_share: Shares of players by the roles they accept:
+            tank:0.1,tank+healer:0.1,dps:0.6,any:0.2.
         sides: Shares of players who insist on a side: A:0.3,B:0.3,any:0.4.
         patience: Mean time after which a player gives up; by default nobody does.
-        levels: Shares of players by level, from the lowest; says where to cut zones.
-        zones: The most zones to cut the levels into; 2 unless given.
-        hours: 24 numbers of players by hour, or a file with them; only proportions count.
+        levels: Shares of players by level, lowest first; the answer says where to cut zones.
+        zones: The most zones to cut the levels into; 2 by default.
+        hours: 24 numbers, the players online in each hour of the day, or a file with them; only
+            their proportions count.
     """
 
     match: str = "5v5"
@@ -254,10 +256,10 @@ def advise(
     plot: Path | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
-    """Say how many players a game needs, or how long the players it has will wait.
+    """Say how many players a game needs, or how long its players will wait.
 
-    Give --target-wait to learn how many players it takes, or --players-online to learn how long
-    they wait. Times are seconds, or texts such as 90s, 30m, 2h.
+    Give --target-wait to learn how many players you need, or --players-online to learn how long
+    they will wait. Times are in seconds, or written like 90s, 30m or 2h.
 
     For example:
 
@@ -265,16 +267,18 @@ def advise(
         evenmatch advise --match 1v1 --players-online 500 --percentile 0.9 --split modes=3
 
     Args:
-        players_online: Players in a match, pausing or searching; with --hours on average.
-        target_wait: The wait within which a share of the players of every pool should be matched.
-            With --hours it goes together with --players-online.
-        percentile: That share; 0.5 is half of the players.
+        players_online: Players in a match, between matches or in the queue; with --hours, their
+            daily average.
+        target_wait: The wait within which the share --percentile of the players in every pool
+            should be matched. With --hours, give --players-online too.
+        percentile: The share of players for --target-wait; 0.5 is half of them.
         base: The game and its players.
-        simulate: Simulate the smallest pool, the longest waiting first, and print intervals; if
-            theory has no answer, all figures then come from the simulation.
+        simulate: Also simulate the smallest pool, serving the longest waiting first, and print
+            intervals; if theory has no answer, all figures come from the simulation.
         seed: Seed of all random draws in the simulation.
-        scenario: Write the smallest pool as a scenario for `evenmatch simulate` into this file.
-        plot: Draw waits over players online, and what each split costs, into this .svg or .png.
+        scenario: Write the smallest pool to this file, as a scenario for `evenmatch simulate`.
+        plot: Plot the wait against the players online, and what each split costs, to this .svg or
+            .png.
         json: Print one JSON object and nothing else.
     """
     check_writable({"--scenario": scenario, "--plot": plot})

@@ -24,12 +24,13 @@ def backup(
     *,
     check: Path | None = None,
 ) -> None:
-    """Copy a journal, to a directory or to a server, or check a copy that was made before.
+    """Copy a journal to a directory or to a database server, or check an earlier copy.
 
-    The server may keep running: the copy shows its journal at one moment. Every page and checksum
-    of the copy is read before it counts, and its digest is stored with it. Only you can read the
-    copy, because journals name players. A directory is what serve --data takes; an address must
-    have no journal yet. Keys are not copied: see evenmatch keys copy.
+    The server may keep running: the copy is its journal at one moment. Before the command succeeds,
+    it reads every page and checksum of the copy and stores a digest with it. Only you can read the
+    copy, because journals name players. You can start a server on a copied directory with serve
+    --data. An address must have no journal yet. Service keys are not copied: to bring them to an
+    address, use evenmatch keys copy.
 
     For example:
 
@@ -40,9 +41,9 @@ def backup(
 
     Args:
         data: The server's data directory, or the address of its journal.
-        out: A directory that does not exist yet, or an address (postgresql://..., nats://...) at
-            which there is no journal yet.
-        check: A backup to compare with what was written, bit for bit.
+        out: A directory that does not exist yet, or an address (postgresql://..., nats://...) that
+            has no journal yet.
+        check: Check that this backup is still, bit for bit, what was written.
     """
     if check is not None:
         if data is not None:

@@ -54,7 +54,7 @@ def check(
     matches: Path | None = None,
     against: str | None = None,
 ) -> int:
-    """Check a configuration, say what it means, and warn of surprises.
+    """Check a configuration, explain it, and warn about settings that may surprise you.
 
     For example:
 
@@ -63,12 +63,11 @@ def check(
         evenmatch check flexmatch_rules.json
 
     Args:
-        config: A scenario or a server's configuration, in TOML; with [[tenant]] tables, the games
-            that it names are checked one after the other. Or a FlexMatch rule set or PlayFab
-            queues, in JSON.
-        matches: A file of matches to check against the configuration, one JSON object a line.
-        against: A server's data directory, or the address of its journal: says how many of the
-            tickets waiting there would end if the server got this configuration. The server may
+        config: A scenario or a server's configuration in TOML, or a FlexMatch rule set or PlayFab
+            queues in JSON. If the file has [[tenant]] tables, all games that it names are checked.
+        matches: A file of matches to check against the configuration, one JSON object per line.
+        against: A server's data directory, or the address of its journal. The command then says how
+            many of the tickets waiting there would end under this configuration. The server may
             keep running.
     """
     if config is None:

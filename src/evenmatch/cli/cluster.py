@@ -88,17 +88,17 @@ def cluster(
     cluster_key: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Ask the nodes of a cluster what they do, or end a rolling upgrade.
+    """Show what the nodes of a cluster are doing, or finish a rolling upgrade.
 
-    `status` says who answers for each shard, and in which record format it is written. The exit
-    code is 1 unless exactly one node answers for each shard, and all nodes that are reached know
-    it.
+    `status` says which node answers for each shard, and the record format in which that node
+    writes. The exit code is 0 if exactly one node answers for each shard and all nodes that were
+    reached agree on it; otherwise it is 1.
 
-    `finish-upgrade` asks the first node that is named to have all shards written in the newest
-    record format, once all nodes run the version that brought it; until then they write the older
-    one, which all of them can read. Then it shows the status. The exit code is 1 if a node that
-    lives could not read the newest format, or if it was not done everywhere: the same again does
-    the rest.
+    `finish-upgrade` switches all shards to the newest record format, through the first node that
+    you name, and then shows the status. Until you run it, the nodes write the older format, which
+    both versions can read; run it once all nodes run the new version. The exit code is 1 if a live
+    node could not read the newest format, or if some shards were not switched: then run the command
+    again.
 
     For example:
 
@@ -107,8 +107,8 @@ def cluster(
 
     Args:
         action: status or finish-upgrade.
-        nodes: Addresses of nodes.
-        cluster_key: The file with the nodes' secret.
+        nodes: Addresses of the nodes, such as http://10.0.0.5:8080.
+        cluster_key: The file with the secret that all nodes share.
         json: Print one JSON object and nothing else.
     """
     if action not in ("status", FINISH):

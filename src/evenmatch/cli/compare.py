@@ -39,10 +39,10 @@ def compare(
     skip_bad: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rules: Annotated[Path | None, Parameter(show=False)] = None,
 ) -> None:
-    """Play a scenario under several policies, each with the same arrivals.
+    """Simulate a scenario under several policies, all on the same arrivals.
 
-    If theory knows one, the floor is added: a proved cost that no policy without foreknowledge can
-    undercut (one queue of duels, one uniform criterion, a constant rate).
+    For one queue of duels with one uniform criterion and a constant rate, the output also shows the
+    floor: a proved lower bound on the cost of any policy that does not know the future.
 
     For example:
 
@@ -51,24 +51,25 @@ def compare(
     Args:
         scenario: A TOML file.
         rules: Reserved for a later version; it is not in the help.
-        policy: SPEC of a policy; give at least one, each with its own --policy.
-        arrivals: A CSV or Parquet file whose rows replace the scenario's arrivals.
-        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
-        runs: Make N runs of each policy, each with a child of the seed; print means and ci95.
-        by: Split waits and quality by an attribute, size, queue (where matched), queues
-            (where waiting), or NAME_decile; may be repeated.
+        policy: The SPEC of a policy; repeat --policy for each one, at least once.
+        arrivals: A CSV or Parquet file of recorded arrivals, used instead of the scenario's own.
+        seed: Seed of all random draws; the same seed gives the same output, to the byte.
+        runs: Simulate each policy N times with different seeds, and print means and ci95.
+        by: Split waits and quality by an attribute, by size, queue (where matched) or queues (where
+            waiting), or by NAME_decile; may be repeated.
         json: Print one JSON object and nothing else.
-        matches: Write the matches here, one JSON object a line, each with its policy.
-        tickets: Write the tickets here, one JSON object a line, each with its policy.
-        report: Write a page with figures and plots here, one HTML file that needs no network.
-        optimum: Add the best possible result in hindsight, or a bound on it.
-        sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
-            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
-            target_wait alone means half, one and two times the target.
-        columns: Which columns of the recording hold what, OURS=THEIRS,OURS=THEIRS, such as
+        matches: Write the matches to this file, one JSON object per line, each with its policy.
+        tickets: Write the tickets to this file, one JSON object per line, each with its policy.
+        report: Write a report with figures and plots to this file, as one HTML page that needs no
+            network.
+        optimum: Also show the best result possible in hindsight, or a bound on it.
+        sweep: Simulate with several values of a queue's key or a policy's parameter, KEY=A..B:N,
+            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what longer waits
+            buy. target_wait alone tries half, one and two times the target.
+        columns: What the recording's columns are called, as OURS=THEIRS,OURS=THEIRS, such as
             at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
-        skip_bad: Skip and list rows of the recording that cannot be read, instead of refusing the
-            file.
+        skip_bad: Skip and list the rows of the recording that cannot be read, instead of refusing
+            the whole file.
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")

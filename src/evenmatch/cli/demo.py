@@ -31,24 +31,25 @@ def demo(
     world: str = "duel",
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Show a server at work on real arrivals, or on parties from all over the world.
+    """Watch a server match real arrivals, or parties from all over the world.
 
-    The world `duel` is the Halo 2 beta of August 2004: everybody who queued to play one against
-    one, by default in the busiest five hours, played in three minutes. In `3v3` 200 players a
-    minute come at 20:00 Central European Time, alone and with friends, each from one of eleven
-    regions; in `5v5` 200 a minute, with roles.
+    --world says who arrives. `duel` replays the Halo 2 beta of August 2004: all players who queued
+    for one against one, by default in its busiest five hours, which take three minutes here. In
+    `3v3`, 200 players arrive per minute at 20:00 Central European Time, alone or with friends, from
+    eleven regions. In `5v5` there are 200 per minute too, and they have roles.
 
-    A server starts on a journal in a temporary directory, its clock as fast as the players arrive,
-    and they connect over HTTP. Every match is proposed first; some players decline and some never
-    answer, and the server then replaces them. The server's address, printed first, shows the
-    dashboard. At the end every ticket is checked: none lost, none matched twice.
+    The demo starts a real server with a journal in a temporary directory and a clock that runs
+    faster than real time; the players connect to it over HTTP. Every match is proposed first; some
+    players decline or never answer, and the server replaces them. Open the address that is printed
+    first to see the dashboard. At the end the demo checks that no ticket was lost and none was
+    matched twice.
 
-    Waits are those that players experienced, from their ticket to their match, by the server's
-    clock. At the default speed a message to the server takes about a second of that clock; with a
-    higher speed it takes longer, and the output says so where it matters.
+    Waits run from a player's ticket to the match, by the server's clock. At the default speed a
+    message to the server takes about a second of that clock. At a higher speed it takes longer, and
+    the output says so where it matters.
 
-    Ctrl-C ends the run early and prints the same summary. On a terminal and without --seconds the
-    demo then repeats until Ctrl-C.
+    Ctrl-C ends the run early and still prints the summary. On a terminal, without --seconds, the
+    demo starts over after each run until you press Ctrl-C.
 
     For example:
 
@@ -57,11 +58,13 @@ def demo(
         evenmatch demo --world 5v5
 
     Args:
-        seconds: Length of the whole run, real seconds; the speed then follows from the hours. By
-            default as long as they take at 100 times real time, and 60 for the other worlds.
-        speed: World seconds per real second, by default 100 for the duel, 30 for 3v3, 10 for 5v5.
-        hours: How many hours of the recording, the busiest ones in a row, or `all`; 5 by default.
-        world: Who arrives; duel, 3v3 or 5v5.
+        seconds: How long the whole run takes, in real seconds; the speed then follows from --hours.
+            By default 60, and for duel as long as its hours take at 100 times real time.
+        speed: Seconds of the server's clock per real second; by default 100 for duel, 30 for 3v3
+            and 10 for 5v5.
+        hours: How many consecutive hours of the recording to play, the busiest ones, or `all`; 5 by
+            default.
+        world: Who arrives: duel, 3v3 or 5v5.
         json: Print one JSON object and nothing else.
     """
     if world not in WORLDS:

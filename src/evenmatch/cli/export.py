@@ -37,11 +37,10 @@ def export(
     anonymise: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     shard: str = "s0",
 ) -> None:
-    """Write the arrivals of a server as a file that simulate can play, along with its matches.
+    """Write a server's arrivals to a file that simulate can play, and its matches beside it.
 
-    The server may keep running. Records that keep_days has deleted are missing; matches that were
-    called off are left out. Only you can read the files, because they name players: use chmod on
-    those that you want to share.
+    The server may keep running. The files lack records that keep_days has deleted, and matches that
+    were called off. Only you can read the files, because they name players; use chmod to share one.
 
     For example:
 
@@ -49,13 +48,14 @@ def export(
         evenmatch simulate my.toml --arrivals friday.parquet
 
     Args:
-        data: The server's data directory, or the address of its journal, which is copied first.
-        out: The file of arrivals, .parquet or .csv; the matches go to T.matches.jsonl next to
-            T.parquet.
-        anonymise: Replace ids and texts by hashes under a random key, and drop attributes that no
-            queue compares; ratings and other numbers are rounded. Instants, sizes, queues, sides,
-            roles, regions and latencies stay.
-        shard: Which shard of the journal.
+        data: The server's data directory, or the address of its journal, which is then copied
+            first.
+        out: The file for the arrivals, .parquet or .csv; the matches go next to it: those of
+            T.parquet to T.matches.jsonl.
+        anonymise: Replace ids and texts by hashes with a random key, drop attributes that no queue
+            compares, and round ratings and other numbers. Times, party sizes, queues, sides, roles,
+            regions and latencies stay.
+        shard: The shard of the journal to read.
     """
     if data is None or out is None:
         raise ConfigError("name a data directory and a file: evenmatch export DATA --out T.parquet")

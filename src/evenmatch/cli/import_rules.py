@@ -31,11 +31,11 @@ def import_rules(
     configuration: Path | None = None,
     target: Literal["auto", "kinds", "rules_file"] = "auto",
 ) -> None:
-    """Take over rules of another matchmaker, and say of each line how well.
+    """Convert another matchmaker's rules, and say for each line how exactly.
 
-    It prints a line for each key of the file: taken exactly, approximately or not at all, what it
-    becomes, and what is left for you to do. The configuration can be checked, simulated and served
-    at once.
+    The output has a line for each key of the file: whether it was converted exactly, approximately
+    or not at all, what it becomes, and what is left for you to do. You can check, simulate and
+    serve the configuration at once.
 
     For example:
 
@@ -43,19 +43,20 @@ def import_rules(
         evenmatch import playfab queue.json --out game.toml
 
     Args:
-        format: Where the file is from: `flexmatch`, a rule set of AWS; `playfab`, queues of PlayFab
-            Matchmaking in any form in use.
+        format: What the file is: `flexmatch`, a rule set of AWS FlexMatch; `playfab`, queues of
+            PlayFab Matchmaking in any of its formats.
         file: The file, in JSON.
-        out: Write the configuration here, a name that ends in .toml or a folder; files that it
-            needs go beside it. Without it the configuration is printed.
+        out: Write the configuration to this .toml file or folder, and the files that it needs
+            beside it. Without this option the configuration is printed.
         json: Print one JSON object and nothing else.
-        wait_max: Seconds after which a ticket without a match ends: RequestTimeoutSeconds of AWS,
-            GiveUpAfterSeconds of PlayFab's tickets.
-        accept: Seconds in which players have to accept a match: AcceptanceTimeoutSeconds of AWS.
-        configuration: A matchmaking configuration of AWS, in JSON, which says both.
-        target: For playfab: `kinds`, rules of evenmatch's own kinds, even where they say not quite
-            the same; `rules_file`, the queue as it is, by which evenmatch plays exactly; `auto`,
-            own kinds where all of them say exactly the same.
+        wait_max: Seconds after which a ticket without a match ends; RequestTimeoutSeconds in AWS,
+            GiveUpAfterSeconds in PlayFab.
+        accept: Seconds that players have to accept a match; AcceptanceTimeoutSeconds in AWS.
+        configuration: A matchmaking configuration of AWS, in JSON, from which both times are then
+            read.
+        target: For playfab: `kinds` writes rules of evenmatch's own, even where they are not quite
+            equivalent; `rules_file` keeps the queue as it is, and evenmatch follows it exactly;
+            `auto` writes rules of evenmatch's own only if all of them are equivalent.
     """
     if format is None or file is None:
         raise ConfigError("name a format and a file: evenmatch import flexmatch|playfab FILE")

@@ -41,12 +41,12 @@ def keys(
     signing: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Make, list and revoke the keys of a server; a running server applies changes at once.
+    """Make, list and revoke a server's service keys; a running server applies changes at once.
 
-    `add` makes a key and shows it once: only its hash is kept. `list` shows all keys and their
-    state. `rotate` makes another key like the newest of that name; the old ones stay valid for a
-    while. `revoke` ends a key by its id, or all keys of a name. `copy` brings all keys of --data or
-    --file to --journal, where there are none yet.
+    `add` makes a key and shows it once, because only its hash is stored. `list` shows all keys and
+    their state. `rotate` makes a new key like the newest one of that name; the old ones stay valid
+    for a while. `revoke` ends one key by its id, or all keys of a name. `copy` copies all keys from
+    --data or --file to a --journal that has none yet.
 
     For example:
 
@@ -55,17 +55,18 @@ def keys(
 
     Args:
         action: add, list, revoke, rotate or copy.
-        name: Who uses the key; to revoke, a name or an id.
-        data: The server's data directory; the keys are in keys.json there.
-        file: The file of keys, where the server's configuration names one (keys_file).
-        journal: The address of the journal, where the server has no --data: all its nodes see the
+        name: Who uses the key; for revoke, a name or an id.
+        data: The server's data directory; its keys are in keys.json there.
+        file: The file of keys, if the server's configuration names one (keys_file).
+        journal: The address of the journal, if the server has no --data; all its nodes find the
             keys there.
-        rights: What a new key may do, out of tickets, matches, operate and read.
-        queues: The queues that a new key is for, separated by commas; by default all.
-        days: Days until a new key expires; by default never.
+        rights: What a new key may do; any of tickets, matches, operate and read.
+        queues: The queues that a new key may use, separated by commas; by default all.
+        days: Days until a new key expires; by default it never does.
         keep_hours: Hours for which the old keys stay valid after `rotate`; 24 by default.
-        signing: Make a key with which AWS's clients can sign GameLift's calls: its id is the access
-            key id, its text the secret. The file then holds the text, and not only a hash.
+        signing: Make a key with which AWS's clients can sign GameLift calls: its id is the access
+            key id, its text is the secret access key. The key itself is then stored, not only its
+            hash.
         json: Print one JSON object and nothing else.
     """
     if action not in ACTIONS:

@@ -26,22 +26,22 @@ FAILURE = 1
 INTERRUPTED = 130
 
 COMMANDS = {
-    "serve": "Take tickets and make matches, over HTTP.",
-    "cluster": "Say which node of a cluster answers, or end a rolling upgrade.",
-    "keys": "Make, list and revoke the keys of a server.",
-    "warm": "Compile the solvers for this machine, so that nothing has to wait for it later.",
-    "demo": "Show a server at work on real arrivals.",
-    "simulate": "Play a scenario in virtual time and print the results.",
-    "compare": "Play a scenario under several policies, on the same arrivals.",
+    "serve": "Start a server that takes tickets and makes matches, over HTTP.",
+    "cluster": "Show what the nodes of a cluster are doing, or finish a rolling upgrade.",
+    "keys": "Make, list and revoke a server's service keys.",
+    "warm": "Compile the solvers now, so that no later command has to wait for it.",
+    "demo": "Watch a server match real arrivals.",
+    "simulate": "Simulate a scenario in virtual time and print the results.",
+    "compare": "Simulate a scenario under several policies, all on the same arrivals.",
     "solve": "Divide a batch of waiting parties into matches.",
     "reproduce": "Check a paper, statement by statement.",
-    "advise": "Say how many players a game needs, or how long the players it has will wait.",
+    "advise": "Say how many players a game needs, or how long its players will wait.",
     "theory": "Compute figures from theory: formulas and small exact models.",
-    "backup": "Copy the journal of a running server, and check copies.",
-    "export": "Write a server's arrivals and matches as files that simulate reads.",
-    "replay": "Replay a server's journal, or show how a match came about.",
-    "check": "Check a configuration and say in words what it means.",
-    "import": "Take over rules of another matchmaker, and say of each line how well.",
+    "backup": "Copy the journal of a running server, or check a copy.",
+    "export": "Write a server's arrivals to a file that simulate can play.",
+    "replay": "Repeat a server's decisions from its journal, or show how a match came about.",
+    "check": "Check a configuration and explain it in words.",
+    "import": "Convert another matchmaker's rules, and say for each line how exactly.",
 }
 COLLECT_AFTER = (50_000, 20, 100)
 """Objects, then passes, after which the collector looks at what is young, older, and old.
@@ -53,7 +53,7 @@ MODULES = {"import": "import_rules"}
 """Modules and functions of commands whose own names are words of Python."""
 
 
-HELP = """Decide who plays whom, and see what that costs before you ship it.
+HELP = """Make fair matches, and measure how good and how fast they are before you ship.
 
 For example:
 
@@ -144,14 +144,14 @@ def _begin_and_end_quickly() -> None:
 
 
 def _unknown(command: str) -> str:
-    """Return what is said of a command that there is not."""
+    """Return what to say about an unknown command."""
     nearest = get_close_matches(command, COMMANDS, n=1)
-    meant = f"did you mean {nearest[0]}? " if nearest else ""
-    return f"there is no command {command[:64]!r}; {meant}There is {', '.join(COMMANDS)}"
+    meant = f"; did you mean {nearest[0]}?" if nearest else "."
+    return f"there is no command {command[:64]!r}{meant} The commands are {', '.join(COMMANDS)}"
 
 
 def _unknown_option(error: UnknownOptionError) -> str:
-    """Return what is said of an option that there is not."""
+    """Return what to say about an unknown option."""
     given = (error.token.keyword or error.token.value)[:64]
     shown = [each for each in error.argument_collection or () if each.show]
     names = [name for each in shown for name in each.names if name.startswith("--")]

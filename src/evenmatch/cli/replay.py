@@ -52,10 +52,10 @@ def replay(
     shard: str = "s0",
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Make all of a server's decisions again, from the inputs in its journal alone, and compare.
+    """Repeat a server's decisions from the inputs in its journal, and compare them.
 
-    The exit code is 1 if a decision differs now, or the journal is damaged. The server may keep
-    running. Records that keep_days has deleted cannot be replayed; the replay begins after them.
+    The exit code is 1 if a decision differs now or the journal is damaged. The server may keep
+    running. The replay begins after the records that keep_days has deleted.
 
     For example:
 
@@ -67,13 +67,13 @@ def replay(
 
     Args:
         journal: A server's data directory, the journal.db in it, or the address of a journal, which
-            is copied first.
-        match: Show how this match came about instead.
-        ticket: Show what happened to this ticket instead.
-        player: Show what happened to all tickets of this player instead, and to their matches.
-        policy: Say what this policy would have done with the same inputs instead, in every queue.
-        queue: Only this queue gets the other policy.
-        shard: Which shard of the journal.
+            is then copied first.
+        match: Instead, show how this match came about.
+        ticket: Instead, show what happened to this ticket.
+        player: Instead, show what happened to all tickets and matches of this player.
+        policy: Instead, say what this policy would have done with the same inputs, in every queue.
+        queue: Use --policy in this queue only.
+        shard: The shard of the journal to read.
         json: Print one JSON object and nothing else.
     """
     if journal is None:

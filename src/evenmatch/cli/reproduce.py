@@ -31,10 +31,11 @@ def reproduce(
     seed: Whole = 0,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
 ) -> int:
-    """Check a paper: compare each of its statements with what is computed and simulated.
+    """Check a paper: compare each of its statements with computed and simulated results.
 
-    Reproductions come with the repository of evenmatch; an installed package says how to get them.
-    Parts that fail are named on standard error; the others are printed, and the exit code is 1.
+    You need evenmatch's repository for this; if you have only the package, the command says how to
+    get it. If parts fail, the command names them on standard error, prints the others and exits
+    with 1.
 
     For example:
 
@@ -45,13 +46,13 @@ def reproduce(
             online 1vs1 game"), `galactron` (the blog on the matchmaking of Awesomenauts), `wu`
             (Dynamic Matching With Teams) or `xu` (Rule Designs for Optimal Online Game
             Matchmaking).
-        quick: Take fewer and shorter sequences: a minute on one core rather than many. What is
-            left out is printed.
+        quick: Use fewer and shorter sequences, which takes one minute on one core instead of many.
+            The output says what is left out.
         json: Print one JSON object and nothing else.
-        out: Write report.html, rows.csv and rows.json into this folder, and figures and scenarios
-            of the rows that have some.
-        seed: Sequence i is drawn from seed + i.
-        only: Id of rows, such as schlup.table3; the others are left out. May be repeated.
+        out: Write report.html, rows.csv, rows.json and the rows' figures and scenarios to this
+            folder.
+        seed: Sequence i is drawn with the seed SEED + i.
+        only: Check only the rows with this id, such as schlup.table3. May be repeated.
     """
     return int(_papers(paper).run(paper, quick=quick, seed=seed, only=only, out=out, json=json))
 

@@ -28,11 +28,13 @@ class ClusterArguments(NamedTuple):
     """What makes a server a node of a cluster.
 
     Args:
-        node: Name of this node of a cluster: several servers on one --journal, of which one
-            answers, the others hand requests on to it, and any takes over.
-        cluster_key: File with a secret that all nodes share: openssl rand -hex 32 > cluster.key
-        node_address: HOST:PORT at which the other nodes reach this one; else where it listens.
-        lease_seconds: Seconds after which another node takes over from one that died.
+        node: The name of this node in a cluster: several servers share one --journal; one of them
+            answers, the others hand requests on to it, and any of them can take over.
+        cluster_key: A file with a secret that all nodes share; make one with: openssl rand -hex 32
+            > cluster.key
+        node_address: HOST:PORT at which the other nodes reach this one, if that is not where it
+            listens.
+        lease_seconds: Seconds after which another node takes over from a node that has died.
     """
 
     node: str = ""
@@ -103,35 +105,39 @@ def serve(
     config_from: Literal["auto", "file", "data"] = "auto",
     without_keys: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
-    """Take tickets and make matches, over HTTP.
+    """Start a server that takes tickets and makes matches, over HTTP.
 
-    Without --data the server keeps everything in memory and loses it when it stops. The page at /
-    shows the queues, the one at /docs the HTTP interface. Without keys it listens on this machine
-    only; `evenmatch keys add` makes one. A CONFIG of [[tenant]] tables names several games.
+    Without --data or --journal the server keeps everything in memory and loses it when it stops.
+    The page at / shows the queues, the page at /docs the HTTP interface. A server without service
+    keys can only listen on this machine; make a key with `evenmatch keys add`. A CONFIG with
+    [[tenant]] tables serves several games.
 
     For example:
 
         evenmatch serve scenarios/duel.toml --port 8080 --data ./data
 
     Args:
-        config: Queues and [server] settings, TOML.
-        host: The address to listen on; without keys a loopback address.
-        port: 0 takes a free one.
-        data: Directory of the journal; created if it is missing.
-        journal: Where the journal is, if not in --data: postgresql://..., nats://..., sqlite:PATH.
-            Without --data keys, changed configurations and the audit log are there, too.
+        config: A TOML file with queues and [server] settings.
+        host: The address to listen on; without service keys it must be a loopback address.
+        port: The port to listen on; 0 chooses a free one.
+        data: The directory of the journal; the server creates it if it is missing.
+        journal: The address of the journal, if it is not in --data: postgresql://..., nats://... or
+            sqlite:PATH. Without --data, the keys, changed configurations and the audit log are
+            there too.
         cluster: Several servers on one journal.
-        tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
-        tls_key: Private key of the certificate (PEM).
-        health_port: Answer GET /healthz at this port too, by a thread of its own: at once, however
-            busy the server is.
-        drop_queues: Let tickets expire if CONFIG no longer has their queue; without this option the
-            server does not start.
-        wait: Wait until the server that runs on --data or --journal stops, and take over then.
-        config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
-            change (data); auto uses the change, and does not start if CONFIG was edited since.
-        without_keys: Let in anybody who can reach the server, although the journal was written with
-            keys; without this option the server does not start without its keys.
+        tls_cert: The certificate (PEM) for HTTPS; needs --tls-key.
+        tls_key: The certificate's private key (PEM).
+        health_port: Also answer GET /healthz on this port, from a separate thread, so that the
+            answer comes at once however busy the server is.
+        drop_queues: Start even if tickets wait in a queue that CONFIG no longer has, and let these
+            tickets expire; without this option the server then refuses to start.
+        wait: If another server runs on --data or --journal, wait until it stops, then take over.
+        config_from: Which configuration to use if it was changed over HTTP: CONFIG (file) or the
+            changed one (data). auto uses the changed one, but refuses to start if CONFIG has been
+            edited since.
+        without_keys: Start without service keys although the journal was written with keys, and let
+            in anybody who can reach the server; without this option the server then refuses to
+            start.
     """
     _check_ports(port, health_port)
     if config is None:

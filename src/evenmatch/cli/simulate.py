@@ -35,7 +35,7 @@ def simulate(
     skip_bad: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rules: Path | None = None,
 ) -> None:
-    """Play a scenario in virtual time and print the results.
+    """Simulate a scenario in virtual time and print the results.
 
     For example:
 
@@ -43,27 +43,29 @@ def simulate(
 
     Args:
         scenario: A TOML file.
-        arrivals: A CSV or Parquet file whose rows replace the scenario's arrivals.
-        policy: SPEC of the policy of every queue: name or name:key=value,key=value.
-        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
-        runs: Make N runs, each with a child of the seed; print means and half-widths (ci95).
-        by: Split waits and quality by an attribute, size, queue (where matched), queues
-            (where waiting), or NAME_decile; may be repeated.
+        arrivals: A CSV or Parquet file of recorded arrivals, used instead of the scenario's own.
+        policy: The SPEC of a policy for every queue: name or name:key=value,key=value.
+        seed: Seed of all random draws; the same seed gives the same output, to the byte.
+        runs: Simulate N times with different seeds; print means and the half-widths of their 95 %
+            intervals (ci95).
+        by: Split waits and quality by an attribute, by size, queue (where matched) or queues (where
+            waiting), or by NAME_decile; may be repeated.
         json: Print one JSON object and nothing else.
-        matches: Write the matches here, one JSON object a line.
-        tickets: Write the tickets here, one JSON object a line.
-        report: Write a page with figures and plots here, one HTML file that needs no network.
-        optimum: Add the best possible result in hindsight, or a bound on it.
-        sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
-            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
-            target_wait alone means half, one and two times the target.
-        columns: Which columns of the recording hold what, OURS=THEIRS,OURS=THEIRS, such as
+        matches: Write the matches to this file, one JSON object per line.
+        tickets: Write the tickets to this file, one JSON object per line.
+        report: Write a report with figures and plots to this file, as one HTML page that needs no
+            network.
+        optimum: Also show the best result possible in hindsight, or a bound on it.
+        sweep: Simulate with several values of a queue's key or a policy's parameter, KEY=A..B:N,
+            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what longer waits
+            buy. target_wait alone tries half, one and two times the target.
+        columns: What the recording's columns are called, as OURS=THEIRS,OURS=THEIRS, such as
             at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
-        skip_bad: Skip and list rows of the recording that cannot be read, instead of refusing the
-            file.
-        rules: A FlexMatch rule set or a PlayFab queue, in JSON, by which the scenario's queue
-            plays; without a scenario players come one a second, with attributes drawn as it
-            compares them.
+        skip_bad: Skip and list the rows of the recording that cannot be read, instead of refusing
+            the whole file.
+        rules: A FlexMatch rule set or a PlayFab queue, in JSON, whose rules the scenario's queue
+            then follows. Without a scenario, one player arrives per second, with random values for
+            the attributes that the rules compare.
     """
     if rules is not None and sweep is not None:
         raise NotSupported("--sweep does not go with --rules; name the rule set by rules_file")

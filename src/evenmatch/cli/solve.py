@@ -49,23 +49,25 @@ def solve(
         evenmatch solve scenarios/evening.json --budget-ms 500 --bound --explain
 
     Args:
-        batch: The parties: a `.npz` of arrays, judged by the six factors of the Galactron blog, or
-            a `.json` of tickets with format and criteria.
-        out: Write the matches into this JSON file.
+        batch: The parties: a `.json` file of tickets with a format and criteria, or a `.npz` file
+            of arrays, whose matches are judged by the six factors of the Galactron blog.
+        out: Write the matches to this JSON file.
         policy: `anneal`, or `descent` with `escape=restarts|forced` and
             `start=skill|party|region|random`.
-        budget_ms: Milliseconds to search, pair data included; 1,000 unless effort is given.
-        effort: Evaluations to search for instead: the same result on every machine.
-        parts: Independent searches in parallel, each on its own thread; the best result counts.
+        budget_ms: Milliseconds to search, including the comparison of pairs; 1,000 unless --effort
+            is given.
+        effort: Number of evaluations to search for instead; the result is then the same on every
+            machine.
+        parts: Independent searches in parallel, each on its own thread; the best result is used.
         seed: Seed of all random draws.
-        objective: `mean`, `sqrt`, `power:P`, `rms` (of what matches lack), or `median` or `p10`,
-            which choose among restarts.
-        bound: Prove an upper bound on how good the matches can be.
-        bound_seconds: Seconds that the proof may take, 30 unless given; implies --bound.
-        explain: Show what each factor does, and how the others change without it.
-        rules: A FlexMatch rule set, in JSON, by which matches have to be legal, in place of the
-            batch's format and rules.
-        waited: Seconds that everybody has waited, which expansions of the rule set go by.
+        objective: What to maximise: `mean`, `sqrt`, `power:P`, or `rms` (of what matches lack of
+            perfection); `median` and `p10` choose among restarts.
+        bound: Also prove an upper bound on how good the matches can be.
+        bound_seconds: Seconds that the proof may take, 30 by default; implies --bound.
+        explain: Show what each factor contributes, and how the others change without it.
+        rules: A FlexMatch rule set, in JSON, that matches must obey, instead of the batch's own
+            format and rules.
+        waited: Seconds that every party has waited, for the expansions of --rules.
         json: Print one JSON object and nothing else.
     """
     if find_spec("numba") is None:

@@ -63,14 +63,14 @@ def theory(
         evenmatch theory schlup k=2 rate=10 wait_max=5 --json
 
     Args:
-        name: What to compute; a name alone says which keys it takes. Waits: `k_player`,
+        name: What to compute; give a name alone to see the keys that it takes. Waits: `k_player`,
             `two_v_two` with parties, `sides`, `zones`, and duels on any `graph` of classes, with
-            `graph_laws` for quantiles. Rules: who gains by `flexibility`, where to set
-            `zone_cuts`. Stability: `team_stability`, `role_stability`. Skill against waiting:
-            `wu`, `skill_mdp`, `recommend_window`. Costs per match: `schlup`, and `floor`,
-            below which no policy without foreknowledge comes.
-        settings: Texts key=value; an unknown key is answered with those that are allowed.
-            Lists are a,b,c; `file=F.json` names a file where a model needs more than a line.
+            `graph_laws` for quantiles. Rules: who gains by `flexibility`, where to set `zone_cuts`.
+            Stability: `team_stability`, `role_stability`. Skill against waiting: `wu`, `skill_mdp`,
+            `recommend_window`. Costs per match: `schlup`, and `floor`, a lower bound for policies
+            that do not know the future.
+        settings: Settings, written key=value; lists are a,b,c. `file=F.json` names a file, where a
+            model needs more than a line.
         as_json: Print one JSON object and nothing else.
     """
     if not settings and not as_json:

@@ -29,10 +29,10 @@ def warm(
     jobs: Whole | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
-    """Compile the solvers for this machine, so that nothing has to wait for it later.
+    """Compile the solvers for this machine now, so that no later command has to wait for it.
 
-    Compiled code is kept in $XDG_CACHE_HOME/evenmatch or ~/.cache/evenmatch, and compiled again
-    only if a new version of evenmatch changes it.
+    The compiled code is stored in $XDG_CACHE_HOME/evenmatch or ~/.cache/evenmatch; it is compiled
+    again only when a new version of evenmatch changes it.
 
     For example:
 
@@ -40,8 +40,8 @@ def warm(
         evenmatch warm scenarios/hero_5v5.toml scenarios/duel.toml
 
     Args:
-        configs: Compile only what the queues of these scenarios or configurations use.
-        jobs: Parallel processes; by default one per processor.
+        configs: Compile only what the queues of these scenarios or configurations need.
+        jobs: Number of parallel processes; by default one per processor.
         json: Print one JSON object.
     """
     if jobs is not None and jobs < 1:

@@ -93,7 +93,7 @@ class ServerRefused(MatchmakingError):
 
 
 class ServerUnreachable(MatchmakingError, ConnectionError):
-    """No answer came: the server is away, or too slow."""
+    """The server did not answer: it is down, unreachable or too slow."""
 
 
 class Retry(msgspec.Struct, frozen=True):

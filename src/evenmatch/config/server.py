@@ -42,24 +42,24 @@ HookUrl = Annotated[
 
 
 class ServerLimits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How much a server takes before it refuses.
+    """The limits beyond which a server refuses requests.
 
     Args:
-        body_bytes_max: Bytes of one request's body.
-        batch_max: Tickets of one request.
-        players_per_ticket_max: Players of one ticket.
-        attributes_max: Attributes of one ticket or of one player.
-        pool_max: Tickets that wait at the same time.
-        id_length_max: Characters of a player's id.
-        key_length_max: Characters of an idempotency key.
-        followers_max: Connections that follow tickets or matches at the same time.
-        key_requests_max: Requests per second of one service key.
-        key_burst_max: Requests that a service key may send at once after a pause.
-        player_requests_max: Requests per second of one player.
-        player_burst_max: Requests that a player may send at once after a pause.
-        guests_max: Guests per hour from one address.
-        failures_max: Requests per minute from one address whose key or token is not valid; beyond
-            that, the server refuses the address without checking.
+        body_bytes_max: Largest body of a request, in bytes.
+        batch_max: Most tickets in one request.
+        players_per_ticket_max: Most players on one ticket.
+        attributes_max: Most attributes of one ticket, or of one player.
+        pool_max: Most tickets that wait at the same time.
+        id_length_max: Most characters in a player's id.
+        key_length_max: Most characters in an idempotency key.
+        followers_max: Most connections that follow tickets or matches at the same time.
+        key_requests_max: Most requests per second with one service key.
+        key_burst_max: Most requests that may come at once with one service key, after a pause.
+        player_requests_max: Most requests per second from one player.
+        player_burst_max: Most requests that may come at once from one player, after a pause.
+        guests_max: Most new guests per hour from one address.
+        failures_max: Most requests per minute with an invalid key or token from one address; after
+            that, the server refuses the address without checking its keys and tokens.
     """
 
     body_bytes_max: Count = 2_000_000
@@ -82,16 +82,16 @@ Algorithm = Literal["HS256", "RS256", "ES256", "EdDSA"]
 
 
 class Tokens(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the tokens of players must be like.
+    """What the tokens of players must look like.
 
     Args:
-        algorithm: How they are signed.
+        algorithm: How tokens are signed.
         key_files: Files with the secret (`HS256`: at least 32 bytes) or the public key (PEM); a
-            token counts if any of them verifies it.
-        audience: The `aud` that a token must name.
-        issuer: The `iss` that a token must name; None takes any.
-        lifetime_max: Most seconds from now until a token expires.
-        leeway: Seconds by which the clocks of login and server may differ.
+            token is valid if any of them verifies it.
+        audience: The value that a token must have in `aud`.
+        issuer: The value that a token must have in `iss`; by default any.
+        lifetime_max: Longest lifetime of a token that the server accepts, in seconds from now.
+        leeway: Seconds by which the clocks of your login service and of this server may differ.
     """
 
     algorithm: Algorithm
@@ -110,19 +110,19 @@ class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """`[server.allocation.NAME]`: a hook that finds servers for the matches of queues that name it.
 
     Args:
-        kind: `webhook`, which receives the match, or `agones`, which is asked for a game server.
-        url: Its address, http or https. For `agones` that of its allocator service, or
+        kind: `webhook`: send each match to a webhook; `agones`: ask Agones for a game server.
+        url: The address, http or https. For `agones`, the address of its allocator service, or
             `.../apis/allocation.agones.dev/v1/namespaces/NAMESPACE/gameserverallocations`.
-        secret_file: File with the key of a webhook's signatures, or the token for Agones; without
-            it nothing is signed.
+        secret_file: A file with the key that signs requests to the webhook, or with the token for
+            Agones; without it requests are not signed.
         timeout: Seconds for one attempt.
-        retries: Further attempts after the first.
-        concurrency: Matches for which requests may be under way at the same time.
-        failed: What happens to a match after the last attempt: `requeue`, it is void and its
-            tickets wait again, or `keep`, it waits for an operator.
-        namespace: Agones' namespace of the fleet.
+        retries: How often to try again after a failed attempt.
+        concurrency: Most matches for which requests are under way at the same time.
+        failed: What happens to a match after the last failed attempt: with `requeue` it is void and
+            its tickets wait again, with `keep` it waits for an operator.
+        namespace: The namespace of the fleet in Agones.
         selectors: Labels of suitable game servers, in order of preference; `{queue}` and `{region}`
-            stand for those of the match.
+            stand for the queue and region of the match.
     """
 
     kind: HookKind
@@ -141,10 +141,11 @@ class Notification(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Args:
         url: Its address, http or https.
-        form: What it gets: an `eventbridge` envelope, or one inside a notification of `sns`.
-        secret_file: File with the key of its signatures; without it nothing is signed.
+        form: What the webhook receives: an `eventbridge` envelope, or one inside an `sns`
+            notification.
+        secret_file: A file with the key that signs requests; without it requests are not signed.
         timeout: Seconds for one attempt.
-        retries: Further attempts after the first.
+        retries: How often to try again after a failed attempt.
     """
 
     url: HookUrl
@@ -158,25 +159,28 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The settings of a server beside its queues.
 
     Args:
-        clock_speed: Engine seconds per real second; other than 1 only for demonstrations.
+        clock_speed: Seconds of engine time per real second; use other values than 1 only for
+            demonstrations.
         keep_days: Days for which the journal keeps tickets and matches that have ended; older
-            records are deleted once snapshots cover them.
-        origins: Web origins that may call the server from a browser (CORS); `*` means any.
-        drain_max: Seconds that a draining server lets tickets wait before it stops.
-        log_tickets: Whether each event of a ticket's life is a line of the log.
-        log_lines_max: Most such lines per second; the server counts and leaves out the rest.
-        log_secret_file: File with the secret under which these lines hash the ids of players;
-            without it the log shows the ids as they are.
-        traces: Address of an OpenTelemetry collector (OTLP over HTTP); None sends no traces unless
-            the environment names one.
-        keys_file: The file of service keys; None means `keys.json` in the data directory.
-        guests: Whether `POST /v1/guests` gives a player token to any caller.
-        trusted_proxies: Networks of your own proxies, whose `X-Forwarded-For` counts.
-        player_attributes: Attributes that a player's own client may set.
+            records are deleted as soon as snapshots cover them.
+        origins: Web origins whose pages may call the server from a browser (CORS); `*` means any.
+        drain_max: Seconds that a draining server waits for its tickets to finish before it stops.
+        log_tickets: Whether the log has a line for each event in the life of a ticket.
+        log_lines_max: Most such lines per second; the server leaves out the rest and logs how many
+            they were.
+        log_secret_file: A file with the secret with which these lines hash players' ids; without it
+            the log shows the ids themselves.
+        traces: The address of an OpenTelemetry collector (OTLP over HTTP); without it the server
+            sends no traces, unless the environment names a collector.
+        keys_file: The file of service keys; by default `keys.json` in the data directory.
+        guests: Whether `POST /v1/guests` gives any caller a player token.
+        trusted_proxies: The networks of your own proxies, whose `X-Forwarded-For` headers the
+            server trusts.
+        player_attributes: The attributes that a player's own client may set.
         tokens: What player tokens must look like; without it the server accepts none.
         allocation: The hooks that find servers for matches.
-        notifications: The webhooks that are told of GameLift's matchmaking events.
-        limits: How much the server takes before it refuses.
+        notifications: The webhooks that receive GameLift's matchmaking events.
+        limits: The limits beyond which the server refuses requests.
     """
 
     clock_speed: Factor = 1.0
@@ -208,11 +212,11 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Tenant(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A game among several that one process serves, isolated from the others.
+    """One of several games that a process serves, isolated from the others.
 
     Args:
-        name: The game's; its data are in the folder of this name.
-        config: The file with its queues and settings.
+        name: The name of the game; its data are in the folder of this name.
+        config: The file with the game's queues and settings.
     """
 
     name: Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]{0,31}\Z", description=TENANT_NAME)]

@@ -44,7 +44,7 @@ class _Scale(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class LinearScale(_Scale, frozen=True, kw_only=True, tag="linear"):
-    """Acts on values.
+    """Maps values between `min` and `max` to [0, 1].
 
     Args:
         min: The value that counts as 0.
@@ -56,7 +56,7 @@ class LinearScale(_Scale, frozen=True, kw_only=True, tag="linear"):
 
 
 class CappedScale(_Scale, frozen=True, kw_only=True, tag="capped"):
-    """Acts on gaps.
+    """Costs grow with the gap in proportion, up to `max`.
 
     Args:
         max: The gap that costs 1.
@@ -66,12 +66,12 @@ class CappedScale(_Scale, frozen=True, kw_only=True, tag="capped"):
 
 
 class LogScale(_Scale, frozen=True, kw_only=True, tag="log"):
-    """Acts on gaps: ln(1 + gap / knee) / ln(1 + max / knee).
+    """Costs grow with the logarithm of the gap: ln(1 + gap / knee) / ln(1 + max / knee).
 
     Args:
-        knee: The gap from which on costs grow more slowly.
+        knee: The gap beyond which costs grow more slowly.
         max: The gap that costs 1.
-        cap: Values above it count as equal to it.
+        cap: Values above it count as if they were equal to it.
     """
 
     knee: Gap = 1.0
@@ -80,14 +80,14 @@ class LogScale(_Scale, frozen=True, kw_only=True, tag="log"):
 
 
 class PercentileScale(_Scale, frozen=True, kw_only=True, tag="percentile"):
-    """Acts on values: the share of a distribution that is below.
+    """Maps each value to the share of a distribution that is below it.
 
     Args:
-        file: A CSV or Parquet file with the distribution, kept as 1,001 quantiles;
-            `evenmatch:NAME` is a file that we ship.
+        file: A CSV or Parquet file with the distribution, which is kept as 1,001 quantiles;
+            `evenmatch:NAME` is a file that comes with evenmatch.
         column: The column of the file.
-        last: Without file: the number of last accepted tickets whose values are the distribution,
-            1,000 unless given.
+        last: Without `file`: how many of the last accepted tickets make up the distribution; 1,000
+            by default.
     """
 
     file: FileName | None = None
@@ -96,7 +96,7 @@ class PercentileScale(_Scale, frozen=True, kw_only=True, tag="percentile"):
 
 
 class RawScale(_Scale, frozen=True, kw_only=True, tag="none"):
-    """The raw gap, which may exceed 1."""
+    """Uses the gap itself as the cost, which may exceed 1."""
 
 
 ScaleTable = LinearScale | CappedScale | LogScale | PercentileScale | RawScale
@@ -106,27 +106,28 @@ class CriterionTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[[queue.criteria]]`.
 
     Args:
-        kind: `spread`: largest minus smallest of all players; `mean_gap`: mean over all
-            pairs; `imbalance`: largest difference between two teams; `rematch`: share of the pairs
-            of players that met in their last `matches` matches, less the longer ago, and half if
-            they were teammates then and opponents now, or the other way round; `latency`: mean
-            cost of pings, see `pairs`; `party_parity`: difference of the teams' party sizes;
-            `host_options`: 1, 0.4 and 0 for no, one and more players who reach everyone; `same`,
-            `overlap`: share of the pairs that differ or have no element in common; `fullness`:
-            free seats / (most - fewest players); `role_rank`: how far down their lists the
-            players' roles stand.
-        attribute: The value that is compared: a number; for `latency` a map from region or
-            player to milliseconds (default `latency`); for `host_options` a set of player ids, or
-            `open`, `moderate` or `strict` (default `connect`); `rematch` and `party_parity` need
-            none.
-        scale: From values or gaps to [0, 1]; only where numbers are compared.
-        measure: For `imbalance`: compare the teams' `mean` or `sum`.
-        pairs: For `latency`: `enemies` (default), `teammates` or `all` pairs of players, or
-            `region`: all play in the region of least mean cost among those that rules allow when
-            the match is made.
-        best: For `latency`: milliseconds that cost nothing (default 25).
-        worst: For `latency`: milliseconds that cost 1 (default 400); in between the logarithm
-            counts.
+        kind: What is compared. `spread`: the largest value minus the smallest; `mean_gap`: the mean
+            difference over all pairs of players; `imbalance`: the largest difference between two
+            teams; `rematch`: the share of the pairs that met in their last `matches` matches, where
+            earlier matches count less, and half if the two were teammates then and are opponents
+            now, or the reverse; `latency`: the mean cost of the latencies, see `pairs`;
+            `party_parity`: how much the teams' party sizes differ; `host_options`: 1 if no player
+            reaches all others, 0.4 if one does, 0 if several do; `same`: the share of the pairs
+            whose values differ; `overlap`: the share of the pairs that have no element in common;
+            `fullness`: the free seats as a share of those that may stay free; `role_rank`: how far
+            down their lists of roles the players' seats are.
+        attribute: The attribute that is compared, usually a number. For `latency` it is a map from
+            region or player to milliseconds (default `latency`); for `host_options` a set of player
+            ids, or `open`, `moderate` or `strict` (default `connect`); `rematch` and `party_parity`
+            need none.
+        scale: How values or gaps become costs in [0, 1]; only for kinds that compare numbers.
+        measure: For `imbalance`: whether to compare the teams' `mean` or `sum`.
+        pairs: For `latency`: which pairs of players count, `enemies` (default), `teammates` or
+            `all`; or `region`: all play in one region, the one of least mean cost among those that
+            the rules allow when the match is made.
+        best: For `latency`: milliseconds up to which a latency costs nothing (default 25).
+        worst: For `latency`: milliseconds from which a latency costs 1 (default 400); in between,
+            costs grow with the logarithm.
     """
 
     kind: str
@@ -145,41 +146,41 @@ class RuleTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[[queue.rules]]`.
 
     Args:
-        kind: The comparison, as for criteria, or `same`: all values are equal; `rematch`:
-            opponents of the last `matches` matches may not meet again until they were drawn anew
-            `redraws` times; `overlap`: there is an element that all have; `avoid`: nobody meets a
-            player whom either lists; `pair_limit`: two players meet in so many matches at most
-            within `within` seconds; `household_limit`: so many players of one household at most
-            are in a match.
-        attribute: The value that is compared, as for criteria; for `avoid` a set of player ids
-            (default `avoid`); for `household_limit` what its players share, or a set of such
-            things (default `household`). `rematch` and `pair_limit` need none: the engine
-            remembers; for the latter a ticket may bring `meetings`, a map from player id to
-            matches.
-        limit: Largest gap accepted at once: for `latency` milliseconds of the worst pair, or
-            of the player with the highest latency to the region; for `party_parity` the
-            difference, 0 to 1; for `host_options` the hosts missing to two; for `pair_limit`
-            matches, 1 to 20, and for `household_limit` players, 1 to 100. It does not go with
-            `rematch`, `same`, `overlap` and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last
-            three after 60 s.
-        pairs: For `latency` as for criteria; for `avoid` and `pair_limit`: `all` (default),
-            `enemies` or `teammates`. For `household_limit`: `all` counts its players in the match
-            (default), `teammates` in each team, `enemies` in the match if they are not all in one
-            team.
-        within: For `pair_limit`: seconds for which a match counts (default 86400, a day).
-        unit: `difference` (points), `relative` (a fraction of one's own value) or
-            `percentile` (a fraction of all players: 0.05 is five in a hundred).
-        accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
-            the match), or of `either` (of one ticket).
-        file: With `unit = "percentile"`: a CSV or Parquet file with the distribution, kept as
-            1,001 quantiles; `evenmatch:NAME` is a file that we ship.
+        kind: What is compared, as for criteria, or one of these. `same`: all values are equal;
+            `overlap`: all players have some element in common; `rematch`: opponents of the last
+            `matches` matches may meet again only after the rule has refused them `redraws` times;
+            `avoid`: two players never meet if one lists the other; `pair_limit`: two players meet
+            in at most `limit` matches within `within` seconds; `household_limit`: at most `limit`
+            players of one household are in a match.
+        attribute: The attribute that is compared, as for criteria. For `avoid` it is a set of
+            player ids (default `avoid`); for `household_limit` it is the key that members of a
+            household share, or a set of such keys (default `household`). `rematch` and `pair_limit`
+            need none, because the engine remembers past matches; for `pair_limit` a ticket may also
+            bring `meetings`, a map from player id to number of matches.
+        limit: The largest gap that is accepted at once. For `latency` it is in milliseconds, for
+            the worst pair or for the player with the highest latency to the region; for
+            `party_parity` the difference, 0 to 1; for `host_options` how many hosts may be missing
+            from two; for `pair_limit` matches, 1 to 20; for `household_limit` players, 1 to 100.
+            `rematch`, `same`, `overlap` and `avoid` take no limit; `expand = {steps = [[60, 1]]}`
+            lifts the last three after 60 s.
+        pairs: For `latency`, as for criteria. For `avoid` and `pair_limit`: `all` (default),
+            `enemies` or `teammates`. For `household_limit`: `all` (default) counts a household's
+            players in the whole match, `teammates` in each team, and `enemies` in the whole match
+            unless they are all in one team.
+        within: For `pair_limit`: seconds for which a past match counts (default 86400, a day).
+        unit: What the limit is measured in: `difference` (points), `relative` (a fraction of the
+            player's own value) or `percentile` (a fraction of all players: 0.05 is 5 % of them).
+        accept: Whose limit must allow the gap: with `both` the limits of all tickets in the match,
+            with `either` the limit of one of them.
+        file: With `unit = "percentile"`: a CSV or Parquet file with the distribution, which is kept
+            as 1,001 quantiles; `evenmatch:NAME` is a file that comes with evenmatch.
         column: The column of the file.
-        last: With `unit = "percentile"`, without file: the number of last accepted tickets whose
-            values are the distribution, 1,000 unless given.
-        redraws: For `rematch`, required: how often a rematch is refused before it is allowed.
-        every: For `rematch`: seconds of waiting between two draws; the policy's own clock if
-            it has one. Without it the draws divide the wait until `wait_max` evenly, or are 10 s
-            apart without one.
+        last: With `unit = "percentile"` and no `file`: how many of the last accepted tickets make
+            up the distribution; 1,000 by default.
+        redraws: For `rematch`, required: how often the rule refuses a rematch before it allows it.
+        every: For `rematch`: seconds of waiting between two refusals; if the policy works in
+            rounds, write the time between them. By default the refusals divide the wait until
+            `wait_max` evenly, or come every 10 s if there is no `wait_max`.
     """
 
     kind: str
@@ -203,41 +204,43 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
     """`[[queue]]`.
 
     Args:
-        target_wait: The mean wait in seconds that `rolling` keeps, the time for a ready-check
-            included, in place of a `wait_price`; without either it is 15 s, or a quarter of
+        target_wait: The mean wait in seconds that `rolling` aims for, including the ready-check.
+            Give this or `wait_price`, not both; without either it is 15 s, or a quarter of
             `wait_max` if that is less.
-        policy: The SPEC of the policy that decides. Without one, a queue gets `rolling` for teams
-            and for matches that may start before they are full; for single players `price` (one
-            against one) or `group_price` if criteria compare numbers, else `greedy`; and `greedy`
-            without criteria or for a wait_price of 0. `check` says which, and why.
-        teams: Number of teams; alone it means one player each. Without teams and players a
-            match is one against one.
-        players: Seats per team, or a list for uneven teams: `[1, 4]`.
-        sides: Names of the teams in output order; a ticket may insist on one by its attribute
-            `side`.
-        side_choice: What a ticket's `side` is: `insist`, no match puts it on another side;
-            `prefer`, a wish that is granted if the match allows it; the summary then says how many
-            players are `off_side`.
-        players_min: Fewest players of a team, or a list with one number per team; without it
-            only full matches start.
-        roles: Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the
+        policy: The SPEC of the policy that makes the matches. The default is `rolling` for teams
+            and for matches that may start before they are full; for single players it is `price`
+            (one against one) or `group_price` if criteria compare numbers, else `greedy`. Without
+            criteria, or with a `wait_price` of 0, it is `greedy`. `evenmatch check` says which one
+            a queue gets, and why.
+        teams: Number of teams; without `players` each team is one player. Without both keys a match
+            is one against one.
+        players: Players per team, or a list for uneven teams: `[1, 4]`.
+        sides: Names of the teams, in the order of the output; a ticket asks for one with its
+            attribute `side`.
+        side_choice: What a ticket's `side` means: with `insist` it never plays on another side;
+            with `prefer` it is a wish that is granted if the match allows it, and the summary says
+            how many players are `off_side`.
+        players_min: The fewest players with which a team may start, or a list with one number per
+            team; without it only full matches start.
+        roles: Seats of each role in every team, such as `{tank = 1, dps = 2}`; they must sum to the
             players of a team.
-        party_sizes: Party sizes that may queue; without it all that fit into a team.
-        backfill: Whether running matches may be filled: `manual`, when the backend opens
-            them, or `automatic`, as soon as a match starts that is not full; without it never.
-            Newcomers to a running match skip the ready-check, even with `accept`.
-        allocation: Name of the `[server.allocation.NAME]` that finds its matches a server.
-        silent_after: Seconds without a heartbeat or an open stream after which a server
-            drops a ticket; without it no heartbeat is needed.
-        accept: The ready-check, with the keys below; without it matches are final at once.
-        commit_jitter: Longest time in seconds for which a new ticket is held back, each for
-            a random time of its own, so that two players who queue in the same second do not
-            reliably meet; its deadline does not change.
-        rules_file: A FlexMatch rule set or a PlayFab queue, in JSON, in place of teams, rules and
-            criteria; criteria that the file names take the place of those that follow from it, and
-            rules that it names hold beside it.
-        rules_readings: How to read what the language of rule sets leaves open.
-        criteria: Soft preferences; none means that only waiting counts.
+        party_sizes: Party sizes that may queue; by default all that fit into a team.
+        backfill: Whether running matches may get new players: with `manual` when the game's backend
+            opens them, with `automatic` also as soon as a match starts that is not full; without it
+            never. With `accept`, newcomers are asked first; see `accept.newcomers`.
+        allocation: The NAME of the `[server.allocation.NAME]` that finds a server for each match.
+        silent_after: Seconds without a heartbeat or an open stream after which the server cancels a
+            ticket; without it clients need no heartbeat.
+        accept: The ready-check, with the keys below; without it players are not asked, and matches
+            are final at once.
+        commit_jitter: Each new ticket is held back for a random time of up to this many seconds, so
+            that two players who queue in the same second cannot rely on meeting; its deadline does
+            not change.
+        rules_file: A FlexMatch rule set or a PlayFab queue, in JSON, that says what `teams`,
+            `rules` and `criteria` would say. If you write `criteria` here, they replace those of
+            the rule set; `rules` that you write here hold in addition.
+        rules_readings: How to read rules whose meaning the language of rule sets leaves open.
+        criteria: Soft preferences; without any, only waiting counts.
         rules: Hard constraints; a match that breaks one is never made.
     """
 
@@ -270,12 +273,12 @@ class ReadingsTable(msgspec.Struct, frozen=True, kw_only=True):
     """`rules_readings = {...}` of a queue with a `rules_file`.
 
     Args:
-        party_weight: Whether the merged number of a party stands in a list once for each of its
-            `players`, so that averages weigh parties by their size, or once for the `ticket`.
-        contains: Whether `contains` counts the `players` of a party one by one, each with their
-            own collection, or the merged collection of the `ticket` once.
-        stddev: Whether the standard deviation is that of the `population` (of one number it is 0)
-            or of a `sample` (of one number it does not exist).
+        party_weight: Whether a party's merged number is listed once for each of its `players`, so
+            that averages weight parties by size, or once for the `ticket`.
+        contains: Whether `contains` looks at the collection of each of a party's `players`, or once
+            at the merged collection of the `ticket`.
+        stddev: Whether the standard deviation is that of a `population` (0 for a single number) or
+            of a `sample` (undefined for a single number).
     """
 
     party_weight: Literal["players", "ticket"] = "players"
@@ -287,10 +290,10 @@ class ConnectTable(msgspec.Struct, frozen=True, kw_only=True):
     """`connect = {...}` of the world.
 
     Args:
-        open: Share of players whom everybody can reach; if one of the three is given, the
-            others are 0 unless given.
-        moderate: Share who reach each other and the open ones.
-        strict: Share who reach the open ones only.
+        open: Share of players whom everybody can reach. If you give one of the three shares, those
+            that you leave out are 0.
+        moderate: Share of players who reach each other and the open ones.
+        strict: Share of players who reach only the open ones.
     """
 
     open: Share | None = None
@@ -302,18 +305,18 @@ class WorldTable(World, frozen=True, kw_only=True):
     """`[arrivals.world]`.
 
     Args:
-        start: Time of the day at time 0, in `zone`.
-        zone: The zone of `start`, without daylight saving: `UTC`, `CET`, `AEST` and others, or
+        start: Time of day at time 0, in `zone`.
+        zone: The time zone of `start`, without daylight saving: `UTC`, `CET`, `AEST` and others, or
             an offset such as `+10:00`.
-        party_shares: Share of the players in parties of 1, of 2 and so on; they sum to 1.
-            Absent, they depend on the players per team of the first queue: `[0.6, 0.25, 0.15]` for
-            three.
-        roles: Which roles players list: shares of lists, roles joined by `+` with the
-            preferred one first, `any` = no list; they sum to 1: `{damage = 0.5, "tank+damage" =
-            0.2, any = 0.3}`. A member of a party whose list does not go together with those of the
-            members before them in one team draws again. Absent, nobody lists roles.
-        home_share: Share of a party's members who are certainly from its home region; the others
-            are from any region, in proportion to its share.
+        party_shares: Shares of the players who come in parties of 1, of 2 and so on; they sum to 1.
+            The default depends on the team size of the first queue: `[0.6, 0.25, 0.15]` for teams
+            of three.
+        roles: Which roles players list, as shares of lists that sum to 1: `{damage = 0.5,
+            "tank+damage" = 0.2, any = 0.3}`. A list joins roles by `+`, the preferred one first;
+            `any` means no list. A party member whose list cannot be combined with those of the
+            earlier members in one team draws another. Without this key, nobody lists roles.
+        home_share: Share of a party's members who live in its home region; the others live
+            anywhere, each region in proportion to its share of the players.
     """
 
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("hour",)
@@ -329,7 +332,8 @@ class ArrivalsTable(ArrivalProcess, frozen=True, kw_only=True):
     """`[arrivals]`.
 
     Args:
-        patience: Seconds from arrival until the ticket cancels; None means never.
+        patience: Seconds from arrival until the player gives up and cancels; without it nobody
+            does.
         world: Who comes from where, if the process is `world`.
     """
 
@@ -346,12 +350,13 @@ class ScenarioTable(Scenario, frozen=True, kw_only=True):
     """The whole file.
 
     Args:
-        queue: One table per queue; a file needs at least one.
-        arrivals: Who arrives when; absent if a recording is given on the command line.
-        attributes: How each player's attributes are drawn, by name.
+        queue: One table for each queue; a file needs at least one.
+        arrivals: Who arrives and when; leave it out if you give a recording on the command line.
+        attributes: How each attribute of a player is drawn, by the attribute's name.
         server: The settings of a server.
-        tenant: Several games in one process; such a file has nothing else.
-        solve_time: Seconds until the result of a job arrives; `rounds` solves by jobs.
+        tenant: Several games to serve in one process; such a file has no other tables.
+        solve_time: Seconds until the result of a background computation arrives, as `rounds` uses
+            them.
     """
 
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("queues",)

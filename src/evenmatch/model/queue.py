@@ -203,11 +203,13 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     Args:
         kind: The comparison; see `criteria.kinds`.
         attribute: The value that is compared; `party_parity` needs none.
-        weight: How much it counts (f_d of Schlup); None means k / (number of criteria).
+        weight: How much the criterion counts (f_d of Schlup); the default is k / (number of
+            criteria), where k is the players of a match.
         scale: From values or gaps to [0, 1].
         measure: For `imbalance`: compare the teams' means or sums.
-        step: For `imbalance` of sums: differences are rounded down to multiples of it; 0 = exact.
-        matches: For `rematch`: how many of a player's last matches count.
+        step: For `imbalance` of sums: differences are rounded down to multiples of this; 0 means
+            not at all.
+        matches: For `rematch`: how many of each player's last matches count.
         pairs: For `latency`: the pairs that count, or `region` for one region that all play in;
             None means `enemies`.
         best: For `latency`: milliseconds that cost nothing.
@@ -238,10 +240,10 @@ class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How a tolerance grows with the wait: by a rate, in steps, or along a curve.
 
     Args:
-        rate: Growth per second.
-        steps: Pairs (wait in seconds, limit from then on), both increasing.
-        curve: Pairs (wait in seconds, limit), joined by straight lines.
-        max: The limit never exceeds it; None means no cap.
+        rate: How much the limit grows per second.
+        steps: Pairs (wait in seconds, limit from then on); both numbers increase.
+        curve: Pairs (wait in seconds, limit); in between, the limit follows straight lines.
+        max: The limit never exceeds this; without it there is no cap.
     """
 
     rate: Growth = 0.0
@@ -269,13 +271,13 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             sizes for `party_parity`, hosts missing to two for `host_options`; where a rule is kept
             or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it; for `pair_limit` the matches
             of a pair, for `household_limit` the players of a household.
-        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
-            fraction of all players: 0.05 is five in a hundred).
-        expand: How the limit widens; None means never.
+        unit: What the limit is measured in: `difference` (points), `relative` (a fraction of the
+            player's own value) or `percentile` (a fraction of all players: 0.05 is 5 % of them).
+        expand: How the limit widens as the ticket waits; without it it never does.
         measure: As for a criterion.
         matches: As for a criterion.
-        accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
-            the match), or of `either` (of one ticket).
+        accept: Whose limit must allow the gap: with `both` the limits of all tickets in the match,
+            with `either` the limit of one of them.
         sample: Where percentiles are taken.
         pairs: For `latency`, `avoid`, `pair_limit` and `household_limit`: the pairs that count;
             None means `enemies` for the first and `all` for the others.
@@ -301,10 +303,10 @@ class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Points given to weaker teams before the start; see `criteria.handicap`.
 
     Args:
-        factor: Points for each point of difference between the teams' means.
-        max: Most points given to a team; None means no cap.
-        step: Points are rounded down to multiples of it; 0 = exact.
-        attribute: The number that says how strong a player is.
+        factor: Points given for each point of difference between the teams' means.
+        max: The most points that a team is given; without it there is no cap.
+        step: Points are rounded down to multiples of this; 0 means not at all.
+        attribute: The attribute that says how strong a player is.
     """
 
     factor: Gap
@@ -323,44 +325,53 @@ class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """A named way to play.
 
     Args:
-        name: Unique in the shard.
+        name: The queue's name, unique in its shard.
         format: Teams and seats.
-        criteria: Soft preferences; none means that only waiting counts.
+        criteria: Soft preferences; without any, only waiting counts.
         rules: Hard constraints.
-        wait_max: Longest wait in seconds; None means no deadline.
-        wait_price: Cost of a player-second; None means 1/wait_max, or 1 without wait_max.
-        target_wait: The mean wait in seconds that `rolling` keeps, the time for a ready-check
-            included, in place of a `wait_price`; without either it is 15 s, or a quarter of
+        wait_max: Longest wait in seconds; without it there is no deadline.
+        wait_price: What a second of one player's waiting costs; the default is 1/wait_max, or 1
+            without wait_max.
+        target_wait: The mean wait in seconds that `rolling` aims for, including the ready-check.
+            Give this or `wait_price`, not both; without either it is 15 s, or a quarter of
             `wait_max` if that is less.
-        on_deadline: What happens to a ticket at `enqueued_at + wait_max`.
-        policy: The SPEC of the policy that decides. Without one, a queue gets `rolling` for teams
-            and for matches that may start before they are full; for single players `price` (one
-            against one) or `group_price` if criteria compare numbers, else `greedy`; and `greedy`
-            without criteria or for a wait_price of 0. `check` says which, and why.
-        group: Queues of one group share players.
-        exclusive_match: Whether a player of a live match may not queue again.
-        match_max: Longest life of a match in seconds, for `exclusive_match`.
-        silent_after: Seconds without a heartbeat after which a ticket is dropped; None = never.
+        on_deadline: What happens to a ticket that has waited for `wait_max`: `bots` fill its match,
+            it ends as `expired` (`expire`), or it waits on (`keep`).
+        policy: The SPEC of the policy that makes the matches. The default is `rolling` for teams
+            and for matches that may start before they are full; for single players it is `price`
+            (one against one) or `group_price` if criteria compare numbers, else `greedy`. Without
+            criteria, or with a `wait_price` of 0, it is `greedy`. `evenmatch check` says which one
+            a queue gets, and why.
+        group: Queues of the same group share players.
+        exclusive_match: Whether players may not queue while they are in a live match.
+        match_max: For `exclusive_match`: seconds after which a match no longer counts as live.
+        silent_after: Seconds without a heartbeat after which a ticket is cancelled; None means
+            never.
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry; they may always carry `latency`.
         defaults: Attributes that tickets may leave out, and what they are then.
-        handicap: Points that its matches give to weaker teams; None means none.
-        backfill: Whether running matches may be filled: `manual`, when their backend asks for it,
-            or `automatic`, from the start of a match that is not full on; None means never.
-        allocation: The name of the hook that finds its matches a server; None means none.
-        shadow: The SPEC of a policy that a server runs alongside the live one, only to count what
-            it would do; None means none. A simulation has `compare` for that.
-        switchback: Policies that take turns in a server, instead of `policy`; None means none.
-        rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
-            means that they change no rating.
-        rating_period: Seconds whose outcomes are rated together; without it each is rated at once.
-        ladder: Queues of one ladder share their ratings; empty means the queue's group.
+        handicap: Points that matches give to weaker teams; without it they give none.
+        backfill: Whether running matches may get new players: with `manual` when the game's backend
+            opens them, with `automatic` also as soon as a match starts that is not full; None means
+            never.
+        allocation: The name of the hook that finds a server for each match; None means none.
+        shadow: The SPEC of a policy that the server runs beside the live one, only to count what it
+            would have done. In simulations, use `evenmatch compare` instead.
+        switchback: Policies that take turns on a server so that you can compare them, instead of
+            one `policy`.
+        rating: The SPEC of the rating system that outcomes update, such as `glicko2:tau=0.5`;
+            without it outcomes change no ratings.
+        rating_period: Length of a rating period in seconds, whose outcomes are rated together;
+            without it each outcome is rated at once.
+        ladder: Queues of the same ladder share their players' ratings; the default is the queue's
+            group.
         commit_jitter: Longest time in seconds for which a new ticket is held back, each for a time
             of its own, so that two players who queue at once do not meet because of it.
-        split: Parts of the queue's group that never meet, so that several nodes can share it out:
-            `hash:4` by the first player's id, `bands:rating:4` or `bands:rating:1200,1500,1800` by
-            their rating. All queues of a group say the same; empty means that it stays whole, and a
-            server that is no node keeps it whole in any case.
+        split: Splits the queue's group into parts, which different nodes of a cluster can run;
+            players of different parts never meet. `hash:4` splits by the first player's id,
+            `bands:rating:4` or `bands:rating:1200,1500,1800` by their rating. All queues of a group
+            must have the same value. By default the group stays whole, as it always does on a
+            server outside a cluster.
     """
 
     name: Slug = "main"
@@ -478,15 +489,20 @@ class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A ready-check: players confirm a match before it is made; see `engine.ready_check`.
 
     Args:
-        seconds: How long players have to confirm.
-        loss_max: Quality that a repair may cost, compared with the match as first proposed.
-        cooldowns: Seconds for which a player may not queue after the second, third, ... check that
-            they failed within a day; the last one repeats, and the first failure costs nothing.
-        repair: Seconds for which the server looks for replacements; 0 sends everyone back at once.
-        again: Seconds for which players whose check failed are not proposed together again.
-        long_wait: Seconds of waiting after which a ticket is a long-waiting one; None = never.
-        long_seconds: How long the players of such a ticket have to confirm; None = as all.
-        newcomers: Whether those who are to join a running match are asked too.
+        seconds: Seconds that players have to accept a match.
+        loss_max: How much quality a match may lose when players are replaced, compared with the
+            match as first proposed.
+        cooldowns: Seconds for which a player may not queue after failing a second, third, ...
+            ready-check within a day; the last number repeats, and the first failure costs nothing.
+        repair: Seconds for which the server looks for replacements; with 0 everyone else waits
+            again at once.
+        again: Seconds for which the same players are not proposed together again after their
+            ready-check failed.
+        long_wait: Seconds of waiting after which a ticket counts as long-waiting, and its players
+            get `long_seconds`; without it no ticket does.
+        long_seconds: Seconds that the players of a long-waiting ticket have to accept; by default
+            as long as all others.
+        newcomers: Whether players who are about to join a running match are asked too.
     """
 
     seconds: Seconds = 15.0
@@ -531,11 +547,11 @@ class Switchback(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Policies that take turns by blocks of time, in an order drawn for each round of them.
 
     Args:
-        policies: Their SPECs, two or more; the first is what the others are compared with.
-        block: Length of a block, seconds.
-        seed: Root of the order.
-        trim: Share of each block, at its start, whose tickets are left out of the comparison: they
-            meet a pool that the previous policy has left.
+        policies: The SPECs of two or more policies; the others are compared with the first.
+        block: Length of a block in seconds; in each block one policy makes the matches.
+        seed: Seed of the random order of the blocks.
+        trim: Share at the start of each block whose tickets are left out of the comparison, because
+            they meet a pool that the previous policy has left.
     """
 
     policies: Annotated[tuple[str, ...], Meta(min_length=2, max_length=10)]

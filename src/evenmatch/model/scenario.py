@@ -48,7 +48,7 @@ class _Distribution(
 
 
 class Uniform(_Distribution, frozen=True, tag="uniform"):
-    """Any value of [min, max] is as likely as another.
+    """Every value between `min` and `max` is equally likely.
 
     Args:
         min: Lowest value.
@@ -64,13 +64,13 @@ class Uniform(_Distribution, frozen=True, tag="uniform"):
 
 
 class Normal(_Distribution, frozen=True, tag="normal"):
-    """A normal distribution, drawn again while outside [min, max].
+    """A normal distribution; a value outside [min, max] is drawn again.
 
     Args:
-        mean: Before bounds.
-        deviation: Standard deviation, before bounds.
-        min: Lowest value; None means no bound.
-        max: Highest value; None means no bound.
+        mean: The mean before values are bounded.
+        deviation: The standard deviation before values are bounded.
+        min: Lowest value; without it there is no bound.
+        max: Highest value; without it there is no bound.
     """
 
     mean: Quantity
@@ -105,11 +105,11 @@ class Exponential(_Distribution, frozen=True, tag="exponential"):
 
 
 class Choice(_Distribution, frozen=True, tag="choice"):
-    """One of some values.
+    """One of several values.
 
     Args:
-        values: What is chosen from: numbers, texts or lists of texts.
-        probs: Probability of each of `values`; empty means equal.
+        values: The possible values: numbers, texts or lists of texts.
+        probs: The probability of each of `values`; by default all are equal.
     """
 
     values: Annotated[tuple[Fact, ...], Meta(min_length=1, max_length=1_000)]
@@ -126,11 +126,11 @@ class Choice(_Distribution, frozen=True, tag="choice"):
 
 
 class Empirical(_Distribution, frozen=True, tag="empirical"):
-    """Cells of a file's column.
+    """A random cell of a file's column.
 
     Args:
-        file: CSV or Parquet file; `evenmatch:NAME` is a file that we ship.
-        column: Name of the file's column.
+        file: A CSV or Parquet file; `evenmatch:NAME` is a file that comes with evenmatch.
+        column: The name of the column.
     """
 
     file: FileName
@@ -159,15 +159,14 @@ class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A kind of ticket among the arrivals; it has a rate or a share.
 
     Args:
-        rate: Tickets of this class per second.
-        share: Fraction of all tickets; the shares of all classes sum to 1.
-        drift: Pairs (instant in seconds, rate or share then), by ascending time: what the class
-            becomes along straight lines, beginning with its rate or share at 0; constant after
-            the last.
+        rate: Tickets of this class that arrive per second.
+        share: This class's share of all tickets; the shares of all classes sum to 1.
+        drift: Pairs (time in seconds, rate or share at that time), in order of time. The rate or
+            share changes along straight lines from its first value at time 0, and stays constant
+            after the last pair.
         size: Players per ticket.
-        queues: Where the tickets wait; empty means the first queue.
-        attributes: Facts of each ticket; they take precedence over drawn attributes of the same
-            name.
+        queues: The queues in which the tickets wait; by default the first queue.
+        attributes: Attributes of each ticket; they replace drawn attributes of the same name.
     """
 
     rate: TicketRateOrNone | None = None
@@ -195,23 +194,27 @@ class ArrivalProcess(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """When somebody arrives, or where that is recorded.
 
     Args:
-        process: `poisson` at a constant rate; `regular`, one each `interval` seconds, the first
-            at `interval`; `ramp`, Poisson with a rate that goes from `rate` to `to`; `hourly`,
-            Poisson with a rate for each hour of the day; `world`, parties from regions of the
-            world; `file`, a recording.
-        rate: Tickets per second; absent if the classes or `hours` give it.
+        process: `poisson`: random arrivals at a constant rate; `regular`: one every `interval`
+            seconds, the first after `interval`; `ramp`: Poisson arrivals whose rate goes from
+            `rate` to `to`; `hourly`: Poisson arrivals with a rate for each hour of the day;
+            `world`: parties from regions of the world; `file`: a recording.
+        rate: Tickets per second; leave it out if the classes or `hours` give it.
         interval: Seconds between regular arrivals.
         to: The rate at the end of a ramp.
-        by: Whether the ramp's rate is linear in `time` or in the arrival's `index`.
-        hours: 24 numbers from midnight = time 0: weights around `rate`, or rates without it.
-        count: Number of tickets; None means that only `duration` ends the arrivals.
+        by: Whether the rate of a ramp grows linearly with `time` or with the `index` of the
+            arrival.
+        hours: 24 numbers, for the hours from midnight (time 0) on: with `rate`, their weights
+            around it; without, the rates themselves.
+        count: Number of tickets that arrive; without it only `duration` ends the arrivals.
         duration: Seconds after which no ticket arrives.
-        file: A CSV or Parquet file; `evenmatch:NAME` is a file that we ship.
-        columns: Our column names to those of the file.
-        unit: What numbers in the columns `at` and `leaves_at` count: `s`, `ms`, `us` or `ns`; None
-            takes seconds, and from 1e11 on what since 1970 fits the number's size.
-        skip_bad: Whether to leave out rows of the file that cannot be read, instead of refusing it.
-        classes: Kinds of tickets; empty means one kind of a single player.
+        file: A CSV or Parquet file of recorded arrivals; `evenmatch:NAME` is a file that comes with
+            evenmatch.
+        columns: The names that the file uses for our columns.
+        unit: The unit of numbers in the columns `at` and `leaves_at`: `s`, `ms`, `us` or `ns`. By
+            default it is seconds; numbers from 1e11 on are read as Unix time in the unit that fits
+            their size.
+        skip_bad: Whether to skip rows that cannot be read, instead of refusing the whole file.
+        classes: Kinds of tickets; by default all tickets are single players.
     """
 
     process: Process = "poisson"
@@ -234,8 +237,9 @@ class Arrivals(ArrivalProcess, frozen=True):
 
     Args:
         attributes: How each player's attributes are drawn; `side` is drawn once a ticket.
-        patience: Seconds from arrival until the ticket cancels; None means never.
-        world: Who comes from where, if the process is `world`.
+        patience: Seconds from arrival until the player gives up and cancels; without it nobody
+            does.
+        world: Who arrives from where, for the process `world`.
     """
 
     attributes: dict[str, Distribution] = {}
@@ -255,9 +259,10 @@ class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How players answer a ready-check.
 
     Args:
-        decline: Share of the players asked who decline.
-        silent: Share of those who never answer.
-        seconds: Mean time until an answer; the times are uniform from 0 to twice the mean.
+        decline: Share of the asked players who decline.
+        silent: Share of the asked players who never answer.
+        seconds: Mean time in seconds until a player answers; times are uniform from 0 to twice
+            this.
     """
 
     decline: Share = 0.0
@@ -276,9 +281,10 @@ class OutcomeModel(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How matches end in a simulation; see `simulation.outcomes`.
 
     Args:
-        skill: The attribute that says how good a player truly is; no rating system sees it.
-        scale: The gap of skills, in points, at which the better team wins ten times out of eleven.
-        draws: Share of matches that end in a draw, whatever the skills.
+        skill: The attribute that holds a player's true skill, which no rating system sees.
+        scale: The difference of skill, in points, at which the better team wins ten times out of
+            eleven.
+        draws: Share of matches that end in a draw, whatever the players' skill.
         lasts: Seconds from the start of a match until its outcome is reported.
     """
 
@@ -295,12 +301,11 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         queues: At least one; a ticket without queues enters the first.
         arrivals: None where a recording is given with the call.
         seed: Seed of all random draws of a run.
-        until: Seconds after which the run ends; without it the run ends when nothing is left to
-            happen.
+        until: Seconds after which the run ends; without it the run ends when nothing is left to do.
         solve_time: Seconds until a job's result arrives.
-        warmup: Tickets enqueued before this many seconds are simulated, not counted.
-        answers: How players answer where a queue has a ready-check; by default all accept at once.
-        outcomes: How matches end; None means that nobody hears of it.
+        warmup: Seconds at the start of a run whose tickets are simulated but not counted.
+        answers: How players answer ready-checks; by default all accept at once.
+        outcomes: How matches end; without it no outcomes are reported.
     """
 
     queues: tuple[Queue, ...]

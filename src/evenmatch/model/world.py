@@ -31,9 +31,9 @@ class LastMile(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a home's own line adds to the round trip: lognormal, one draw a player.
 
     Args:
-        median: Milliseconds that half of the players stay below.
-        spread: Standard deviation of the logarithm. With the defaults 95 % of all homes add 5 to
-            40 ms; neither number is measured.
+        median: The median in milliseconds.
+        spread: Standard deviation of the logarithm. With the defaults 95 % of all homes add 5 to 40
+            ms; both numbers are assumed, not measured.
     """
 
     median: Annotated[float, Meta(ge=0.0, le=10_000.0, extra={"unit": "ms"})] = 14.0
@@ -44,14 +44,13 @@ class Skill(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How good players are: a lognormal crowd, beginners below it, and friends alike.
 
     Args:
-        median: Points that half of the players who are not beginners stay below.
-        spread: Standard deviation of the logarithm of their points, alone or in parties. With the
-            default .3 % of all players are above 18,000, as in the Galactron blog.
-        beginners: Share of parties that are beginners; their points are uniform below
-            `beginner_max`.
-        beginner_max: Most points of a beginner.
-        friends: Standard deviation of the logarithm of a party's members around their party.
-        max: Most points of anybody.
+        median: The median in points, of players who are not beginners.
+        spread: Standard deviation of the logarithm of these players' points. With the default 0.3 %
+            of all players are above 18,000, as in the Galactron blog.
+        beginners: Share of parties of beginners, whose points are uniform below `beginner_max`.
+        beginner_max: The most points that a beginner has.
+        friends: Standard deviation of the logarithm of members' points around that of their party.
+        max: The most points that anybody has.
     """
 
     median: Points = 8000.0
@@ -66,9 +65,9 @@ class Connect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Which players can reach each other without a server, by their home's network address.
 
     Args:
-        open: Share of players whom everybody reaches.
-        moderate: Share who reach each other and the open ones.
-        strict: Share who reach the open ones only.
+        open: Share of players whom everybody can reach.
+        moderate: Share of players who reach each other and the open ones.
+        strict: Share of players who reach only the open ones.
     """
 
     open: Share = 0.35
@@ -99,21 +98,25 @@ class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Parties from all over the world, as their day goes round it.
 
     Args:
-        player_rate: Players per second; the mean of a day where the rate follows the hours.
+        player_rate: Players who arrive per second; the mean over a day if the rate follows the
+            hours.
         hour: Hour of the day at time 0, UTC, from 0 to below 24.
-        follows: What changes with the hours of the day: `both` the rate and each region's share
-            of it, the `shares` alone, or `neither`, so that it stays the hour of the start.
+        follows: What changes over the day: `both` the rate and each region's share of it, only the
+            `shares`, or `neither`, as if it stayed the hour of the start.
         party_shares: Share of the players in parties of 1, of 2 and so on; they sum to 1.
         home_share: Share of a party's members who are of its home region for sure; the others
             are of any region, in proportion to its share.
         connect: Which players can reach each other.
-        last_mile: What the players' homes add to a round trip.
-        skill: How good the players are, unless the attribute `rating` is drawn otherwise.
+        last_mile: What the players' home connections add to a round trip.
+        skill: How good the players are, unless `[attributes.rating]` says how to draw it.
         roles: Which roles they list; None means none.
-        latencies: How many regions each player has measured, the nearest ones; None means all.
-        hours_file: Measured matches by region and UTC hour, in place of the fitted shares.
-        cities_file: Places of cities, for `pings_file`.
-        pings_file: Measured round trips between cities, in place of the fitted delays.
+        latencies: To how many regions each player has measured the latency, the nearest ones; by
+            default to all.
+        hours_file: A file of measured matches by region and UTC hour, to use instead of the fitted
+            shares.
+        cities_file: A file of the places of cities, for `pings_file`.
+        pings_file: A file of measured round trips between cities, to use instead of the fitted
+            delays.
     """
 
     player_rate: Annotated[float, Meta(ge=1e-9, le=1e9, extra={"unit": "players per second"})]

@@ -1,4 +1,4 @@
-"""`adaptive_brackets`: where many matches are made, the differences allowed become smaller."""
+"""`adaptive_brackets`: brackets of rating become narrower where many matches are made."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ Matches = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
-    """Match within brackets of rating that halve where many play and merge where few do.
+    """Match players within brackets of rating, which become narrower where many play.
 
-    Ratings are cut into brackets of `width`. Two players may meet if they are in one bracket or in
-    adjacent ones, and their ratings differ by at most the width of the narrower bracket. Players
-    who may meet do so at once, the longest waiting first. Matches are counted by frames of `frame`
-    seconds from the first entry on, a match across two brackets half in each. At the end of a frame
-    a bracket with `split_at` matches or more is halved, and two halves that had fewer than
-    `merge_below` together in each of two frames become one again.
+    Ratings are cut into brackets of `width`. Two players may meet if they are in the same bracket
+    or in adjacent ones, and their ratings differ by at most the width of the narrower bracket.
+    Players who may meet play at once, the longest waiting first. From the first ticket on, the
+    policy counts matches in frames of `frame` seconds; a match across two brackets counts half in
+    each. At the end of a frame it halves each bracket that had `split_at` matches or more. Two
+    halves become one bracket again if together they had fewer than `merge_below` matches in each of
+    two frames.
 
-    For populations that change over the day: it learns from the matches themselves how choosy it
-    can afford to be, and players never wait for a clock. Two players who never come into reach of
-    each other wait in vain; the queue's `wait_max` ends that.
+    Two players whose ratings stay too far apart never meet; only the queue's `wait_max` ends their
+    wait.
 
     When to use:
-        One against one where the population changes over the day: it learns from the matches
-        themselves how small a difference it can insist on, and nobody waits for a clock. Give
-        the queue a `wait_max`: two players out of each other's reach wait in vain.
+        For one against one if the number of players changes over the day: the policy learns from
+        the matches how small a difference it can insist on, and nobody waits for a round. Give the
+        queue a `wait_max`, because two players too far apart would wait for ever.
 
     Args:
-        width: Of the initial brackets, in points; no bracket is ever wider.
-        split_at: Matches in a frame from which on a bracket is halved.
-        merge_below: Two halves with fewer matches than this in two frames merge; <= split_at.
-        frame: Seconds in which matches are counted.
+        width: Width of the initial brackets, in points; no bracket is ever wider.
+        split_at: A bracket with at least so many matches in a frame is halved.
+        merge_below: Two halves merge if together they had fewer matches than this in each of two
+            frames; <= split_at.
+        frame: Length in seconds of the frames in which matches are counted.
 
     Source:
         "Matching players in an online 1vs1 game", the author's third suggestion.
 
     Complexity:
-        O(log n) per arrival, and a step for each ticket within a bracket's width whom other
-        rules forbid or who is across a border; O(n) when a frame changes the brackets.
+        O(log n) per arrival, plus a step for each ticket within a bracket's width that other rules
+        forbid or that is across a border; O(n) when a frame changes the brackets.
     """
 
     held_back = "adaptive_brackets looks within a bracket for now"
@@ -162,7 +163,7 @@ class BracketTree:
 
     Args:
         width: Of an initial bracket, in points, > 0.
-        split_at: Matches in a frame from which on a bracket is halved.
+        split_at: A bracket with at least so many matches in a frame is halved.
         merge_below: Two halves with fewer matches together, in two frames running, merge.
         memory: What `memory()` said before a restart.
     """

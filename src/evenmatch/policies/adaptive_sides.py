@@ -24,41 +24,42 @@ PRIOR = 20.0
 
 
 class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
-    """Honour the sides that players ask for while the queue can bear it; else place them freely.
+    """Give players the side they ask for as long as waits allow it; otherwise place them freely.
 
     A side's *spare* is 1 - (share of the players who ask for it) / (its share of the seats). With
-    two equal sides that is flexible + other - own, so flexible - |a - b| for the crowded side, as
-    shares of all players: at 0 or below, those who insist on the crowded side wait longer and
-    longer. Shares are measured at arrivals, by players, with weights that fall by 1/e over `span`
-    players, as if 20 flexible ones had come before the first. Players who already wait when a
-    running queue gets this policy are not counted: those who still wait are those who want a
-    crowded side.
+    two equal sides a and b, the crowded side's spare is flexible - |a - b|, in shares of all
+    players. If it is 0 or less, players who insist on the crowded side wait longer and longer. The
+    policy measures the shares from the players who arrive, with weights that fall to 1/e over
+    `span` players, and starts as if 20 flexible players had already come. Players who already wait
+    when a running queue gets this policy are not counted, because mostly those who want the crowded
+    side still wait.
 
-    A side whose spare falls below `reserve` is closed: whoever asks for it, those who wait
-    included, is matched as if they were flexible. It is open again from a spare of `reopen` on.
-    Tickets are matched as `greedy` matches them, and a wish for an open side is always granted.
-    Where the match allows it, even a closed side goes to those who ask for it, because the queue
-    says that sides are wishes: `side_choice = "prefer"`. The summary counts the others as
-    `off_side`.
+    When a side's spare falls below `reserve`, the side is closed: players who ask for it, including
+    those who already wait, are matched as if they were flexible. It opens again when its spare
+    reaches `reopen`. The policy matches tickets as `greedy` does, and players who ask for an open
+    side always get it. If the match allows it, players also get a closed side that they ask for,
+    because the queue has `side_choice = "prefer"`. The summary counts the others as `off_side`.
 
     When to use:
-        Where players may choose a side, and their preferences change: over the day, after a patch,
-        with the map. Insisting on sides makes waits grow without end as soon as more want the
-        crowded side than others and flexible players together; this gives up wishes only then.
+        If players may choose a side and their preferences change over the day, after a patch or
+        with the map. Where sides are binding, waits grow without limit as soon as more players want
+        the crowded side than there are other and flexible players together; this policy gives up
+        wishes only then.
 
     Args:
-        reserve: Spare below which a side is closed, in [-1, 1]; at -1 none ever is. The mean wait
-            for a crowded side is about 1 / (spare x players per second).
-        reopen: Spare from which on it is open again, >= reserve, in [-1, 1].
-        span: Players over which the measure forgets; >= 1. Its noise is about 0.7 / sqrt(span).
+        reserve: The spare below which a side is closed, in [-1, 1]; with -1 none ever is. The mean
+            wait for a crowded side is about 1 / (spare x players per second).
+        reopen: The spare at which it opens again, >= reserve, in [-1, 1].
+        span: Number of players over which the measurement forgets; >= 1. Its noise is about 0.7 /
+            sqrt(span).
 
     Source:
         Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, (12) and section VI, which
         leaves adaptive rules to the future.
 
     Complexity:
-        That of `greedy`, but with parties a newcomer looks at all who wait; when a side is closed
-        or opened, each of them is looked at again.
+        That of `greedy`, but with parties each newcomer is compared with all waiting tickets; when
+        a side closes or opens, every waiting ticket is examined again.
     """
 
     held_back = "adaptive_sides keeps seats for those who insist on a side"

@@ -14,30 +14,30 @@ from evenmatch.policies.shared.parameters import check_parameters
 
 
 class ByRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Make a match as soon as the conditions of a rule set allow one, around who waits longest.
+    """Make a match around the longest waiting ticket as soon as the rule set allows one.
 
-    It plays by the conditions of a queue with a `rules_file`, and by the queue's own rules beside
-    them if these widen in steps or not at all. It wakes up at each age at which one of them changes
-    for somebody, tries fuller matches first, and starts the fullest that it has met when one is
-    legal.
+    The policy is for queues with a `rules_file`; the queue may have further rules of its own, if
+    these widen in steps or not at all. It searches again whenever a waiting ticket reaches an age
+    at which a rule changes. It tries fuller matches first, and starts the fullest legal match that
+    it has found.
 
     When to use:
-        For a FlexMatch rule set, where it is the default. It makes a match at the first instant at
-        which there is one; whoever would rather wait for a better match says so in the rule set, by
-        limits that widen.
+        For a FlexMatch rule set, for which it is the default. It makes a match at the first instant
+        at which one is legal; if you want players to wait for better matches, say so in the rule
+        set, with limits that widen.
 
     Source:
         The FlexMatch developer guide of AWS, for the clocks of expansions; the search is ours.
 
     Args:
-        evaluations_max: Half-built matches that one call looks at.
+        evaluations_max: How many half-built matches one call examines.
 
     Complexity:
-        A search has up to (teams + 1)^tickets ways to go, and leaves each of them as soon as more
-        players cannot mend what is wrong. Pools of up to `condition_search.WHOLE_MAX` tickets are
-        searched to the end, in as many calls as that takes. In larger ones a search considers the
-        `condition_matcher.CONSIDERED_MAX` nearest tickets and ends with a call; it may then miss a
-        match that is legal, and is made again when a quarter of the pool has changed.
+        A search has up to (teams + 1)^tickets branches, and leaves a branch as soon as no further
+        player can make it legal. Pools of up to `condition_search.WHOLE_MAX` tickets are searched
+        completely, in as many calls as that takes. In larger pools a search considers the
+        `condition_matcher.CONSIDERED_MAX` nearest tickets and ends after one call. It may then miss
+        a legal match; the search is repeated when a quarter of the pool has changed.
     """
 
     knows_conditions: ClassVar[bool] = True

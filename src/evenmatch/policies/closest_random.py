@@ -25,34 +25,33 @@ CANDIDATES_MAX = 1_000_000
 
 
 class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
-    """Every `every` seconds, draw an opponent for each ticket, the nearest most likely.
+    """Every `every` seconds, draw a random opponent for each ticket; near ones are most likely.
 
-    In each round the tickets choose by age. A ticket's m candidates are those still free whose
-    rating is at most `limit` points away; sorted by difference, the i-th is drawn with
-    probability 2 (m + 1 - i) / (m (m + 1)), i = 1 for the nearest. So close matches are preferred
-    without giving anybody the same opponent again and again. Whoever has no candidate waits for
-    the next round. Rounds are counted from the first entry.
+    In each round the longest waiting tickets draw first. A ticket's m candidates are the free
+    tickets whose rating is at most `limit` points away. Sorted by difference, the i-th is drawn
+    with probability 2 (m + 1 - i) / (m (m + 1)), where i = 1 is the nearest. So close matches are
+    preferred, but nobody gets the same opponent again and again. A ticket without candidates waits
+    for the next round. The first round comes `every` seconds after the first ticket.
 
-    For small populations that should not always meet the same opponents, and accept a fixed wait:
-    two equal players who could play at once wait half a round on average. A ticket with nobody
-    within `limit` keeps waiting, until the queue's `wait_max` ends that.
+    Even two equal players who could play at once wait half a round on average. A ticket with nobody
+    within `limit` waits until the queue's `wait_max`.
 
     When to use:
-        One against one among few players who should not meet the same opponent each time, and who
-        accept a fixed wait: half a round on average. Give the queue a `wait_max`: a player with
-        nobody in reach waits in vain.
+        For one against one among few players who should not always meet the same opponent, and who
+        accept a fixed wait of half a round on average. Give the queue a `wait_max`, because a
+        player with nobody in reach would wait for ever.
 
     Args:
         every: Seconds between rounds.
-        limit: Largest difference of two ratings, in points; other rules of the queue hold too.
-        candidates: Largest m: the farther ones are left out; None takes all.
+        limit: Largest difference between two ratings, in points; the queue's own rules hold too.
+        candidates: The largest m: only so many of the nearest tickets can be drawn; by default all.
 
     Source:
         "Matching players in an online 1vs1 game", the author's second suggestion.
 
     Complexity:
-        O(log n) per ticket and round where the limit alone decides; with further rules or sides
-        each is asked until m are found, which `candidates` bounds.
+        O(log n) per ticket and round if the limit alone decides; with further rules or sides,
+        tickets are tested until m are found, which `candidates` bounds.
     """
 
     in_rounds = True

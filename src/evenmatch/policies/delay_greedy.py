@@ -19,30 +19,33 @@ STEPS = Steps(
 
 
 class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
-    """Match two players as soon as their waits together cost as much as playing each other.
+    """Match two players as soon as their waits have cost as much as their match.
 
-    Players x and y meet at the first instant t with
+    Players x and y play at the first instant t with
 
         wait_price * ((t - x.enqueued_at) + (t - y.enqueued_at)) >= factor * sum f_d q_d(x, y)
 
-    or when the rules let them play, if that is later; of pairs that meet at one instant the
-    cheapest first. At its deadline a ticket takes the cheapest
-    partner there is, and after it anybody whom the rules allow. Without a deadline every pair
-    that rules allow at some time meets at some time, for waits grow without end.
+    or when the rules let them play, if that is later. If several pairs reach this at the same
+    instant, the cheapest plays first. At its deadline a ticket takes the cheapest partner
+    available, and later anybody whom the rules allow. Without a deadline, every pair that the rules
+    allow plays in the end, because its waits keep growing.
 
     When to use:
-        When nothing is known about arrivals and a proven bound counts more than the average: it
-        costs at most 18.5 times the optimum for Poisson arrivals. `price` is cheaper on average.
+        If you know nothing about the arrivals, and a proved bound matters more to you than the
+        average: the cost is at most 18.5 times the optimum for Poisson arrivals. On average,
+        `price` costs less.
 
     Args:
-        factor: Pairs wait for so many times their cost, >= 0; at 0 everybody plays at once.
+        factor: A pair waits until its waits have cost this many times the match, >= 0; with 0
+            everybody plays at once.
 
     Source:
         "Poisson greedy" of arXiv 2210.07018, with factor 1.
 
     Complexity:
-        O(m log m) for each arrival and ticket whose partner left, m players within the widest limit
-        of a rule, O(n) without one; O(n) for each match; one timer a ticket.
+        O(m log m) for each arrival and each ticket whose partner has left, where m is the number of
+        players within the widest limit of a rule, or O(n) without rules; O(n) for each match; one
+        timer per ticket.
     """
 
     held_back = "delay_greedy waits until their waits together cost as much as their distance"

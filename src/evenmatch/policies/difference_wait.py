@@ -30,48 +30,49 @@ STEPS = Steps(
 
 
 class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
-    """Match tentatively, and let a match wait in proportion to its players' distance.
+    """Match players tentatively, and let each match wait in proportion to its players' distance.
 
     The distance q of a match is the sum of its weighted criteria over the sum of the weights. A
-    newcomer, and then everyone who is dropped, takes the nearest player who is free or strictly
-    closer to it than to the present mate; equal ones by age. A match becomes definitive after
-    factor * q^power seconds, no later than at the deadline of its longest waiting ticket and
-    never before now. Instants are rounded up to 2^-20 s.
+    newcomer takes the nearest player who is free, or who is strictly closer to the newcomer than to
+    their present mate; of equally near players it takes the one who waits longest. A player who
+    loses their mate then does the same. A match becomes final after factor * q^power seconds, or at
+    the deadline of its longest waiting ticket if that is earlier. Times are rounded up to 2^-20 s.
 
-    With more than two players a match the mates are found one by one: each time the player who
-    adds the least to the distance of the group, among the 4 (k - 1) nearest to the one who looks
-    who are free or whose present group is strictly more distant. A group that loses a player is
-    dissolved, and the longest waiting of the rest looks again; so does one of any k players who
-    are free. An overdue ticket without a group takes those who add the least, from wherever they
-    are; where fewer than k wait in all, the engine decides (`on_deadline`).
+    For matches of more than two players, the mates are added one by one. Candidates are the 4 (k -
+    1) players nearest to the ticket that searches who are free or whose present group is strictly
+    more distant; each time, the one who adds the least to the group's distance joins. A group that
+    loses a player is dissolved, and the longest waiting of the others searches again. Whenever k
+    players are free, one of them searches too. A ticket without a group at its deadline takes the
+    players who add the least, even from other groups; if fewer than k players wait, the queue's
+    `on_deadline` decides.
 
     When to use:
         For matches of more than two players, where its groups are closer than those of
-        `multi_queue`; and for pairs, where players may be shown a likely opponent who can
-        still change. One against one, `price` costs less.
+        `multi_queue`. Also for one against one if you want to show players a likely opponent who
+        may still change; otherwise `price` costs less there.
 
     Args:
-        factor: Seconds of waiting at distance 1; 0 is `greedy`. The best one hardly depends on
-            the rate: None takes W / (k wait_price), W the sum of weights, which is wait_max where
-            weights and wait_price are left to their defaults.
-        origin: The wait counts from the `arrival` of the longest waiting of the match, or from
-            the moment at which the match was found (`pair`).
-        power: Larger lets close matches wait less; a larger factor belongs to it, and then it
-            costs a little less: try 1.5 with 1.6 times the factor.
+        factor: Seconds that a match of distance 1 waits; with 0 this is `greedy`. The best value
+            hardly depends on the rate. The default is W / (k wait_price), where W is the sum of the
+            weights; if you leave weights and wait_price to their defaults, that is wait_max.
+        origin: Whether the wait counts from the `arrival` of the match's longest waiting ticket, or
+            from the moment at which the `pair` was found.
+        power: With a larger power, close matches wait less. Combine it with a larger factor, which
+            costs a little less in total: try 1.5 with 1.6 times the factor.
 
     Source:
         Schlup, Automatic Game Matching, algorithm A_DW.
 
     Differs from the paper:
-        It leaves open who is taken, from when the wait counts and what happens with more than two
-        players or several criteria; see above. A mean gap of a group is judged by its spread.
+        The paper leaves open who is taken, from when the wait counts, and what happens with more
+        than two players or several criteria; see above. A group's mean gap is judged by its spread.
 
     Complexity:
-        O(n) for each decision; about O(log n + k^2) for each ticket that looks for a match, a
-        newcomer and those it drops, where one criterion decides.
+        O(n) for each decision; if there is one criterion, about O(log n + k^2) for each ticket that
+        searches, which are the newcomer and those who lose their mate.
     """
 
-    held_back = "difference_wait makes a match definitive the later the further apart they are"
+    held_back = "difference_wait lets a match wait longer the further apart its players are"
     serves_overdue = True
     name = "difference_wait"
     compiled = STEPS

@@ -36,54 +36,57 @@ MIRRORED_MAX, MIRRORED_MAX_OF_MORE = 16, 6
 
 
 class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
-    """Match as soon as whole parties fill the teams; an order says which of those who wait.
+    """Make a match as soon as whole parties fill the teams, in a given order of service.
 
-    The order matters only when a newcomer could play with several sets of parties:
+    The order matters only if a newcomer could play with several sets of parties:
 
-    - `oldest`: the set that is first by age: the longest waiting party that can play now, with
-      it the next longest waiting that still can, and so on. First come, first matched.
-    - `lifo`: the same, shortest waiting first.
-    - `packing`: parties are bound into a team as soon as some fill one, the longest waiting first;
-      teams play in the order in which they were packed. Two against two it is `oldest`.
-    - `largest`: a set with the most parties of the largest size, then of the next, and so on.
-    - `smallest`: a set with the most single players, then of pairs, and so on.
-    - `head_of_line`: only sets with the longest waiting party of all, the first by age of them;
-      others wait for it, even if they could play. A party that never can holds nobody up.
-    - `max_weight`: the set with the largest sum over its parties of the players who wait in
-      parties of the same size and side; of equal ones the one that `largest` prefers.
-    - `reserve`: as `largest`, but a team of single players alone is made only while `theta` of
-      them or more wait: fewer are kept back for larger parties, whom nobody else can fill up.
+    - `oldest`: first come, first matched. The longest waiting party that can play now plays, with
+      it the next longest waiting that still fits, and so on.
+    - `lifo`: the same, but the shortest waiting first.
+    - `packing`: parties become a fixed team as soon as they fill one, the longest waiting first;
+      teams play in the order in which they were formed. For two against two this is the same as
+      `oldest`.
+    - `largest`: the set with the most parties of the largest size, then of the next size, and so
+      on.
+    - `smallest`: the set with the most single players, then the most pairs, and so on.
+    - `head_of_line`: only sets with the longest waiting party of all; the others wait for it, even
+      if they could play. A party that can never play holds nobody up.
+    - `max_weight`: the set with the largest weight, the sum over its parties of how many players
+      wait in parties of the same size and side; of equal ones the one that `largest` prefers.
+    - `reserve`: like `largest`, but a team of single players only is made only while `theta` or
+      more of them wait; fewer are kept for larger parties, which nobody else can complete.
 
-    Of several sets that an order ranks equally, the first by age plays, and always the longest
-    waiting of each size (`lifo`: the shortest waiting). The order says who plays; the engine then
-    divides them into teams by the best split, which need not be the teams of `packing`, nor those
-    of `unmixed` where the same parties can be divided otherwise (from four against four on).
+    If an order ranks several sets equally, the one whose parties have waited longest plays; of each
+    party size, always the longest waiting play (with `lifo` the shortest waiting). The order
+    decides who plays; the engine then divides them into the best teams. These can differ from the
+    teams of `packing`, and from four against four on also from those of `unmixed`.
 
     When to use:
-        Where only waiting counts and parties of several sizes share a queue. `oldest` has nearly
-        the least mean wait and the least variance where traffic is light; `largest` has a slightly
-        better mean. `smallest` and `head_of_line` are worse. `lifo` shows what mixed-up arrival
-        times could cost at worst. Where solos are only just enough to fill up the larger parties,
-        `reserve` shortens the mean by a fifth, but solos wait four times as long: look at
-        `--by size` before choosing a theta. Mirrored teams cost 2 to 2.5 times the wait. Where
+        If only waiting counts, and parties of several sizes share a queue. In light traffic
+        `oldest` has nearly the shortest mean wait, and the least variance; `largest` has a slightly
+        shorter mean. `smallest` and `head_of_line` are worse. `lifo` shows the worst that mixed-up
+        arrival times could cost. If there are only just enough solos to complete the larger
+        parties, `reserve` shortens the mean by a fifth, but solos wait four times as long: look at
+        `--by size` before you choose a theta. Mirrored teams make waits 2 to 2.5 times as long. If
         closeness counts too, choose `rolling`.
 
     Args:
         order: As above.
-        theta: For `reserve`: the single players who must wait before a team of them is made.
-        shape: `any`; `mirrored`: all teams of a match have the same party sizes, which stands for
-            a rule `party_parity` with limit 0; `unmixed`: each team has parties of one size only,
-            so sizes that do not divide a team never play. A team of solos may meet a team of
-            pairs: for pools apart give each size its own queue.
+        theta: For `reserve`: how many single players must wait before a team of them is made.
+        shape: Which teams are allowed. `any`: all; `mirrored`: all teams of a match have the same
+            party sizes, as with a rule `party_parity` of limit 0; `unmixed`: each team has parties
+            of one size only, so parties whose size does not divide a team never play. With
+            `unmixed`, a team of solos may still meet a team of pairs; to keep them apart, give each
+            size its own queue.
 
     Source:
         Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, section III, for two against
-        two; larger teams and the orders from `largest` on are ours.
-        Differs from the paper: packing is not optimal from three against three on.
+        two; larger teams and the orders from `largest` on are ours. Differs from the paper: packing
+        is not optimal from three against three on.
 
     Complexity:
-        O(sets x kinds) per arrival: a few dozen sets of sizes up to five against five, a few where
-        two single players on sides meet, a thousand where parties of five insist on sides.
+        O(sets x kinds) per arrival: a few sets for duels with sides, a few dozen up to five against
+        five, and a thousand if parties of five insist on sides.
     """
 
     held_back = "first_come serves others first"

@@ -33,41 +33,41 @@ STEPS = Steps(
 
 
 class GapValue(SteppedPolicy, frozen=True, kw_only=True):
-    """Weigh each pair of neighbours against what the others will cost without it.
+    """Match two neighbours if that costs less than what all who wait would cost otherwise.
 
-    Those who wait lie on a line, by their one criterion. What they will still cost is
+    The waiting players lie on a line, by their one criterion. The policy estimates their future
+    cost as
 
         V = weight * (e(first, end) + sum of v(gap) + e(last, end)) + what deadlines will cost
 
-    where v(gap) = L (.3443 + .1555 max(0, 2.519 - gap/L)^2), e(gap) = L (.248 + .295 max(0, 1.374
-    - gap/L)^2), nobody waiting costs nothing, and a player of age t adds 1.063 wait_price
-    wait_max (t/wait_max)^4.25 where there is a deadline. At each instant of arrivals, once all who
-    come at it are there, the neighbours with the lowest sum of their own cost and the change of V
-    play, as long as that is negative. At its
-    deadline a ticket takes the partner with the lowest sum. Neighbours whom rules keep apart for
-    good are passed over, up to eight; where rules keep them apart for a time, they are weighed
-    again when rules let them play.
+    where v(gap) = L (.3443 + .1555 max(0, 2.519 - gap/L)^2) and e(gap) = L (.248 + .295 max(0,
+    1.374 - gap/L)^2). An empty line costs nothing. If there is a deadline, a player of age t adds
+    1.063 wait_price wait_max (t/wait_max)^4.25. After all arrivals of an instant, the neighbours
+    play whose match has the lowest sum of its own cost and the change of V; this is repeated as
+    long as the sum is negative. At its deadline a ticket takes the partner with the lowest sum.
+    Neighbours whom rules keep apart for good are skipped, up to eight; neighbours whom rules keep
+    apart for a time are considered again when the rules let them play.
 
-    L is the length in which waiting and gaps balance, .9/sqrt(weight rate wait_max) for uniform
-    players; in general it follows from the last 50 arrivals' rate and the last 128 arrivals'
-    values, for each player by the density around it, as in `price`; 1/wait_price takes
-    wait_max's place. The line ends at 0 and 1, or at the extremes of the last 128 arrivals where
+    L is the length at which waiting and gaps balance, .9/sqrt(weight rate wait_max) for uniform
+    players. In general it follows from the rate of the last 50 arrivals and from the values of the
+    last 128, for each player by the density around them, as in `price`; 1/wait_price takes the
+    place of wait_max. The line ends at 0 and 1, or at the extremes of the last 128 arrivals if
     values are not scaled to [0, 1].
 
-    When nobody has come for n = 5.7 mean intervals, the rate is taken for 4/n of what it was, and
-    again whenever n has grown by 3/7. So in a queue without a deadline the last two who may play
-    do so at some time.
+    When nobody has arrived for n = 5.7 mean intervals, the rate is reduced to 4/n of what it was,
+    and again whenever n has grown by 3/7. So even in a queue without a deadline, the last two
+    players who may play will do so.
 
     When to use:
-        For one against one with a single criterion and players all over its range: the closest
-        to the best that is possible without knowing the future. `price` takes any number of
-        criteria.
+        For one against one with a single criterion and players all over its range: of all policies
+        it comes closest to the best that is possible without knowing the future. `price` takes any
+        number of criteria.
 
     Args:
-        rate: Tickets per second, if known; None measures it.
+        rate: Tickets per second, if you know it; by default it is measured.
 
     Source:
-        The value function is fitted to the exact dynamic programme for Schlup's setting; see
+        The value function is fitted to the exact dynamic programme of Schlup's setting; see
         `theory.floor.cost_on_grid`. Local lengths, silence and rules are ours.
 
     Complexity:

@@ -23,46 +23,46 @@ EVALUATIONS_MIN, EVALUATIONS_LIMIT = 1_000, 10**9
 
 
 class Greedy(msgspec.Struct, frozen=True, kw_only=True):
-    """Match the first tickets that fill a legal match, as soon as they do.
+    """Make a match as soon as the waiting tickets can fill a legal one, the longest waiting first.
 
-    The newcomer plays with the longest waiting tickets that complete a match with it. Where rules
-    widen with the wait, the policy acts again at the instant at which they allow a match. It makes
-    full matches only; where smaller ones may start, the engine starts them at deadlines. By the
-    conditions of a rule set it starts every size that is legal, the largest first, as `by_rules`.
+    A newcomer plays with the longest waiting tickets that complete a match with it. If rules widen
+    with the wait, the policy acts again at the instant at which they allow a match. It makes full
+    matches only; if smaller ones may start, the engine starts them at deadlines. In a queue with a
+    rule set it starts every size that is legal, the largest first, like `by_rules`.
 
     When to use:
-        Where only waiting matters, with parties, sides, roles and rules of any kind, and as the
-        yardstick for every other policy. One against one, `price` makes far closer matches.
+        If only waiting matters, with any parties, sides, roles and rules, and as the baseline to
+        compare other policies with. For one against one, `price` makes far closer matches.
 
     Source:
         Schlup, Automatic Game Matching, algorithm A_G.
 
     Args:
-        evaluations_max: The most that one call does. Looking at a ticket, or at the seats that a
-            party may take, is one evaluation; asking all rules about two tickets is 8; judging a
-            group is 15 for each player, or 3 for each two where rules compare teams. Passes over
-            columns count by their size. The default takes 2 to 5 ms.
+        evaluations_max: The most evaluations that one call makes. Looking at a ticket, or at the
+            seats that a party may take, counts as one; checking all rules for two tickets as 8;
+            judging a group as 15 for each player, or 3 for each pair of players if rules compare
+            teams. Passes over columns count by their size. The default takes 2 to 5 ms.
 
     Complexity:
-        O(kinds x k) for each newcomer without rules, where tickets of a kind (size, side and
-        roles) fill a match alike. Whether sizes, sides and roles fit is decided exactly: with bits
-        of one number for up to `seat_completion.BITS_MAX` ways to have filled the seats, and with
-        up to `team_packing.STATES_MAX` half-filled matches in larger formats. With rules, one pass
-        over columns compares a newcomer with all older tickets, and a search for a match begins
-        only where enough of them may meet it. The search considers the soonest `CONSIDERED_MAX` of
-        them, judges at most `SEATINGS_MAX` groups, and makes `evaluations_max` evaluations in all.
-        It may then miss the group that is legal first: the policy wakes up later than it could,
-        never earlier, what it makes is legal all the same, and it looks again when a quarter of
-        those tickets have left.
+        Without rules, O(kinds x k) for each newcomer, where tickets of the same kind have the same
+        size, side and roles. Whether sizes, sides and roles fit is decided exactly: with the bits
+        of one number for up to `seat_completion.BITS_MAX` ways to fill the seats, and with up to
+        `team_packing.STATES_MAX` half-filled matches in larger formats. With rules, one pass over
+        columns compares a newcomer with all older tickets, and a search for a match begins only if
+        enough of them may meet it. The search considers the `CONSIDERED_MAX` that may meet it
+        soonest, judges at most `SEATINGS_MAX` groups, and makes `evaluations_max` evaluations in
+        all. It may then miss the group that becomes legal first: the policy wakes up later than it
+        could, never earlier. The matches that it makes are still legal, and it searches again when
+        a quarter of those tickets have left.
 
-        A ticket that leaves, or comes back, costs what a newcomer does. Timers that rest on a
-        ticket that has left are worked out anew only when they come first. Work beyond
-        `evaluations_max`, such as a crowd that enters at one instant, goes on
-        `work_slices.PAUSE` later, longest waiting first. Where all have to meet at one place,
-        finding the instant at which a newcomer will complete a match is expensive. Such searches
-        keep to `work_slices.TURNS_A_SECOND` calls a second, so that a crowd never fills a server's
-        time; where newcomers take all of that, one such search is made every
-        `work_slices.PATIENCE` seconds all the same.
+        A ticket that leaves or comes back costs as much as a newcomer. Timers that depend on a
+        ticket that has left are computed again only when they are the next to fire. Work beyond
+        `evaluations_max`, such as that for a crowd that enters at one instant, goes on
+        `work_slices.PAUSE` later, the longest waiting first. If all players must meet at one place,
+        it is expensive to find the instant at which a newcomer will complete a match. Such searches
+        are limited to `work_slices.TURNS_A_SECOND` calls a second, so that a crowd cannot use up a
+        server's time; if newcomers need all of these calls, one such search is still made every
+        `work_slices.PATIENCE` seconds.
     """
 
     knows_conditions: ClassVar[bool] = True

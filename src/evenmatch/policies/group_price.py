@@ -28,49 +28,50 @@ STEPS = Steps(
 
 
 class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
-    """Grow a group around each newcomer, and play if it is worth it; else wait for a better one.
+    """Grow a group around each newcomer; it plays if it is good enough, or waits for a better one.
 
-    The group grows by whoever adds least to sum f_d q_d, until k players are together. They play
-    if sum f_d q_d <= theta + grow * wait_price * (the sum of their waits). At its deadline a
-    ticket grows a group and plays at any cost; where fewer than k wait, the queue's `on_deadline`
-    decides. Who comes at one instant is decided together, the largest gain first. Where a rule
-    keeps players apart for a time, the ticket looks around again when the
-    rule lets it play. The group is grown step by step, so a legal one may be overlooked where
-    rules forbid many pairs. A mean gap is judged by the spread.
+    The player who adds least to sum f_d q_d joins the group, until it has k players. They play if
+    sum f_d q_d <= theta + grow * wait_price * (the sum of their waits). At its deadline a ticket
+    grows a group and plays at any cost; if fewer than k players wait, the queue's `on_deadline`
+    decides. Players who arrive at the same instant are decided together, the largest gain first. If
+    a rule keeps players apart for a time, the ticket searches again when the rule lets it play.
+    Because the group grows step by step, it may miss a legal group if rules forbid many pairs. A
+    mean gap is judged by the spread.
 
-    Without `theta` nothing has to be tuned. Players of a box that holds the share F of all
-    arrivals wait k (k - 1) / (2 rate F) seconds together until k of them are there, and their
-    match costs the more the larger the box is. The best box balances both. With T as the
-    distance from a player to the box's border it is the solution of
+    Without `theta` there is nothing to tune. Take a box around a player that holds the share F of
+    all arrivals: until k of its players are there, they wait k (k - 1) / (2 rate F) seconds in
+    total, and the larger the box, the more their match costs. The best box balances both. The
+    distance T from the player to the border of the best box solves
 
         rate * E[(T - cost(x, Y))+] = c^2 * wait_price
 
-    over the last 128 arrivals Y, so it is `price`'s own equation, with c from k and the number of
-    criteria alone. Hence T follows the rate and the local density. theta is T in units of a box,
-    half the group's mean and half its largest, times .82 (1 + 1/((k - 1) D^1.5)) for D criteria:
-    ages add to it, and it is the dearest match that is accepted and not the mean, which differ
-    most for few players and criteria. The .82 is the one number that was fitted, once for all.
+    over the last 128 arrivals Y. This is the equation of `price`, with a c that depends only on k
+    and the number of criteria, so T follows the rate and the local density. theta is half the
+    group's mean T plus half its largest T, in units of a box, times .82 (1 + 1/((k - 1) D^1.5)) for
+    D criteria. The factor is there because waits add to theta, and because theta bounds the most
+    expensive match and not the mean one, which differ most for few players and criteria. The .82 is
+    the only fitted number.
 
-    When nobody has come for four mean intervals, the rate is no longer believed, and groups that
-    fewer arrivals make good enough play. So in a queue without a deadline k players who may play
-    together do so at some time; with a fixed `theta` they play only if it allows it.
+    When nobody has arrived for four mean intervals, the policy assumes a lower rate, and groups
+    that are good enough for that rate play. So even in a queue without a deadline, k players who
+    may play together will do so, unless a fixed `theta` forbids it.
 
     When to use:
-        For free-for-all matches of three players or more, one a team, in any number: the default
-        there. For one against one `price` is better.
+        For free-for-all matches of three or more players, where it is the default. For one against
+        one, `price` is better.
 
     Args:
-        theta: Dearest match in criteria cost, sum f_d q_d, that is accepted at once; None finds
-            it.
-        grow: Part of its waiting cost by which a group accepts more.
+        theta: The most expensive match that is accepted at once, in criteria cost sum f_d q_d; by
+            default the policy finds the limit itself.
+        grow: The fraction of its waiting cost by which a group accepts a more expensive match.
 
     Source:
-        A threshold on the cost of a group that is grown greedily; the paper of Schlup leaves
-        better policies for k > 2 open. The rule for theta is ours.
+        Ours: a threshold on the cost of a greedily grown group. Schlup's paper leaves better
+        policies for k > 2 open.
 
     Complexity:
-        O(k m) for each ticket that looks around, m players within the widest limit of a rule;
-        O(128) for each arrival.
+        O(k m) for each ticket that searches, where m is the number of players within the widest
+        limit of a rule; O(128) for each arrival.
     """
 
     held_back = "group_price waits for a match that costs less than waiting for a closer one"

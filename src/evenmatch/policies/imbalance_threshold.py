@@ -15,43 +15,45 @@ from evenmatch.policies.shared.parameters import check_parameters
 
 
 class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
-    """Match the most even teams as soon as their imbalance is at most `delta`, else wait.
+    """Start the match with the most even teams as soon as their imbalance is at most `delta`.
 
     The imbalance is that of the queue's first `imbalance` criterion, before its weight; in a duel
-    without one, of the first criterion that compares numbers. Among matches of one imbalance the
-    one with the longest waiting starts. Other criteria do not count.
+    without one, that of the first criterion that compares numbers. Of several matches with the same
+    imbalance, the one with the longest waiting players starts. Other criteria do not count.
 
-    Without `delta` the limit is learnt. Five limits are tried on the arrivals side by side, in
-    pools in which nobody plays for real, and the one whose waiting and imbalance cost least is
-    used, for the queue's `wait_price`, the criterion's weight and the rate of the last 50 tickets:
-    so in a duel the limit halves when four times as many players come. It is renewed every 16
-    arrivals; the first players play as soon as they can. In a duel on skill of an even density it
-    comes to .8 sqrt(wait_price / (weight / 2 * rate * density)). Players who cancel count there as
-    if they had stayed.
+    Without `delta` the policy learns the limit. It tries five limits side by side on the real
+    arrivals, in pools in which nobody really plays, and uses the one whose waiting and imbalance
+    cost least, given the queue's `wait_price`, the criterion's weight and the rate of the last 50
+    tickets. So in a duel the limit halves when four times as many players arrive. The limit is
+    renewed every 16 arrivals; until the first limit is known, players play as soon as they can. In
+    a duel on evenly distributed skill it comes to .8 sqrt(wait_price / (weight / 2 * rate *
+    density)). In the trial pools, players who cancel count as if they had stayed.
 
-    The limit does not grow with anybody's wait: who is hard to match waits for the deadline.
+    The limit does not grow with a player's wait: players who are hard to match wait until the
+    deadline.
 
     When to use:
-        Even teams at the least cost of waiting and imbalance together, for skill of a few types
-        and for ratings. Give the queue a `wait_max` for those who are hard to match. In duels
-        `price` and `gap_value` cost as little on skill of an even density, and less on ratings,
-        for they see who is rare. With rules, sides or roles choose `rolling`.
+        If you want even teams at the least total cost of waiting and imbalance, for a few types of
+        skill or for ratings. Give the queue a `wait_max` for players who are hard to match. In
+        duels, `price` and `gap_value` cost as little on evenly distributed skill, and less on
+        ratings, because they see which players are rare. With rules, sides or roles choose
+        `rolling`.
 
     Args:
-        delta: The largest imbalance that is accepted, as the criterion gives it: in [0, 1] on a
-            scale, raw with the scale `none`. None follows the arrivals.
+        delta: The largest imbalance that is accepted, as the criterion gives it: in [0, 1] with a
+            scale, raw with the scale `none`. By default the policy learns it from the arrivals.
 
     Source:
-        The optimal policies of small cases, computed by `theory skill_mdp`: all of them play the
-        most even match or wait, by a limit that hardly depends on who waits. The best limit costs
-        at most 1.1 % more there. Wu, Dynamic Matching With Teams, theorem 3.3, is the case of two
-        types. How `delta` is learnt is ours.
+        The optimal policies of small cases, as `theory skill_mdp` computes them: all of them start
+        the most even match or wait, by a limit that hardly depends on who waits. A fixed best limit
+        costs at most 1.1 % more there. Wu, Dynamic Matching With Teams, theorem 3.3, is the case of
+        two types. How `delta` is learnt is ours.
 
     Complexity:
-        O(log n) for each arrival to a duel. Of teams every set of the longest waiting 24 is
-        looked at for two against two, of 15 for three against three, and of 12 to 14 for larger
-        teams; there are no more than 7 against 7. Without `delta` six times as much. When the limit
-        grows, everybody is asked again.
+        O(log n) for each arrival in duels. For teams, every set of the longest waiting 24 tickets
+        is examined for two against two, of 15 for three against three, and of 12 to 14 for larger
+        teams, up to seven against seven. Without `delta` it is six times as much. When the limit
+        grows, all tickets are examined again.
     """
 
     held_back = "imbalance_threshold waits for more even teams"

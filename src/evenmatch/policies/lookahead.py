@@ -31,45 +31,45 @@ FOREVER = 1e300
 
 
 class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
-    """Pair those who wait with each other and with those who are announced, at the least cost.
+    """Pair waiting players with each other and with announced players, at the least cost.
 
-    Whenever something new is known (a ticket is announced, comes as a surprise, or fails to
-    come; a planned partner leaves; a deadline comes that no plan has looked at) the cheapest
-    matching of all waiting and announced tickets is computed. To leave a ticket unpaired costs
-    what a player is worth and its wait until the horizon; or, if its deadline comes sooner, a
-    match with a bot then. Planned pairs play as they fall due; the rest of the plan stays as it
-    is until there is news.
+    The policy plans the cheapest matching of all waiting and announced tickets. It plans again
+    whenever there is news: a ticket is announced, arrives unannounced or fails to arrive, a planned
+    partner leaves, or a deadline comes that no plan has considered. A ticket that stays unpaired
+    costs what a player is worth, plus its wait until the horizon; or, if its deadline comes sooner,
+    a match with a bot at that time. Planned pairs play when both have arrived; the rest of the plan
+    stays as it is until there is news.
 
-    A player is worth half of T, where the next arrival saves as much against T as waiting for it
+    A player is worth half of T, the cost at which the next arrival saves as much as waiting for it
     costs: rate * mean((T - cost)+) = 1.24^2 * wait_price over the last 100 arrivals. For one
-    uniform criterion that is .62 f L with L = 1 / sqrt(f a wait_max), f the sum of the weights
-    and a the measured rate.
+    uniform criterion half of T is .62 f L with L = 1 / sqrt(f a wait_max), where f is the sum of
+    the weights and a the measured rate.
 
-    Until somebody is announced, as in a server today, and with horizon 0, this is `price`.
-    With an infinite horizon nothing has to be guessed, and the plan is the optimum in hindsight.
-    A ticket that would expire counts as one that meets a bot, unless the horizon is infinite.
-    Then leaving someone alone costs no more than its wait until the last arrival, and without a
-    deadline the cheapest plan may be that hardly anybody plays: give such a queue a `wait_max`.
+    Without announcements, as on a server today, and with horizon 0, this is `price`. With an
+    infinite horizon nothing has to be estimated, and the plan is the optimum in hindsight. A ticket
+    that would expire counts as one that meets a bot, unless the horizon is infinite. In that case
+    an unpaired ticket costs only its wait until the last arrival, and without a deadline the
+    cheapest plan may let hardly anybody play: give such a queue a `wait_max`.
 
     When to use:
-        One against one where arrivals are known some seconds ahead: matches that end, lobbies
-        that fill, recorded days. In a simulation it shows what such knowledge is worth. Without
+        For one against one if arrivals are known some seconds ahead: from matches that end, lobbies
+        that fill, or recorded days. In a simulation it shows what such knowledge is worth. Without
         announcements it is `price`.
 
     Args:
-        horizon: Seconds that arrivals are announced ahead; a simulation announces its own. `inf`
-            announces all of them at the start.
+        horizon: How many seconds ahead arrivals are announced; a simulation announces its own. With
+            `inf` all are announced at the start.
 
     Source:
-        Our own; the objective is Schlup, Automatic Game Matching, eq. (1), and the plan with an
+        Ours; the objective is eq. (1) of Schlup, Automatic Game Matching, and the plan with an
         infinite horizon is OPT of its section 5.1.
 
     Complexity:
-        One matching per announcement, 0.2 ms for 43 tickets, 0.05 ms for 3; see
+        One matching per announcement, which takes 0.2 ms for 43 tickets and 0.05 ms for 3; see
         `solvers.matching.dense`.
     """
 
-    held_back = "lookahead has planned a better match with somebody who is announced"
+    held_back = "lookahead has planned a better match with an announced player"
     evaluations_max = (256, 2, 1, 1)
     """Who is announced counts as waiting; a plan as if each ticket were compared in each round."""
 

@@ -31,41 +31,43 @@ SCALES = ("linear", "percentile")
 
 
 class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
-    """Cut each criterion into brackets, and match players of one cell as soon as they are enough.
+    """Cut each criterion into brackets, and match players of one cell as soon as there are enough.
 
-    A player of scaled value v stands in bracket min(r - 1, floor(v r)) of a criterion with r
-    brackets. The k-th player of a cell completes a match of its k longest waiting. A ticket whose
-    deadline has come plays with its own cell, then with those one bracket away, then two, and so
-    on, the longest waiting of each ring first; where fewer than k wait in all, the engine decides
-    (`on_deadline`). Without a deadline cells just fill.
+    For a criterion with r brackets, a player of scaled value v is in bracket min(r - 1, floor(v
+    r)); players in the same bracket of every criterion share a cell. The k-th player of a cell
+    completes a match of its k longest waiting. At its deadline a ticket plays with players of its
+    own cell, then with those one bracket away, then two, and so on, the longest waiting first at
+    each distance. If fewer than k players wait in all, the queue's `on_deadline` decides. Without a
+    deadline, players wait until their cell is full.
 
-    Without `brackets` the best number of brackets is set by the rate of the last 50 arrivals and
-    what waiting costs: r = (2 a W / (k D (k + 1) wait_price)) ^ (1/(D + 1)) rounded to the better
-    neighbour, W the sum of weights. It is reconsidered at each arrival and changes when others
-    are expected to cost at least 2 % less; then all tickets move to their new cells, and cells that
-    are full play at once, that of the longest waiting first.
+    Without `brackets`, the number of brackets follows from the rate a of the last 50 arrivals and
+    the price of waiting: r = (2 a W / (k D (k + 1) wait_price)) ^ (1/(D + 1)), rounded to whichever
+    whole number costs less, where W is the sum of the weights of the D criteria. The policy checks
+    this at each arrival, and changes r if another number is expected to cost at least 2 % less.
+    Then all tickets move to their new cells, and full cells play at once, the cell of the longest
+    waiting ticket first.
 
     When to use:
-        For matches of more than two players whose criteria lie evenly between 0 and 1, and when
-        players should see brackets that can be explained. For one against one `price` costs less.
+        For matches of more than two players whose criteria are spread evenly between 0 and 1, or if
+        you want brackets that you can explain to players. For one against one, `price` costs less.
 
     Args:
-        brackets: r for all criteria, or one number for each joined by `+`; 1 is `greedy`. None
-            lets the measured rate decide.
-        adaptive: Whether the measured rate decides; None means yes unless `brackets` are given.
+        brackets: The number of brackets of all criteria, or one number for each criterion, joined
+            by `+`; with 1 this is `greedy`. By default the measured rate decides.
+        adaptive: Whether the measured rate decides; by default it does unless `brackets` are given.
 
     Source:
         Schlup, Automatic Game Matching, algorithm A_MQ and eq. (9).
 
     Differs from the paper:
-        Eq. (9) is printed for any number D of criteria and holds for one. With several, a
-        bracket's rate is a / r^D, as in `theory.schlup.r_opt`.
+        Eq. (9) is stated for any number D of criteria but holds only for one. With several, a
+        cell's rate is a / r^D, as in `theory.schlup.r_opt`.
 
     Complexity:
         O(n) for each arrival and each overdue ticket.
     """
 
-    held_back = "multi_queue looks within a bracket until somebody is overdue"
+    held_back = "multi_queue looks within a bracket until a ticket reaches its deadline"
     serves_overdue = True
     name = "multi_queue"
     compiled = STEPS

@@ -12,31 +12,32 @@ from evenmatch.policies.shared.imbalance_matcher import FixedLimit, ImbalanceMat
 
 
 class Patient(msgspec.Struct, frozen=True, kw_only=True):
-    """Match players at once if they divide into two even teams, the longest waiting first.
+    """Match players as soon as they divide into two exactly even teams, the longest waiting first.
 
-    Teams are even where the queue's first `imbalance` criterion is 0; in a duel without one, its
-    first criterion that compares numbers. Where several sets could play, the one that has the
-    longest waiting does: so of two types of players the youngest of the surplus type stays. Then
-    at most 2n players of two teams of n wait at any time, for 2n + 1 always hold an even set.
+    Teams are even if the queue's first `imbalance` criterion is 0, or in a duel without one, its
+    first criterion that compares numbers. If several sets could play, the one with the longest
+    waiting players does, so of two types of players the youngest of the more numerous type stay.
+    With two teams of n and two types, at most 2n players wait at any time, because 2n + 1 always
+    contain an even set.
 
-    On skill that is a real number no two teams are ever exactly even, and nobody plays before the
-    deadline: choose `imbalance_threshold` there, or give the criterion a `step`.
+    If skill is a real number, no two teams are ever exactly even, and nobody plays before the
+    deadline: choose `imbalance_threshold` then, or give the criterion a `step`.
 
-    Teams of more than seven are even if every kind of ticket, players of equal skill alone or in
-    parties alike, comes in pairs, one in each team. Of two skills all even teams are such; of more,
-    teams that are even by other sums are not looked for.
+    For teams of more than seven, the policy only finds even teams in which tickets come in pairs of
+    the same skills, one in each team. With two skills, all even teams are of this form; with more,
+    it does not look for teams whose sums are equal in other ways.
 
     When to use:
-        Skill of a few types, where an uneven match costs more than the wait for an even one:
-        `theory wu` says from which price on that is so. `imbalance_threshold` with `delta` 0 is
-        the same; without `delta` it finds out by itself how even a match has to be.
+        If there are only a few types of skill, and an uneven match costs more than the wait for an
+        even one; `theory wu` says at which price that is so. `imbalance_threshold` with `delta` 0
+        is the same policy; without `delta` it learns by itself how even a match should be.
 
     Source:
         Wu, Dynamic Matching With Teams, the patient policy of section 3.
 
     Complexity:
-        O(log n) for each arrival to a duel. Of teams every set of the longest waiting 24 is
-        looked at for two against two, of 15 for three against three, and of 12 to 14 up to seven
+        O(log n) for each arrival in duels. For teams, every set of the longest waiting 24 tickets
+        is examined for two against two, of 15 for three against three, and of 12 to 14 up to seven
         against seven. For larger teams O(kinds) for each arrival, and O(n kinds) for each match.
     """
 

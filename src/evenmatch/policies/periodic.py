@@ -33,32 +33,31 @@ RATE_OF = 50
 
 
 class Periodic(msgspec.Struct, frozen=True, kw_only=True):
-    """Collect `rounds_of` matches' worth of players, sort them, and cut.
+    """Collect players for `rounds_of` matches, sort them, and match neighbours.
 
-    The pool is flushed when an arrival fills it to rounds_of * k players, or when the longest
-    waiting ticket reaches its deadline. Of m players the first m - m mod k in order of arrival
-    are sorted by the criterion as it is scaled and cut into matches of neighbours; the rest keep
-    their places and deadlines. A match that a hard rule forbids is not made; its tickets wait for
-    the next flush.
+    A round comes when the pool has rounds_of * k players, or when the longest waiting ticket
+    reaches its deadline. Of m players, the first m - m mod k in order of arrival are sorted by the
+    scaled criterion and cut into matches of neighbours; the others keep their places and deadlines.
+    A match that a rule forbids is not made; its tickets wait for the next round.
 
-    With `adaptive` each arrival sets the size of a flush anew, by the rate of the last 50
-    arrivals and what waiting costs: n = sqrt(2 a W (k - 1) / (k wait_price)) - 1 players, as the
-    better whole number of matches next to it; W is the sum of weights.
+    With `adaptive`, each arrival sets the size of the round anew, from the rate a of the last 50
+    arrivals and the price of waiting: n = sqrt(2 a W (k - 1) / (k wait_price)) - 1 players, rounded
+    to whichever whole number of matches costs less, where W is the sum of the weights.
 
     When to use:
-        Where matches are to start together, in rounds. Otherwise `price` or `multi_queue`: many
-        players wait for the end of a round.
+        If matches should start together, in rounds. Otherwise choose `price` or `multi_queue`,
+        because here many players wait for the end of a round.
 
     Args:
-        rounds_of: Matches per flush, x in the paper; 1 is `greedy`.
-        sort: The attribute to sort by; needed with several criteria.
-        adaptive: Measure the best `rounds_of`, instead of the one given.
+        rounds_of: Matches per round, x in the paper; with 1 this is `greedy`.
+        sort: The attribute to sort by; you must give it if the queue has several criteria.
+        adaptive: Whether to measure the best `rounds_of` and use it instead of the given one.
 
     Source:
         Schlup, Automatic Game Matching, algorithm A_PM and eq. (6).
 
     Complexity:
-        O(m log m) per flush.
+        O(m log m) per round of m players.
     """
 
     held_back = "periodic collects more players before it cuts them into matches"

@@ -26,36 +26,40 @@ STEPS = Steps(
 
 
 class Price(SteppedPolicy, frozen=True, kw_only=True):
-    """Match a newcomer with whoever is worth it, and wait for a better one if nobody is.
+    """Match a newcomer at once if somebody is close enough; otherwise wait for a better opponent.
 
-    What a player x would pay at most, T(x), balances a second of waiting with the gain from the
-    arrivals of that second, which look like the last ones:
+    T(x) is the most that a match may cost a player x. It balances the price of waiting a second
+    with the gain from that second's arrivals, which are expected to be like the last ones:
 
         rate * E[(T - cost(x, Y))+] = c^2 * wait_price
 
-    A newcomer plays with the waiting player of the largest gain, T - cost + grow * (the older
-    one's waiting cost), if it is not negative; T is 3/4 of the larger of both and 1/4 of the
-    smaller. At its deadline a ticket takes the cheapest partner there is. Where a rule keeps a
-    pair apart for a time, the ticket looks around again when the rule lets it play. When nobody
-    has come for four mean intervals, the rate is no longer believed, and pairs that fewer arrivals
-    make good enough meet.
+    A newcomer plays with the waiting player of the largest gain, T - cost + grow * (the waiting
+    player's cost of waiting), if that is not negative; here T is 3/4 of the larger T of the two
+    plus 1/4 of the smaller. At its deadline a ticket takes the cheapest partner available. If a
+    rule keeps a pair apart for a time, the ticket searches again when the rule lets it play. When
+    nobody has arrived for four mean intervals, the policy assumes a lower rate, and pairs that are
+    good enough for that rate play.
 
-    Who comes at one instant is decided together, so that all gain most; and where several came at
-    one instant lately, E counts the cheapest of them.
+    Players who arrive at the same instant are decided together, for the largest total gain; if
+    several have lately arrived at one instant, E counts the cheapest of them.
 
-    Nothing has to be tuned: rate and distribution are those of the last 50 and 256 arrivals. Where
-    several come at one instant, the rate is that of as many more as 20 instants brought.
+    There is nothing to tune: the rate is measured over the last 50 arrivals, the distribution over
+    the last 256. If several arrive at one instant, the rate is measured over as many arrivals as it
+    takes to cover 20 instants.
 
     When to use:
-        One against one, whenever closeness can be weighed against waiting: it is the default of
-        queues with criteria. Where players must never be further apart than a limit, add a rule.
+        For one against one, whenever closeness can be weighed against waiting; it is the default
+        for such queues if they have criteria. If players must never be further apart than some
+        limit, add a rule.
 
     Args:
-        c: Pickiness: larger accepts more. Around 1.1 the cost is flat.
-        theta: A fixed T instead, as a distance: the sum of weighted criteria over the sum of
+        c: How much to accept: a larger value accepts more distant opponents sooner. Around 1.1 the
+            total cost hardly changes.
+        theta: A fixed T to use instead, as a distance: the sum of weighted criteria over the sum of
             weights.
-        grow: Part of its waiting cost by which a ticket accepts more; 0.05, or 0 with `theta`.
-        rate: Tickets per second, if known; None measures it.
+        grow: The fraction of its waiting cost by which a ticket accepts a more expensive match; by
+            default 0.05, or 0 with `theta`.
+        rate: Tickets per second, if you know it; by default it is measured.
 
     Source:
         A threshold rule with the length L = 1/sqrt(f a wait_max) of Schlup's paper as its unit:
@@ -63,8 +67,8 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
         ours.
 
     Complexity:
-        O(m log m) for each ticket that looks around, m players within the widest limit of a rule,
-        O(n) without one; O(256) for each arrival.
+        O(m log m) for each ticket that searches, where m is the number of players within the widest
+        limit of a rule, or O(n) without rules; O(256) for each arrival.
     """
 
     held_back = "price waits for somebody whose match costs less than waiting for a closer one"

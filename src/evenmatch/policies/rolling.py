@@ -43,42 +43,45 @@ BEFORE_DEADLINE = 0.9
 
 
 class Rolling(msgspec.Struct, frozen=True, kw_only=True):
-    """Search again and again for the best division of all who wait; start what is good enough.
+    """Search continuously for the best division of all waiting players; start good enough matches.
 
-    Searches are jobs on threads, one at a time; when somebody comes or leaves, the next one begins.
-    A match starts once it is enough better than its players may hope for, given how long they have
-    waited. What they may hope for is learnt from what searches find for those like them: players
-    with many close partners wait for a match that is better still, and those with few take one that
-    will hardly be better later; see `shared.prospects`. What is enough follows from the mean wait
-    that the queue wants, its `target_wait`: it falls while fewer players leave than should, and
-    rises while more do; see `shared.pace`. So a usual match starts at once after a quiet spell, and
-    a perfect one always. Searches look for excellent matches rather than for many good ones, since
-    the best of a division start and all others are divided anew.
+    Searches are background jobs on threads, one at a time; when a ticket arrives or leaves, the
+    next one begins. A match starts when it is sufficiently better than what its players can hope
+    for, given how long they have waited. The policy learns this hope from what searches find for
+    similar players: players with many close partners wait for an even better match, while those
+    with few accept a match that would hardly get better later; see `shared.prospects`. How much
+    better is sufficient follows from the queue's `target_wait`, the mean wait that it wants: the
+    requirement falls while too few players get a match, and rises while more do; see `shared.pace`.
+    So an ordinary match starts at once after a quiet spell, and a perfect match always does.
+    Searches look for excellent matches rather than for many good ones, because only the best
+    matches of a division start, and all other players are divided again.
 
     When to use:
-        Teams, parties, roles and rules of any kind, with players who come all the time. It is the
-        default for such queues. `rounds` can tell everybody when the wait will end; `greedy` makes
-        matches as soon as rules allow, whatever their quality.
+        For teams with any parties, roles and rules, when players arrive all the time; it is the
+        default for such queues. Choose `rounds` if you want to tell players when their wait will
+        end, and `greedy` if you want matches as soon as the rules allow, whatever their quality.
 
     Args:
-        target_wait: The mean wait wanted, s; None takes the queue's. A queue with a `wait_price`
-            and without a target learns it: to where another second gains what it costs.
-        effort: Evaluations a player in each search of up to 133 players; with more to choose from
-            each player gets less, down to a third of it.
-        spread: Standard deviations of quality that a wait of `target_wait` makes up for where ten
-            players come in that time, and the more, with the root of their number, the more come:
-            less gives those who are hard to match more time, more lets everybody wait for as long.
-        wait_max: Whoever has waited so long takes the best match there is at once, s; so does
-            whoever has waited for nine tenths of the queue's own `wait_max`.
+        target_wait: The mean wait that you want, in seconds; by default the queue's. If a queue has
+            a `wait_price` instead, the policy learns the wait at which another second gains as much
+            as it costs.
+        effort: Evaluations per player in a search of up to 133 players; in a search of more, each
+            player gets fewer, down to a third.
+        spread: How many standard deviations of quality a wait of `target_wait` makes up for if ten
+            players arrive in that time; it grows with the square root of their number. With a
+            smaller value, players who are hard to match get more time; with a larger one, all wait
+            equally long.
+        wait_max: Seconds after which a ticket takes the best match available at once; so does a
+            ticket that has waited for nine tenths of the queue's own `wait_max`.
 
     Source:
         Ronimo, matchmaking in Awesomenauts ("Galactron"), the remarks on Heroes of the Storm;
         Little (1961) for the pace.
 
     Complexity:
-        On the caller's thread: O(log n) for an arrival, O(matches) to time their starts, and a
-        copy of at most 400 players' columns for a search. Of a search: O(players^2) pairs and
-        `effort` evaluations a player, in its thread.
+        On the caller's thread: O(log n) for an arrival, O(matches) to time their starts, and a copy
+        of at most 400 players' columns for a search. On the search's own thread: O(players^2) pairs
+        and `effort` evaluations per player.
     """
 
     held_back = "rolling waits on purpose: a newcomer may make the matches of all who wait better"

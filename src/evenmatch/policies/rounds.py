@@ -45,38 +45,40 @@ AGAIN = 0.1
 
 
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Match all waiting players together, at fixed moments or when enough have come.
+    """Match all waiting players together in rounds, at fixed times or when enough have arrived.
 
-    With `every` rounds begin so many seconds after the first entry, and again and again: everybody
-    can be told to the second when. With `players` a round begins when so many players wait, and
-    with `wait_max` when somebody has waited that long, whichever is first. Players who find no seat
-    have better chances in the next round, and after `skips` rounds go before all others.
+    With `every`, a round begins every so many seconds, counted from the first ticket, so that you
+    can tell players to the second when. With `players`, a round begins when so many players wait,
+    and with `wait_max` when somebody has waited that long, whichever comes first. Players who get
+    no seat in a round have better chances in the next, and after `skips` rounds they are seated
+    before all others.
 
-    With `wait_max` players wait longer only where nobody can play with them: too few wait, or rules
-    forbid it. Players who have waited for a quarter of `wait_max` are seated before the others, so
-    that a next round for those who are left comes later. For players beyond `wait_max` a round
-    begins as soon as enough wait, or a tenth of `wait_max` after the last one if it had enough.
+    With `wait_max`, players wait longer than that only if nobody can play with them, because too
+    few wait or rules forbid it. Players who have waited for a quarter of `wait_max` are seated
+    before the others, so that the next round, for those who are left, can come later. For players
+    who have waited longer than `wait_max`, a round begins as soon as enough players wait, or a
+    tenth of `wait_max` after the last round if that one had enough.
 
     When to use:
-        Where players shall see an exact countdown, or matches are to start together. `rolling`
-        matches as well or a little better for the same mean wait, and the worst of its matches are
-        better; where many come, its longest waits are longer.
+        If players should see an exact countdown, or matches should start together. For the same
+        mean wait, the matches of `rolling` are as good or a little better, and the worst of them
+        are better; if many players arrive, its longest waits are longer.
 
     Args:
-        every: Seconds between rounds; 120 if nothing else is given.
-        players: Players who make a round begin.
-        wait_max: Seconds of the longest wait after which a round begins anyhow.
-        parts: Independent searches; the best of their results counts.
-        effort: Evaluations a player in each part.
-        solver: `anneal`, or the source's own `descent`.
-        skips: Rounds that nobody sits out more often than that, if any match can be had.
+        every: Seconds between rounds; 120 if you give none of `every`, `players` and `wait_max`.
+        players: A round begins when this many players wait.
+        wait_max: A round begins when a ticket has waited for this many seconds.
+        parts: Number of independent searches, of which the best result is used.
+        effort: Evaluations per player in each search.
+        solver: The search: `anneal`, or `descent`, which is the source's own.
+        skips: The most rounds that a player sits out in a row, if any match is possible.
 
     Source:
-        Ronimo, matchmaking in Awesomenauts ("Galactron"): everybody at once, every two minutes, or
-        with 100 players, or after the longest wait allowed.
+        Ronimo, matchmaking in Awesomenauts ("Galactron"): all players at once, every two minutes,
+        or with 100 players, or after the longest allowed wait.
 
     Complexity:
-        A job of `parts` searches, each of `effort` evaluations a player.
+        One background job per round, of `parts` searches with `effort` evaluations per player each.
     """
 
     in_rounds = True

@@ -26,30 +26,30 @@ Key = tuple[float, float, int]
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """Every `every` seconds, sweep over the ranges that tickets accept and pair at their ends.
+    """Every `every` seconds, sweep over the ratings and pair tickets where their ranges end.
 
-    Each ticket accepts ratings up to `limit` points away, `rate` points more for each second of
-    its wait, and never more than `limit_max`. A round walks along the axis of ratings: a ticket is
-    on it from the lower end of its range to the upper end. As it leaves, it takes the nearest of
-    those on the axis whose range reaches it too. So the lowest choose first, and who has waited
-    long, with a wide range, chooses late.
+    A ticket accepts ratings up to `limit` points away, plus `rate` points for each second of its
+    wait, but at most `limit_max`. A round moves up the axis of ratings: a ticket is active from the
+    lower end of its range to the upper end. At the upper end it takes the nearest active ticket
+    whose range also covers its own rating. So players with low ratings choose first, and players
+    who have waited long, with wide ranges, choose late.
 
     When to use:
-        To see what the thread's rule does. `window` with `every` makes the same kind of matches in
-        the order of waits, and serves those who wait longest first.
+        To see what the rule of the thread does. `window` with `every` makes the same kind of
+        matches, but serves those who wait longest first.
 
     Args:
-        every: Seconds between rounds, counted from the first entry.
-        limit: Largest difference of ratings that is accepted at once, points.
-        rate: Points by which the limit grows in a second.
-        limit_max: The limit never exceeds it.
+        every: Seconds between rounds, counted from the first ticket.
+        limit: Largest difference of ratings that is accepted at once, in points.
+        rate: Points by which the limit grows per second.
+        limit_max: The limit never exceeds this, in points.
 
     Source:
         "Matching players in an online 1vs1 game", the answer on sweep-and-prune; its numbers are
         those of the widening limit in the thread.
 
     Complexity:
-        A round sorts the waiting tickets, and tries each with at most `NEAREST_MAX` others.
+        A round sorts the waiting tickets and compares each with at most `NEAREST_MAX` others.
     """
 
     in_rounds = True

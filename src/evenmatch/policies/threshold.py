@@ -33,26 +33,27 @@ TOP = 0.9
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """Start a match as soon as its quality is enough for its players.
+    """Start a match as soon as its quality is good enough for its players.
 
     A newcomer asks for `quality`, and for `relax` less with every second of waiting; a match must
-    be as good as its players ask on average. Who plays with whom comes from searches for the best
-    division of all who wait, as in `rolling`; when a match of it will be good enough is known to
-    the instant. After `wait_max` seconds a ticket takes the best match that it is in at once.
+    be as good as its players ask on average. Searches find the best division of all waiting
+    players, as in `rolling`; the policy computes the exact instant at which a match of the division
+    will be good enough. After `wait_max` seconds a ticket takes the best match that it is in, at
+    once.
 
     When to use:
-        Where few parameters shall say what is good enough, and every kind of player waits as long
-        as that takes: short waits where many play, long ones where few do. `rolling` needs no
-        numbers to be found, and keeps the mean wait.
+        If you want to say with a few numbers what is good enough, and let players wait as long as
+        that takes: briefly where many play, long where few do. `rolling` needs no such numbers, and
+        aims for a mean wait.
 
     Args:
         quality: What a newcomer asks for, from 0 to 1.
-        relax: By how much that falls in a second.
-        by: A number such as `rating`: the tenth of the players with the highest values asks for
-            as much as all others and falls more slowly by `patience`, so that they wait for equals.
-        patience: How many times more slowly.
-        wait_max: Seconds after which a ticket takes the best match that can be had.
-        effort: Evaluations a player in each search.
+        relax: By how much the demand falls per second.
+        by: An attribute such as `rating`: the demand of the tenth of the players with the highest
+            values falls more slowly, by the factor `patience`, so that they wait for equals.
+        patience: How many times more slowly the demand of these players falls.
+        wait_max: Seconds after which a ticket takes the best match available.
+        effort: Evaluations per player in each search.
 
     Source:
         Ronimo, matchmaking in Awesomenauts ("Galactron"), on Heroes of the Storm.

@@ -22,42 +22,43 @@ RECENT_MAX = 1_000
 
 
 class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
-    """Let the rating by which a waiting player is matched sink towards those below.
+    """Match a waiting player by a virtual rating, which moves towards weaker players as they wait.
 
-    A ticket of rating r that has waited w seconds has the virtual rating v = r - rate * w. It
-    accepts every real rating from v - limit to r + limit; a pair plays as soon as *one* of the
-    two accepts the other, so whoever waits at the top soon meets the best player below. With
-    `toward=median` v goes to the median instead, from either side, and stays there. The median is
-    that of the last 1,000 entries when the ticket entered, so that what it accepts only grows.
-    The instant at which v comes within `limit` of somebody is computed, not polled.
+    A ticket of rating r that has waited for w seconds has the virtual rating v = r - rate * w. It
+    accepts every real rating from v - limit to r + limit. A pair plays as soon as *one* of the two
+    accepts the other, so a player waiting at the top soon meets the best player below. With
+    `toward=median`, v moves to the median instead, from either side, and stays there. The median is
+    taken over the last 1,000 tickets when the ticket enters, so that the range which it accepts
+    only grows. The policy computes the instant at which v comes within `limit` of somebody, and
+    does not poll.
 
-    For ladders with few players at the top, where any match is better than none. The other side
-    is not asked: what makes that fair is the result. A match whose ratings differ by more than
-    `limit` is wide, `is_wide` says so, and `evenmatch.rate` takes it as `wide` of the outcome: a
-    favourite who wins gains next to nothing, one who loses, loses as against an equal. With
-    `toward=down` nobody waits for nothing while two may play by the queue's other rules; with
-    `toward=median` two who are more than `limit` beyond the median on both sides never meet, and
-    the queue's `wait_max` ends their wait.
+    The other player need not accept; the rating of the result makes that fair. A match whose
+    ratings differ by more than `limit` is wide: `is_wide` says so, and you pass it to
+    `evenmatch.rate` as `wide`. A favourite who wins then gains next to nothing, and one who loses,
+    loses as much as against an equal. With `toward=down`, any two players whom the queue's other
+    rules allow meet in the end. With `toward=median`, two players who are more than `limit` beyond
+    the median on opposite sides never meet, and only the queue's `wait_max` ends their wait.
 
     When to use:
-        One against one on a ladder with few players at the top, where a match far below is
-        better than none. Have wide matches rated as such: the policy's `is_wide` says which
-        they are, and `evenmatch.rate` takes `wide`.
+        For one against one on a ladder with few players at the top, where a match against a much
+        weaker player is better than none. Rate wide matches as such: the policy's `is_wide` says
+        which they are, and `evenmatch.rate` takes `wide`.
 
     Args:
-        rate: Points a second by which the virtual rating moves.
-        limit: Largest difference of a virtual and a real rating, in points.
-        toward: `down`, or `median`: of the ratings of the last 1,000 entries.
+        rate: Points per second by which the virtual rating moves.
+        limit: Largest difference between a virtual and a real rating, in points.
+        toward: Where virtual ratings move: `down`, or to the `median` of the ratings of the last
+            1,000 tickets.
 
     Source:
         "Matching players in an online 1vs1 game", the first answer, on virtual ratings.
 
     Complexity:
-        O(log n) per arrival where ratings alone decide; further rules or sides make it walk past
-        those whom they forbid.
+        O(log n) per arrival if ratings alone decide; with further rules or sides, plus a step for
+        each ticket that they forbid.
     """
 
-    held_back = "virtual_rating waits until a rating has sunk to somebody else's"
+    held_back = "virtual_rating waits until a virtual rating comes within reach of another player"
     evaluations_max = (8, 8, 4, 1)
 
     rate: Rate = 2.0

@@ -32,31 +32,32 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
-    """Draw an opponent at random, weighted by likeness, by their wait and by novelty.
+    """Draw a random opponent, weighted by similar rating, by long wait and by novelty.
 
-    The weight is exp(-(gap / sigma)^2 / 2) * (1 + wait * s) * (1 + n) / (1 + recency), where s is
-    how long the opponent has waited, in seconds up to an hour, and n the matches, at most
-    `recency`, that who draws has played with others since the two met. Without `every` a
-    newcomer draws among those who wait, at once; where a `floor` is set, also at the
-    exact instant at which the wait of an older ticket lifts a weight to it. With `every` all wait
-    for the next round, counted from the first entry, and there the longest waiting draw first.
+    The weight is exp(-(gap / sigma)^2 / 2) * (1 + wait * s) * (1 + n) / (1 + recency). Here s is
+    how long the opponent has waited, in seconds up to an hour, and n is how many matches, at most
+    `recency`, the drawing player has played with others since the two met. Without `every`, a
+    newcomer draws at once among the waiting tickets; with a `floor`, a draw also happens at the
+    exact instant at which the wait of an older ticket lifts a weight to the floor. With `every`,
+    all tickets wait for the next round, counted from the first ticket, in which the longest waiting
+    draw first.
 
-    For casual play, where variety matters as much as a close match. Without `every` and without
-    `floor` two players alone are matched at once, however different they are: the thread's author
-    objects to just that, so set one of the two. With a floor two players may wait for nothing;
-    the queue's `wait_max` ends that.
+    Without `every` and without `floor`, two players who are alone are matched at once, however
+    different they are. The thread's author objects to exactly that, so set one of the two. With a
+    floor, two players may never be matched, and only the queue's `wait_max` ends their wait.
 
     When to use:
-        Casual play, one against one, where variety matters as much as a close match. Set
-        `every` or `floor`: without them two players alone are matched at once, however far
-        apart. With a `floor` give the queue a `wait_max`.
+        For casual play, one against one, if variety matters as much as a close match. Set `every`
+        or `floor`: without them two players who are alone are matched at once, however far apart
+        they are. With a `floor`, give the queue a `wait_max`.
 
     Args:
-        sigma: Difference of ratings at which the weight has fallen to 0.61, in points.
-        wait: Growth of the weight per second of the opponent's wait; 0 ignores waits.
-        recency: Matches with others after which an opponent is as good as new; 0 forgets.
-        floor: Smallest weight for which a draw is made at all.
-        every: Seconds between rounds; None draws on arrival.
+        sigma: Difference of ratings, in points, at which the weight has fallen to 0.61.
+        wait: How much the weight grows per second of the opponent's wait; 0 ignores waits.
+        recency: Number of matches with others after which an opponent counts as new; 0 ignores past
+            matches.
+        floor: The smallest weight with which an opponent can be drawn.
+        every: Seconds between rounds; by default a ticket draws when it arrives.
 
     Source:
         "Matching players in an online 1vs1 game", the answer that proposes a weight system, and
@@ -64,7 +65,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
 
     Complexity:
         On arrival O(m) for the m tickets whose weight may reach `floor`. In a round O(n) in numpy
-        per ticket, and one draw more for each drawn opponent whom a rule forbids.
+        per ticket, plus another draw for each drawn opponent that a rule forbids.
     """
 
     held_back = "weighted draws among opponents at its own pace"

@@ -37,44 +37,46 @@ CROWD = 4
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """Match two players as soon as their gap is within the limit of both, or of either.
 
-    A ticket accepts a gap up to `limit`, which widens with its wait by `rate` points a second or
-    in `steps`, up to `limit_max`. Both must accept, unless `accept=either`. Whenever several pairs
-    may play, the longest waiting ticket chooses first. The policy acts on arrivals and at the exact
-    instants at which a limit reaches a gap, and never looks over the whole pool; with `every` it
-    acts on a clock instead. All rules of the queue hold, whatever their number.
+    A ticket accepts a gap up to `limit`, which widens with its wait by `rate` points per second or
+    in `steps`, up to `limit_max`. Both tickets must accept, unless `accept=either`. If several
+    pairs may play, the longest waiting ticket chooses first. The policy acts on arrivals and at the
+    exact instants at which a limit reaches a gap, and never scans the whole pool; with `every` it
+    acts in rounds instead. All rules of the queue hold too.
 
     When to use:
-        One against one by rating, the usual ladder: each player accepts a difference that
-        widens with the wait. It acts at the exact instant at which the limits allow a match,
-        under any number of rules.
+        For the usual ladder, one against one by rating: each player accepts a difference that
+        widens with the wait. The policy acts at the exact instant at which the limits allow a
+        match, with any number of rules.
 
     Args:
-        attribute: The number that is compared.
-        limit: Largest gap accepted at once; None takes the queue's first rule on `attribute`,
-            and without one the thread's own numbers: 150, widening by 2 a second up to 500.
-        rate: Growth of the limit per second.
-        steps: Pairs (wait in seconds, limit from then on).
-        limit_max: The limit never exceeds it; None means no cap.
-        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
-            fraction of all players: 0.05 is five in a hundred).
-        last: With `unit=percentile`: the number of last accepted tickets among whose values
-            percentiles are taken, 1,000 unless given. A table from a file stands in a rule.
-        accept: Whether `both` sides must accept a gap, or `either` may for both, as in the
+        attribute: The attribute that is compared, a number.
+        limit: Largest gap that is accepted at once; by default that of the queue's first rule on
+            `attribute`, or without such a rule the numbers of the thread: 150, widening by 2 per
+            second up to 500.
+        rate: How much the limit grows per second.
+        steps: Pairs of a wait in seconds and the limit from then on.
+        limit_max: The limit never exceeds this; by default there is no cap.
+        unit: What the limit is measured in: `difference` (points), `relative` (a fraction of the
+            player's own value) or `percentile` (a fraction of all players: 0.05 is 5 % of them).
+        last: With `unit=percentile`: over how many of the last accepted tickets percentiles are
+            taken; 1,000 by default. To take them from a file, use a rule of the queue.
+        accept: Whether `both` tickets must accept a gap, or `either` one is enough, as in the
             thread's first code.
-        pick: Whom the longest waiting ticket takes among those it may play: the `oldest` or the
-            `nearest` on `attribute`. They differ only where several pairs are free at one instant.
-        every: Seconds between rounds, counted from the first entry; pairs are made in rounds only.
-            None decides at each event.
+        pick: Whom the longest waiting ticket takes of those it may play: the `oldest`, or the
+            `nearest` by `attribute`. They differ only if several pairs are free at the same
+            instant.
+        every: Seconds between rounds, counted from the first ticket; pairs are then made only in
+            rounds. By default the policy decides at each event.
 
     Source:
         "Matching players in an online 1vs1 game", the thread's widening rating difference limit.
 
     Complexity:
-        O(log n) per arrival where one rule decides for both. Else a sweep over one axis for each
-        rule, of the tickets that stand as near as the soonest partner on the first two axes. With
-        `accept=either` it goes as far as the limit of the longest waiting ticket reaches. A round
-        with `pick=nearest` looks at all pairs that are free; if one difference decides alone, at
-        O(n log n) where most find somebody near.
+        O(log n) per arrival if one rule decides for both tickets. Otherwise a sweep over one axis
+        for each rule, of the tickets that are as near as the soonest partner on the first two axes.
+        With `accept=either` it goes as far as the limit of the longest waiting ticket reaches. A
+        round with `pick=nearest` examines all pairs that are free; if one difference alone decides,
+        and most tickets have somebody near, that takes O(n log n).
     """
 
     evaluations_max = (8, 8, 4, 1)

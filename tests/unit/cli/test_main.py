@@ -16,7 +16,7 @@ def test_mistyped_command_is_told_the_nearest_one(capsys: pytest.CaptureFixture[
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.startswith(
-        "evenmatch: there is no command 'smulate'; did you mean simulate? There is serve, cluster"
+        "evenmatch: there is no command 'smulate'; did you mean simulate? The commands are serve"
     )
     assert main(["x" * 1_000]) == BAD_INPUT
     told = capsys.readouterr()

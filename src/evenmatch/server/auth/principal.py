@@ -99,7 +99,7 @@ def principal_of(scope: Scope) -> Principal:
 
 
 class Unauthenticated(Refusal):
-    """The request needs a key or a token that is valid here.
+    """The request needs a service key or a player token that this server accepts.
 
     Args:
         message: What the caller is told; it never says which games there are.
@@ -114,13 +114,13 @@ class Unauthenticated(Refusal):
 
 
 class Forbidden(Refusal):
-    """The caller is known, but may not do this."""
+    """The caller is known but does not have the right to do this."""
 
     code = "forbidden"
 
 
 class TooManyRequests(Refusal):
-    """The caller asks more often than allowed; `seconds` says when to ask again."""
+    """The caller sends too many requests; wait `seconds` before the next one."""
 
     code = "too_many_requests"
 

@@ -96,7 +96,7 @@ class FeedForgotten(Forgotten):
 
 
 class BodyTooLarge(Refusal):
-    """The body has more bytes than the server accepts."""
+    """The request's body is larger than the server accepts."""
 
     code = "body_too_large"
 
