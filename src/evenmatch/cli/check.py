@@ -182,7 +182,7 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
     import asyncio
 
     from evenmatch.journals.copying import is_address
-    from evenmatch.journals.opening import open_journal, shown
+    from evenmatch.journals.opening import open_journal, without_password
     from evenmatch.journals.sqlite import SqliteJournal
     from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
 
@@ -204,7 +204,7 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
             foreseen, waiting = asyncio.run(look())
     except JournalUnavailable as error:
         raise ConfigError(str(error)) from error
-    place = shown(data) if is_address(data) else Path(data) / tenant
+    place = without_password(data) if is_address(data) else Path(data) / tenant
     return (
         f"{_tickets(waiting)} in {place}: {foreseen.expire:,} would expire with the reason "
         f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another, "

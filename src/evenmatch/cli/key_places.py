@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import open_store, shown
+from evenmatch.journals.opening import open_store, without_password
 from evenmatch.journals.store import MISSING, Store
 from evenmatch.server.auth.keys import (
     FILE_NAME,
@@ -96,7 +96,7 @@ class JournalKeys:
 
     def __str__(self) -> str:
         """Return the address without the password."""
-        return shown(self._address)
+        return without_password(self._address)
 
     def read(self) -> tuple[ServiceKey, ...]:
         """Return the keys, none if there never were some."""

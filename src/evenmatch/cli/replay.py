@@ -17,14 +17,14 @@ from evenmatch.errors import ConfigError
 from evenmatch.journals.copying import as_path, check_path
 from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.redecide import FirstDifference, ReplayResult, kind_of, redecide
-from evenmatch.lab.replay.source import Say, Source, opened
+from evenmatch.lab.replay.source import Say, Source, open_source
 from evenmatch.lab.replay.timeline import (
     Cast,
-    counted,
+    event_sentences,
     match_story,
     player_story,
+    plural,
     ticket_story,
-    told,
 )
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import Advance, Input
@@ -88,7 +88,7 @@ def replay(
     with (
         _told("Copying the journal") as say,
         as_path(journal, say) as path,
-        opened(path, shard) as source,
+        open_source(path, shard) as source,
     ):
         if any(name is not None for name in stories.values()):
             return _tell(source, stories, is_json=json)
@@ -104,7 +104,7 @@ def _redecide(source: Source, *, is_json: bool) -> int:
         print_json(redecided_as_json(found))
     else:
         print_redecided(console(), found)
-    return 0 if found.found is None else 1
+    return 0 if found.first_difference is None else 1
 
 
 def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int:
@@ -169,17 +169,17 @@ def _redecided(found: ReplayResult) -> Iterable[str]:
         yield f"records before {found.first:,} are deleted; a snapshot holds what came of them"
     inputs = ", ".join(f"{count:,} {kind}" for kind, count in found.inputs.most_common())
     yield (
-        f"{counted(found.records, 'record')} of shard {found.shard}"
+        f"{plural(found.records, 'record')} of shard {found.shard}"
         + (f" ({inputs})" if inputs else "")
-        + f": {counted(found.tickets, 'ticket')}, {counted(found.matches, 'match')}"
+        + f": {plural(found.tickets, 'ticket')}, {plural(found.matches, 'match')}"
     )
     if found.starts:
         before = ", ".join(f"{at:,}" for at in found.starts)
         yield f"the server was started again before record {before}"
-    if found.found is None:
+    if found.first_difference is None:
         yield "all of it is decided the same from the inputs alone"
     else:
-        yield from _difference(found.found)
+        yield from _difference(found.first_difference)
     for first, last in found.skipped:
         yield (
             f"records {first:,} to {last:,} were not compared: they follow a difference, and the "
@@ -210,9 +210,9 @@ def _side(name: str, events: Sequence[Event], given: Input) -> Iterable[str]:
     if not events:
         yield f"  {name}: nothing{' more' if name == 'recorded' else ''}"
     for event in events[:EVENTS_SHOWN]:
-        yield f"  {name}: {'; '.join(told(event, given, Cast()))}"
+        yield f"  {name}: {'; '.join(event_sentences(event, given, Cast()))}"
     if len(events) > EVENTS_SHOWN:
-        yield f"  {name}: {counted(len(events) - EVENTS_SHOWN, 'event')} more"
+        yield f"  {name}: {plural(len(events) - EVENTS_SHOWN, 'event')} more"
 
 
 def _fields(it: Difference) -> Iterable[str]:
@@ -241,17 +241,17 @@ def _brief(value: object) -> str:
 def redecided_as_json(found: ReplayResult) -> dict[str, Any]:
     """Return the object of --json."""
     difference = None
-    if found.found is not None:
-        it = found.found.difference
+    if found.first_difference is not None:
+        it = found.first_difference.difference
         difference = {
             "record": it.record.sequence,
-            "wall": found.found.wall,
+            "wall": found.first_difference.wall,
             "input": msgspec.to_builtins(it.record.input),
             "recorded": msgspec.to_builtins(it.record.events),
             "at": it.at,
             "decided": msgspec.to_builtins(it.decided),
             "refused": it.refused or None,
-            "reasons": list(found.found.reasons),
+            "reasons": list(found.first_difference.reasons),
         }
     return {
         "shard": found.shard,
@@ -298,7 +298,7 @@ def print_comparison(out: Console, found: CounterfactualResult) -> None:
     from rich.text import Text
 
     out.print(
-        f"{counted(found.records, 'record')} over {found.seconds:,.1f} s of the server's time",
+        f"{plural(found.records, 'record')} over {found.seconds:,.1f} s of the server's time",
         soft_wrap=True,
     )
     for queue, journal in found.journal.items():
@@ -313,7 +313,7 @@ def print_comparison(out: Console, found: CounterfactualResult) -> None:
     out.print(f"\n{LEFT_OUT}", soft_wrap=True)
     if found.merged:
         out.print(
-            f"{counted(found.merged, 'ticket')} came for players who still waited there, and "
+            f"{plural(found.merged, 'ticket')} came for players who still waited there, and "
             "counted as one with their first.",
             soft_wrap=True,
         )

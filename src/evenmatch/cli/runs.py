@@ -218,7 +218,7 @@ def samples_of(groups: Sequence[Sequence[TaskResult]], key: str) -> list[list[fl
     return found
 
 
-def averaged(request: RunOptions, results: Sequence[TaskResult]) -> Summary:
+def mean_summary(request: RunOptions, results: Sequence[TaskResult]) -> Summary:
     """Return a policy's figures: those of its run, or means with `ci95` over `--runs`."""
     if request.runs is None:
         return results[0].summary
@@ -241,7 +241,7 @@ def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
     if request.report is not None:
         from evenmatch.lab.report.report import render
 
-        pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
+        pairs = [(mean_summary(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
         repeated = RepeatedRuns(partial(samples_of, groups), len(groups[0]))
         write_text(request.report, render(request.title, names, pairs, repeated))

@@ -73,7 +73,7 @@ def solve(
     check_writable({"--out": out})
     check_apart({"--out": out}, [("the batch", batch)])
     from evenmatch.lab.solve.json_batch import RuledBatch, read_batch
-    from evenmatch.lab.solve.solution import solved
+    from evenmatch.lab.solve.solution import solve_batch
     from evenmatch.lab.solve.solve import budget_of, settings_of
 
     settings = settings_of(
@@ -85,7 +85,7 @@ def solve(
     )
     given = read_batch(batch, RuledBatch(rules, waited))
     with saying("solving") as say:
-        solution = solved(given, settings, on_proof=lambda most, _: say(f"bound {most:.2f}"))
+        solution = solve_batch(given, settings, on_proof=lambda most, _: say(f"bound {most:.2f}"))
     if explain:
         from evenmatch.lab.solve.solve import explained
 

@@ -192,7 +192,7 @@ class Exchange:
         """
         answer = await self.answer(request)
         if answer.status >= 300:
-            raise refused(answer)
+            raise error_of(answer)
         try:
             return msgspec.json.decode(answer.body, type=shape)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -310,7 +310,7 @@ def _is_repeated(request: Request, answer: HttpResponse) -> bool:
     may_repeat = request.may_repeat or answer.status == 429
     if answer.status not in PASSING or not may_repeat or retry_after(answer.headers) > ASKED_MOST:
         return False
-    return refused(answer).code != Paused.code
+    return error_of(answer).code != Paused.code
 
 
 def _address_of(url: str) -> tuple[str, int | None, str, bool]:
@@ -332,7 +332,7 @@ def _address_of(url: str) -> tuple[str, int | None, str, bool]:
     return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 
-def refused(answer: HttpResponse) -> ServerRefused:
+def error_of(answer: HttpResponse) -> ServerRefused:
     """Return the error that an answer stands for."""
     try:
         problem = msgspec.json.decode(answer.body, type=Problem)

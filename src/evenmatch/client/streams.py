@@ -19,7 +19,7 @@ from evenmatch.client.exchange import (
     ServerRefused,
     ServerUnreachable,
     doubled,
-    refused,
+    error_of,
 )
 from evenmatch.errors import ConfigError
 from evenmatch.wire.http1 import Connection, HttpResponse
@@ -193,7 +193,7 @@ async def _stream(
     async with asyncio.timeout(exchange.timeout):
         status, headers = await connection.head()
     if status >= 300:
-        raise refused(HttpResponse(status, headers, await connection.body()))
+        raise error_of(HttpResponse(status, headers, await connection.body()))
     if status == 204:
         raise _StreamEnded
     text = b""
@@ -245,7 +245,7 @@ def _asked(error: Exception) -> float:
     if response is None:
         return 0.0
     headers = {key.lower().encode(): value.encode() for key, value in response.headers.raw_items()}
-    refusal = refused(HttpResponse(response.status_code, headers, bytes(response.body or b"")))
+    refusal = error_of(HttpResponse(response.status_code, headers, bytes(response.body or b"")))
     if response.status_code not in PASSING and response.status_code < 500:
         raise refusal from None
     return refusal.retry_after

@@ -53,7 +53,7 @@ class Rules:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.sides = queue.format.insisted
+        self.sides = queue.format.strict_sides
         self._rules = [
             RuleLimit(rule, _when(rule), queue.name, comparison_of(rule, queue))
             for rule in queue.rules

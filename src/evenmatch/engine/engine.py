@@ -411,7 +411,7 @@ class Engine:
         scheduler.emit(JobSettled(given.queue, given.number, dropped))
         decision = pool.settle(JobResult(running.job.number, plan, given.data), given.now)
         scheduler.carry_out(pool, decision, fired=False)
-        pool.seated.clear()
+        pool.planned_seatings.clear()
         scheduler.decide(list(scheduler.dirty), fired=False)
 
     def take_jobs(self) -> list[RunningJob]:

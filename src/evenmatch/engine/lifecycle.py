@@ -19,7 +19,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.rosters import VoidableMatches
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import as_accepted
+from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -221,7 +221,7 @@ class TicketLifecycle:
         assert isinstance(given, Enqueue)
         new = given.tickets[event.item]
         if event.ratings or event.defaults:
-            new = as_accepted(new, event)
+            new = accepted_ticket(new, event)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         queues = new.queues or (self._first_queue,)
         return Ticket(

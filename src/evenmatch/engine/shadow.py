@@ -30,7 +30,7 @@ from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Counters, Tables
-from evenmatch.engine.state.stored_ratings import as_accepted
+from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Accepted, Existing, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Update
@@ -122,7 +122,9 @@ def _translated(record: Record) -> Input | None:
     if isinstance(given, Enqueue):
         taken = [event for event in record.events if type(event) is Accepted]
         tickets = tuple(
-            msgspec.structs.replace(as_accepted(given.tickets[event.item], event), id=event.ticket)
+            msgspec.structs.replace(
+                accepted_ticket(given.tickets[event.item], event), id=event.ticket
+            )
             for event in taken
         )
         return Enqueue(given.now, tickets) if tickets else None

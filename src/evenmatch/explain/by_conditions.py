@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from evenmatch.explain.phrases import count, joined, seconds, sentence
+from evenmatch.explain.phrases import count, list_in_words, seconds, sentence
 from evenmatch.explain.reasons import unmade_reason
 from evenmatch.explain.sentences import summary_of
 from evenmatch.explain.snapshot import QueueSnapshot
@@ -87,7 +87,7 @@ def _without_match(
     blockers = [] if missing else prospects.blockers()
     if blockers:
         changes += [f"without rule {name} there would be a match" for name in blockers]
-        shown = joined(blockers[:NAMED_MAX], "or")
+        shown = list_in_words(blockers[:NAMED_MAX], "or")
         said.append(f"without rule {shown} there would be a match of those who wait")
     if not said:
         said.append("no single rule of the set is to blame, but several together")
@@ -155,7 +155,7 @@ def _names(names: tuple[str, ...]) -> str:
     shown = list(names[:NAMED_MAX])
     if len(names) > NAMED_MAX:
         shown.append(f"{len(names) - NAMED_MAX} more")
-    return joined(shown) or "the rules"
+    return list_in_words(shown) or "the rules"
 
 
 def _s(names: tuple[str, ...]) -> str:

@@ -24,10 +24,10 @@ import msgspec
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
 from evenmatch.journals.head import is_intact, missing, sealer
-from evenmatch.journals.opening import check_address, is_shared, open_store, shown
+from evenmatch.journals.opening import check_address, is_shared, open_store, without_password
 from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import advised, make_directory
+from evenmatch.journals.sqlite_file import make_directory, translate_errors
 
 MANIFEST = "backup.json"
 PART = FILE_NAME + ".part"
@@ -124,7 +124,7 @@ def _source_of(place: str) -> tuple[str, Path | None]:
         return str(journal_of(Path(place))), Path(place)
     check_address(place)
     if is_shared(place):
-        return shown(place), None
+        return without_password(place), None
     path = Path(place.partition(":")[2])
     return str(journal_of(path)), path
 
@@ -169,7 +169,11 @@ def check_backup(out: Path, say: Say) -> BackupContents:
 
 
 def _copy(source: Path, part: Path, say: Say) -> None:
-    with read_only(source) as connection, advised(part), closing(sqlite3.connect(part)) as target:
+    with (
+        read_only(source) as connection,
+        translate_errors(part),
+        closing(sqlite3.connect(part)) as target,
+    ):
         # One transaction for all pages: without it, each commit of the server would begin the
         # copy anew, and under load it would never end.
         connection.execute("BEGIN")

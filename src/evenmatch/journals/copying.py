@@ -22,9 +22,9 @@ from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.base import Journal, StoredSnapshot
 from evenmatch.journals.head import JournalHead
-from evenmatch.journals.opening import check_address, is_shared, open_on_server, shown
+from evenmatch.journals.opening import check_address, is_shared, open_on_server, without_password
 from evenmatch.journals.sqlite import FILE_NAME, put_head, put_row, record_rows
-from evenmatch.journals.sqlite_file import advised, connect, transaction
+from evenmatch.journals.sqlite_file import connect, transaction, translate_errors
 
 Say = Callable[[int, int], None]
 """Told how many records are copied, of how many."""
@@ -98,7 +98,10 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
     async def copy() -> None:
         journal = open_on_server(address, is_read_only=True)
         try:
-            with advised(path), closing(connect(path, busy_timeout=5.0, bytes_max=None)) as target:
+            with (
+                translate_errors(path),
+                closing(connect(path, busy_timeout=5.0, bytes_max=None)) as target,
+            ):
                 # What is lost with the machine is copied again.
                 target.execute("PRAGMA synchronous = OFF")
                 for shard in await journal.shards():
@@ -111,7 +114,7 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
     try:
         asyncio.run(copy())
     except JournalCorrupt as error:
-        raise JournalCorrupt(f"{shown(address)}: {error}") from error
+        raise JournalCorrupt(f"{without_password(address)}: {error}") from error
     with path.open("rb") as file:
         os.fsync(file.fileno())
 

@@ -74,7 +74,7 @@ def check_ttl(ttl: float) -> None:
         raise ConfigError(f"ttl must be > 0 s and at most {TTL_MAX:.0e} s, got {ttl}")
 
 
-def granted(
+def grant_lease(
     head: JournalHead | None, shard: str, *, owner: str, ttl: float, now: float
 ) -> JournalHead:
     """Return the head with `owner` as the owner until `now + ttl`.

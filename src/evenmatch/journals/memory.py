@@ -16,7 +16,7 @@ from evenmatch.journals.head import (
     check_append,
     check_snapshot,
     first_to_read,
-    granted,
+    grant_lease,
     is_intact,
     missing,
     sealer,
@@ -72,7 +72,7 @@ class MemoryJournal:
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
         """Become or stay the owner of a shard and return the epoch."""
         shelf = self._shelf(shard)
-        shelf.head = granted(shelf.head, shard, owner=owner, ttl=ttl, now=float(self.wall()))
+        shelf.head = grant_lease(shelf.head, shard, owner=owner, ttl=ttl, now=float(self.wall()))
         return shelf.head.epoch
 
     async def begin(self, shard: str, segment: Segment) -> None:

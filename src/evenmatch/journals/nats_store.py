@@ -20,7 +20,7 @@ from evenmatch.journals.store import (
     Document,
     Note,
     StoredNote,
-    changed,
+    changed_document_error,
     check_body,
     check_name,
     check_notes,
@@ -76,7 +76,7 @@ class NatsStore:
                 return Document(str(message.seq), body)
             # Its parts went when another one took its place.
             if message.seq == seen:
-                raise changed(name, "NATS")
+                raise changed_document_error(name, "NATS")
             seen = message.seq
 
     async def put(self, name: str, body: bytes, expected: str | None = None) -> str | None:

@@ -133,7 +133,7 @@ def check_address(address: str) -> None:
     else:
         is_one = scheme == "sqlite" and bool(colon and rest)
     if not is_one:
-        raise ConfigError(f"a journal is {FORMS}, got {shown(address)!r}")
+        raise ConfigError(f"a journal is {FORMS}, got {without_password(address)!r}")
 
 
 def is_shared(address: str) -> bool:
@@ -145,10 +145,10 @@ def is_shared(address: str) -> bool:
     return "://" in address
 
 
-def shown(address: str) -> str:
+def without_password(address: str) -> str:
     """Return an address without the password, for logs and messages.
 
-    >>> shown("postgresql://evenmatch:secret@db/games")
+    >>> without_password("postgresql://evenmatch:secret@db/games")
     'postgresql://db/games'
     """
     scheme, slashes, rest = address.partition("://")

@@ -14,7 +14,7 @@ from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.head import EntryReader, is_intact, missing, sealer
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import advised, examine
+from evenmatch.journals.sqlite_file import examine, translate_errors
 
 
 def journal_of(data: Path) -> Path:
@@ -34,7 +34,7 @@ def journal_of(data: Path) -> Path:
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Give a connection that cannot write; what SQLite says becomes our errors."""
-    with advised(path):
+    with translate_errors(path):
         uri = f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             # Damaged text must reach the checksum instead of stopping in the decoder.

@@ -39,7 +39,7 @@ from evenmatch.journals.head import (
     check_append,
     check_snapshot,
     first_to_read,
-    granted,
+    grant_lease,
     is_intact,
     missing,
     sealer,
@@ -143,7 +143,7 @@ class SqliteJournal:
             self._in_place.check()
             with transaction(connection):
                 present = _head(connection, shard)
-                head = granted(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
+                head = grant_lease(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
                 put_head(connection, shard, head)
             return head.epoch
 

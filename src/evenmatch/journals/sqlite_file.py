@@ -111,12 +111,12 @@ class ConnectionThread:
         self._pool.shutdown()
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
-        with advised(self._path):
+        with translate_errors(self._path):
             return work()
 
 
 @contextmanager
-def advised(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite says into our errors, with advice."""
     try:
         yield
@@ -161,7 +161,7 @@ def examine(path: Path) -> None:
 
     if not path.exists():
         _check_ends(path, ends, {})
-    with advised(path):
+    with translate_errors(path):
         look(path, judge)
 
 

@@ -159,7 +159,7 @@ def seal_document(name: str, body: bytes) -> int:
     return crc32(body, crc32(name.encode()))
 
 
-def changed(name: str, where: str) -> JournalCorrupt:
+def changed_document_error(name: str, where: str) -> JournalCorrupt:
     """Return the error for a document that is not what was put."""
     return JournalCorrupt(
         f"{name} in {where} fails its checksum: keep what is there for inspection and restore a "
@@ -196,7 +196,7 @@ class MemoryStore:
             return None
         revision, crc, body = found
         if seal_document(name, body) != crc:
-            raise changed(name, "memory")
+            raise changed_document_error(name, "memory")
         return Document(str(revision), body)
 
     async def put(self, name: str, body: bytes, expected: str | None = None) -> str | None:

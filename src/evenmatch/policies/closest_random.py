@@ -88,11 +88,11 @@ class ClosestRandomMatcher(NoJobs):
         self, queue: Queue, chosen: ClosestRandom, clock: RoundClock, chance: Chance
     ) -> None:
         self._rules = Rules(queue)
-        self._limit_decides = len(queue.rules) == 1 and not queue.format.insisted
+        self._limit_decides = len(queue.rules) == 1 and not queue.format.strict_sides
         # Widening limits of rating are asked at once, without a look at the tickets.
         self._widening = rating_limits(queue)[:-1]
         self._ratings_decide = len(rating_limits(queue)) == len(queue.rules) and not (
-            queue.format.insisted
+            queue.format.strict_sides
         )
         self._limit = chosen.limit
         self._candidates = chosen.candidates or CANDIDATES_MAX

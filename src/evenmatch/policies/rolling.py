@@ -156,7 +156,7 @@ class _ByPace:
 
     def left(self, ticket: Ticket, now: float) -> None:
         self._prospects.left(ticket.sequence)
-        self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
+        self.pace.count_departures(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
     def played(self, match: TentativeMatch, tickets: Sequence[Ticket], now: float) -> None:
         for ticket in tickets:
@@ -180,11 +180,11 @@ class _ByPace:
             has_waited = now - ticket.enqueued_at > PATIENCE * self.pace.target
             if has_waited and ticket.sequence not in self._stuck:
                 self._stuck[ticket.sequence] = ticket.size
-                self.pace.left(ticket.size, now)
+                self.pace.count_departures(ticket.size, now)
         for match in matches:
             for sequence in match.tickets:
                 if (players := self._stuck.pop(sequence, 0)) > 0:
-                    self.pace.left(-players, now)
+                    self.pace.count_departures(-players, now)
         self._prospects.note(prospects_in(data))
         self._prospects.learn([(match.tickets, match.quality) for match in matches])
         for match in matches:

@@ -98,7 +98,7 @@ class VirtualRatingMatcher(PairMatcher):
 
     def __init__(self, queue: Queue, chosen: VirtualRating, memory: Memory) -> None:
         super().__init__(queue)
-        self._ratings_decide = not queue.rules and not queue.format.insisted
+        self._ratings_decide = not queue.rules and not queue.format.strict_sides
         self._limit = chosen.limit
         self._when = inverse(chosen.limit, Expansion(rate=chosen.rate))
         self._median = _Medians(memory) if chosen.toward == "median" else None

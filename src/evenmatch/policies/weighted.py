@@ -135,10 +135,10 @@ class _Weights:
         return logs
 
 
-def drawn(logs: FloatArray, uniform: float) -> int:
+def draw_index(logs: FloatArray, uniform: float) -> int:
     """Return the place that a uniform number falls on, by weights given as logarithms.
 
-    >>> drawn(np.log(np.array([1.0, 3.0])), 0.3)
+    >>> draw_index(np.log(np.array([1.0, 3.0])), 0.3)
     1
     """
     sums = np.cumsum(np.exp(logs - logs.max()))
@@ -190,7 +190,7 @@ class WeightedMatcher(PairMatcher):
         places = {_player(other.ticket): place for place, other in enumerate(due)}
         wait_logs = self._weights.wait_logs(waits)
         logs = self._weights.logs(_player(waiting.ticket), places, gaps, wait_logs)
-        return due[drawn(logs, self._chance.uniform(waiting.ticket.sequence))]
+        return due[draw_index(logs, self._chance.uniform(waiting.ticket.sequence))]
 
     def memory(self) -> Memory:
         """Return whom players met last."""
@@ -286,7 +286,7 @@ class WeightedRounds(NoJobs):
         draws = 0
         while logs.max() > -math.inf:
             self.evaluations += len(pool)
-            other = drawn(logs, self._chance.uniform(chooser.sequence, draws))
+            other = draw_index(logs, self._chance.uniform(chooser.sequence, draws))
             if self._rules.pair_ready_at(chooser, pool[other]) <= now:
                 return other
             logs[other] = -math.inf

@@ -114,7 +114,7 @@ def _last_change(pool: Pool) -> float:
     latest = max(ticket.enqueued_at for ticket in tickets)
     wait_max = pool.queue.wait_max
     at = -math.inf if wait_max is None else latest + wait_max
-    at = max([at, *pool.delayed.values()])
+    at = max([at, *pool.delayed_until.values()])
     if (conditions := pool.objective.rules.conditions) is not None:
         at = max(at, round_up(latest + conditions.waits[-1]))
     for rule in pool.queue.rules:

@@ -379,8 +379,8 @@ def draw_crowds(queue: Queue, rules: tuple[Rule, ...], seed: int) -> Iterator[tu
         names = [name for name, _ in form.roles]
         yield "all of one role", _script(drawn(CROWD, lambda t, _: _alone(t, names[:1])))
         yield "a missing role", _script(drawn(CROWD, lambda t, _: _alone(t, names[1:])))
-    if form.insisted:
-        yield "all on one side", _script(drawn(CROWD, lambda t, _: _sided(t, form.insisted[0])))
+    if form.strict_sides:
+        yield "all on one side", _script(drawn(CROWD, lambda t, _: _sided(t, form.strict_sides[0])))
     if not form.solo_only:
         size = _awkward(queue)
         yield "parties of one size", _script(drawn(CROWD, lambda t, _: _sized(t, size)))

@@ -12,7 +12,7 @@ from evenmatch.criteria.divisions import Room, divisions, tabulated
 from evenmatch.criteria.kinds.rematch import (
     duel_gap,
     freshness,
-    met,
+    matches_since_meeting,
     redraw_rule,
     rematch,
     rematch_table,
@@ -92,8 +92,8 @@ def test_own_party_costs_nothing() -> None:
 
 
 def test_opponents_win_over_mates_where_memories_contradict() -> None:
-    assert met(Player("a"), Player("b"), {"b": -2.0}, {"a": 2.0}) == 2.0
-    assert met(Player("b"), Player("a"), {"a": 2.0}, {"b": -2.0}) == 2.0
+    assert matches_since_meeting(Player("a"), Player("b"), {"b": -2.0}, {"a": 2.0}) == 2.0
+    assert matches_since_meeting(Player("b"), Player("a"), {"a": 2.0}, {"b": -2.0}) == 2.0
 
 
 @pytest.mark.parametrize("seed", range(20))

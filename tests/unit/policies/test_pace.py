@@ -28,7 +28,7 @@ def test_lag_grows_by_who_came_a_target_ago_and_falls_by_who_leaves() -> None:
     assert pace.lag == 2.0
     pace.advance(2.0 * T, True)
     assert pace.lag == 3.0
-    pace.left(2, 2.0 * T)
+    pace.count_departures(2, 2.0 * T)
     assert pace.lag == 1.0
 
 
@@ -39,14 +39,14 @@ def test_match_of_usual_quality_starts_at_once_after_a_lull() -> None:
 
 def test_floor_rises_while_too_many_leave_and_falls_while_players_lag() -> None:
     ahead, behind = settled(), settled()
-    ahead.left(2, 0.0)
-    behind.left(-2, 0.0)
+    ahead.count_departures(2, 0.0)
+    behind.count_departures(-2, 0.0)
     assert behind.floor < settled().floor < ahead.floor
 
 
 def test_any_match_starts_once_all_who_came_within_a_target_lag_behind() -> None:
     pace = settled()
-    pace.left(-4, 0.0)
+    pace.count_departures(-4, 0.0)
     assert pace.needed(0.0) <= 0.0
 
 
@@ -54,9 +54,9 @@ def test_crowd_may_lag_behind_by_no_more_than_chance_moves_its_number() -> None:
     # All who came within T fill 100 matches, which chance moves by the players of ten.
     pace = settled()
     pace.came(400, 0.0, 0.0)
-    pace.left(-39, 0.0)
+    pace.count_departures(-39, 0.0)
     assert pace.needed(0.0) > 0.0
-    pace.left(-1, 0.0)
+    pace.count_departures(-1, 0.0)
     assert pace.needed(0.0) <= 0.0
 
 
@@ -78,7 +78,7 @@ def test_crowd_waits_for_its_target_although_its_matches_are_worth_less_than_usu
 
 def test_perfect_match_never_waits() -> None:
     pace = settled()
-    pace.left(3, 0.0)
+    pace.count_departures(3, 0.0)
     for _ in range(100):
         pace.played(0.99, 4, 1.0, 0.0)
     assert pace.needed(1.0 - SHORTFALL) <= 0.0

@@ -19,7 +19,7 @@ from evenmatch.criteria.relation import (
     is_by_team,
     max_over_pairs,
     pairs_within,
-    related,
+    related_pairs,
 )
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
@@ -43,10 +43,10 @@ class WorstPair(Comparison):
 
     def gap(self, teams: Seats) -> float:
         """Return the largest gap between two who stand in the relation."""
-        name = self.given.attribute
+        name = self.definition.attribute
         if not any(attribute_of(t, p, name) for team in teams for t in team for p in t.players):
             return 0.0
-        return max((self._apart(*pair) for pair in related(teams, self.pairs)), default=0.0)
+        return max((self._apart(*pair) for pair in related_pairs(teams, self.pairs)), default=0.0)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""

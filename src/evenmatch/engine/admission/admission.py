@@ -18,7 +18,7 @@ from evenmatch.engine.admission.shard_limits import (
     check_values,
     is_plain,
 )
-from evenmatch.engine.admission.ticket_update import renewed
+from evenmatch.engine.admission.ticket_update import renewed_ticket
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import Defaults, defaults_of, with_defaults, with_ratings
@@ -107,14 +107,14 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
             _check_cooldown(new, tables, given.now)
     except (AlreadyWaiting, Overloaded) as refusal:
         live = existing(new, tables)
-        return Existing(item, live) if live else refused(item, refusal)
+        return Existing(item, live) if live else refusal_event(item, refusal)
     except Refusal as refusal:
-        return refused(item, refusal)
+        return refusal_event(item, refusal)
     number = tables.counters.accepted + 1
     ticket_id = new.id if new.id is not None else f"{context.shard}-{number}"
     if new.id is None and (ticket_id in tables.waiting or ticket_id in tables.ended):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
-        return refused(item, InvalidTicket(taken, where="/id"))
+        return refusal_event(item, InvalidTicket(taken, where="/id"))
     places = places_of(new, context) if context.has_samples else {}
     return Accepted(item, ticket_id, number, places, ratings, defaults)
 
@@ -128,7 +128,7 @@ def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Up
     """
     tables, limits = context.tables, context.limits
     queues = tables.waiting[ticket.id].queues
-    new = replace(renewed(ticket, given), queues=queues)
+    new = replace(renewed_ticket(ticket, given), queues=queues)
     if len({player.id for player in given.players}) != len(given.players):
         raise InvalidTicket("a player is named twice in the update", where="/players")
     _check_players(new, limits)
@@ -353,7 +353,7 @@ def fits(ticket: Ticket, objective: Objective) -> bool:
     )
 
 
-def refused(item: int, refusal: Refusal) -> Refused:
+def refusal_event(item: int, refusal: Refusal) -> Refused:
     """Return the event that says why an item of a bulk create was refused."""
     seconds = refusal.seconds if isinstance(refusal, Cooldown) else None
     told = (refusal.where, refusal.ticket, refusal.match, seconds)

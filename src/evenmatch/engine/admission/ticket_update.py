@@ -11,7 +11,7 @@ from evenmatch.model.inputs import Update
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 
 
-def renewed(ticket: Ticket, given: Update) -> NewTicket:
+def renewed_ticket(ticket: Ticket, given: Update) -> NewTicket:
     """Return the ticket as if it were asked for now, with what the update brings.
 
     Raises:
@@ -31,7 +31,7 @@ def renewed(ticket: Ticket, given: Update) -> NewTicket:
 
 def refreshed(ticket: Ticket, given: Update, percentiles: dict[str, Placed]) -> Ticket:
     """Return the ticket after an update that was found good."""
-    new = renewed(ticket, given)
+    new = renewed_ticket(ticket, given)
     places = {key: placed.places for key, placed in percentiles.items()}
     return replace(
         ticket,

@@ -234,7 +234,7 @@ class _Seats:
         opening, form = self._opening, self._pool.queue.format
         if self._taken(team) + ticket.size > opening.free[team]:
             return None
-        if form.insisted and side_of(ticket) not in ("", form.sides[team]):
+        if form.strict_sides and side_of(ticket) not in ("", form.sides[team]):
             return None
         if opening.roles and self._roles((*self._joined[team], ticket), team) is None:
             return None
@@ -294,7 +294,7 @@ def may_join_at(pool: Pool, opening: Opening, ticket: Ticket, told: float | None
     if _at_home(pool, opening.roster, ticket) is None:
         return math.inf
     # Who is kept from the policy is kept from running matches too.
-    kept = (pool.held.get(ticket.id, 0.0), pool.delayed.get(ticket.id, 0.0))
+    kept = (pool.held_until.get(ticket.id, 0.0), pool.delayed_until.get(ticket.id, 0.0))
     at = max(ticket.enqueued_at, *kept)
     if told is not None:
         return max(at, told)

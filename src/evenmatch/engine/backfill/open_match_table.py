@@ -233,9 +233,10 @@ class OpenMatchTable:
         quality = self._costs.of(self._extents[:, row, None], waiting.extents)[1]
         at[quality < opening.quality_floor] = math.inf
         pool = self.pool
-        if pool.held or pool.delayed:
+        if pool.held_until or pool.delayed_until:
             kept = [
-                max(pool.held.get(t.id, 0.0), pool.delayed.get(t.id, 0.0)) for t in waiting.tickets
+                max(pool.held_until.get(t.id, 0.0), pool.delayed_until.get(t.id, 0.0))
+                for t in waiting.tickets
             ]
             np.maximum(at, kept, out=at)
         return at

@@ -430,6 +430,6 @@ def _described(scheduler: Scheduler, pool: Pool, base: Match, join: Join) -> Mat
         region=base.region,
         latency_delta=delta,
     )
-    if form.insisted == form.sides:
+    if form.strict_sides == form.sides:
         return match
     return replace(match, off_side=off_side(form.sides, teams))

@@ -112,7 +112,7 @@ def fill_at_deadline(pool: Pool, overdue: Ticket, now: float) -> Filled | None:
     for looked, ticket in enumerate(pool.tickets.values()):
         if room == 0 or looked >= LOOK_AT_MOST:
             break
-        if ticket.size > room or ticket.id == overdue.id or ticket.id in pool.delayed:
+        if ticket.size > room or ticket.id == overdue.id or ticket.id in pool.delayed_until:
             continue
         if any(ready_at(other, ticket) > now for other in chosen):
             continue

@@ -29,7 +29,7 @@ from evenmatch.policies.base import (
     Memory,
     Policy,
 )
-from evenmatch.policies.hooks import check_conditions, has_jobs, listens, rules_of, said
+from evenmatch.policies.hooks import check_conditions, has_jobs, hook_value, listens, rules_of
 
 
 class Pool:
@@ -62,17 +62,17 @@ class Pool:
         # Few policies have a word for wide duels; the others are not asked.
         self.says_wide = getattr(chosen, "is_wide", None) is not None
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
-        self.horizon = float(said(chosen, "horizon")) if self._hears_arrivals else 0.0
+        self.horizon = float(hook_value(chosen, "horizon")) if self._hears_arrivals else 0.0
         self.slot = JobSlot(has_jobs(chosen))
         self.tickets: dict[str, Ticket] = {}
         # Tickets that wait here but are kept from the matcher, and until when.
-        self.held: dict[str, float] = {}
+        self.held_until: dict[str, float] = {}
         # Newcomers whom `commit_jitter` keeps from the matcher, and until when.
-        self.delayed: dict[str, float] = {}
+        self.delayed_until: dict[str, float] = {}
         self._seed = seed
         self._newest = 0
         # The matches of the plan that is being settled, by their tickets in order of age.
-        self.seated: dict[tuple[str, ...], Seating] = {}
+        self.planned_seatings: dict[tuple[str, ...], Seating] = {}
         self.wake_at = math.inf
         self.fault: PolicyError | None = None
 
@@ -95,7 +95,7 @@ class Pool:
         if self.queue.commit_jitter:
             until = let_in_at(ticket, self.queue, self._seed)
             if until > now:
-                self.delayed[ticket.id] = until
+                self.delayed_until[ticket.id] = until
                 return
         self.give(ticket, now)
 
@@ -109,12 +109,12 @@ class Pool:
 
     def let_in(self, ticket_id: str, now: float) -> None:
         """Let the matcher have a newcomer whose delay is over."""
-        del self.delayed[ticket_id]
+        del self.delayed_until[ticket_id]
         self.give(self.tickets[ticket_id], now)
 
     def is_kept(self, ticket_id: str) -> bool:
         """Return whether a ticket waits here without the matcher's knowing of it."""
-        return ticket_id in self.held or ticket_id in self.delayed
+        return ticket_id in self.held_until or ticket_id in self.delayed_until
 
     def give(self, ticket: Ticket, now: float) -> None:
         """Let the matcher have a ticket that waits here."""
@@ -126,7 +126,7 @@ class Pool:
 
     def release(self, now: float) -> None:
         """Let the matcher have all tickets that were kept from it."""
-        held, self.held = self.held, {}
+        held, self.held_until = self.held_until, {}
         for ticket_id in held:
             self.give(self.tickets[ticket_id], now)
 
@@ -134,8 +134,8 @@ class Pool:
         """Forget a ticket that ended or was matched elsewhere."""
         del self.tickets[ticket_id]
         was_kept = self.is_kept(ticket_id)
-        self.held.pop(ticket_id, None)
-        self.delayed.pop(ticket_id, None)
+        self.held_until.pop(ticket_id, None)
+        self.delayed_until.pop(ticket_id, None)
         if not was_kept and self.fault is None:
             try:
                 self.matcher.leave(ticket_id, now)
@@ -149,7 +149,7 @@ class Pool:
         """
         if self._hears_arrivals and self.fault is None and fits(ticket, self.objective):
             try:
-                said(self.matcher, "announce")(ticket, now)
+                hook_value(self.matcher, "announce")(ticket, now)
                 self.wake_at = now
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("announce", error)
@@ -158,7 +158,7 @@ class Pool:
         """Tell the matcher that a match is made so long after it was proposed first."""
         if self.fault is None:
             try:
-                said(self.matcher, "confirmed")(seconds, now)
+                hook_value(self.matcher, "confirmed")(seconds, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("confirmed", error)
 
@@ -221,7 +221,7 @@ class Pool:
         if self.fault is not None:
             return {}
         try:
-            return dict(said(self.matcher, "starts")())
+            return dict(hook_value(self.matcher, "starts")())
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return {}
 
@@ -233,7 +233,7 @@ class Pool:
         if self.fault is not None:
             return None
         try:
-            return said(self.matcher, "promise")(ticket_id, now)
+            return hook_value(self.matcher, "promise")(ticket_id, now)
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return None
 
@@ -247,7 +247,7 @@ class Pool:
         if not all(isinstance(each, float | int) for each in ratings):
             return False
         try:
-            return bool(said(self.policy, "is_wide")(*ratings))
+            return bool(hook_value(self.policy, "is_wide")(*ratings))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
             self._fail("is_wide", error)
             return False
@@ -280,7 +280,7 @@ class Pool:
         for other in self.tickets.values():
             if (
                 other.id != ticket.id
-                and other.id not in self.delayed
+                and other.id not in self.delayed_until
                 and ready_at(other, ticket) <= now
             ):
                 return other.age_key

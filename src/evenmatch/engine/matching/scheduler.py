@@ -199,9 +199,9 @@ class Scheduler:
         for timer in (self.deadlines, self.releases, self.commits):
             timer.clear()
         for name in same:
-            for ticket_id, until in pools[name].held.items():
+            for ticket_id, until in pools[name].held_until.items():
                 self.releases.add((until, 0, 0, ticket_id, name))
-            for ticket_id, until in pools[name].delayed.items():
+            for ticket_id, until in pools[name].delayed_until.items():
                 self.commits.add((until, 0, 0, ticket_id, name))
         waiting = [row for row in self.tables.waiting.values() if row.match is None]
         for row in sorted(waiting, key=lambda row: row.ticket.age_key):
@@ -221,13 +221,13 @@ class Scheduler:
             pool = self.pools[name]
             if name not in same:
                 pool.enter(ticket, self.now)
-                if pool.delayed and (until := pool.delayed.get(ticket.id)) is not None:
+                if pool.delayed_until and (until := pool.delayed_until.get(ticket.id)) is not None:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
                     # Only proposals that there are already may have free seats for newcomers.
                     if self.tables.proposals:
                         self._fresh.setdefault(name, []).append(ticket.id)
-                    if pool.held:
+                    if pool.held_until:
                         self._release(pool)
             if (wait_max := pool.queue.wait_max) is not None:
                 deadline = ticket.enqueued_at + wait_max
@@ -391,7 +391,7 @@ class Scheduler:
         for ticket in tickets:
             if ticket is not newest:
                 pool.give(ticket, self.now)
-        pool.held[newest.id] = until
+        pool.held_until[newest.id] = until
         self.releases.add((until, newest.sequence, 0, newest.id, pool.name))
         self.dirty[pool.name] = None
 
@@ -402,15 +402,15 @@ class Scheduler:
             self.dirty[name] = None
         for *_, ticket_id, name in self.commits.take_due(self.now):
             # A ticket that was let out and in again since has two entries here.
-            if ticket_id in self.pools[name].delayed:
+            if ticket_id in self.pools[name].delayed_until:
                 self.pools[name].let_in(ticket_id, self.now)
                 self._fresh.setdefault(name, []).append(ticket_id)
                 self.dirty[name] = None
 
     def _release(self, pool: Pool) -> None:
         """Let all tickets take part that were kept aside; free seats are offered to them too."""
-        if pool.held:
-            self._fresh.setdefault(pool.name, []).extend(pool.held)
+        if pool.held_until:
+            self._fresh.setdefault(pool.name, []).extend(pool.held_until)
             pool.release(self.now)
 
     def waits(self, entry: Entry) -> bool:
@@ -420,11 +420,11 @@ class Scheduler:
 
     def _is_held(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[4])
-        return pool is not None and pool.held.get(entry[3]) == entry[0]
+        return pool is not None and pool.held_until.get(entry[3]) == entry[0]
 
     def _is_delayed(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[4])
-        return pool is not None and pool.delayed.get(entry[3]) == entry[0]
+        return pool is not None and pool.delayed_until.get(entry[3]) == entry[0]
 
     def _is_live(self, entry: Entry) -> bool:
         kept = self.tables.matches.get(entry[3])

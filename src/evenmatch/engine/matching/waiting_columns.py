@@ -141,7 +141,7 @@ class WaitingColumns:
 
     def _new_seats(self) -> SeatCompletion:
         form = self._queue.format
-        return seats_of(self._queue, frozenset(form.sides).difference(form.insisted))
+        return seats_of(self._queue, frozenset(form.sides).difference(form.strict_sides))
 
     def _row(self, ticket: Ticket) -> int:
         row = self._rows.get(ticket.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.engine.state.stored_ratings import aged
+from evenmatch.engine.state.stored_ratings import aged_rating
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import AgedRating, Result
 from evenmatch.model.queue import Queue
@@ -102,7 +102,7 @@ class Ladders:
         queue = self._rated()[ladder]
         assert self._rate is not None
         assert queue.rating is not None
-        found = aged(
+        found = aged_rating(
             self._scheduler.tables.ratings.get(ladder, {}).get(player), now, queue.rating_period
         )
         if found.rating is None:

@@ -27,7 +27,7 @@ from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.outcomes.rating_ladders import Rate
 from evenmatch.engine.state.rows import KeptMatch, Period, StoredRating
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import aged, period_of
+from evenmatch.engine.state.stored_ratings import aged_rating, period_of
 from evenmatch.errors import (
     InvalidOutcome,
     NotInMatch,
@@ -222,7 +222,9 @@ class OutcomeReports:
         assert queue.rating is not None
         rows = self._scheduler.tables.ratings.get(queue.rated_in, {})
         players = [player for team in result.teams for player in team]
-        known = {player: aged(rows.get(player), self._scheduler.now, None) for player in players}
+        known = {
+            player: aged_rating(rows.get(player), self._scheduler.now, None) for player in players
+        }
         self._emit(
             Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._scheduler.now)
         )
@@ -248,7 +250,8 @@ class OutcomeReports:
 
         seated = {player: None for result in results for team in result.teams for player in team}
         known = {
-            player: aged(at_start(player), period.starts_at, period.seconds) for player in seated
+            player: aged_rating(at_start(player), period.starts_at, period.seconds)
+            for player in seated
         }
         after = self._rate(period.system, known, results)
         ratings = {player: after[player] for player in players}

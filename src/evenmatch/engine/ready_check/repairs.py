@@ -237,10 +237,10 @@ class Repairs:
             self._give_up_on(proposal, pool, error)
             return frozenset()
         again_at = sought.again_at
-        if sought.found is not None:
-            failed_until = tables.dissolved_until(sought.found[0])
+        if sought.match is not None:
+            failed_until = tables.dissolved_until(sought.match[0])
             if failed_until <= now:
-                self._repair(proposal, pool, sought.found)
+                self._repair(proposal, pool, sought.match)
                 return frozenset()
             again_at = min(failed_until, now + LOOK_AGAIN)
         self._look_soon(proposal, again_at)

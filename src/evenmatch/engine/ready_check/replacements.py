@@ -104,13 +104,13 @@ class ReplacementResult(msgspec.Struct):
     """What a search came to.
 
     Args:
-        found: The match; None if there is none yet.
+        match: The match; None if there is none yet.
         again_at: The next instant at which another look may find one; inf if none ever does.
         seen: Ids of candidates whom the next look leaves out, because it goes on with the others;
             empty if all were looked at.
     """
 
-    found: Found | None = None
+    match: Found | None = None
     again_at: float = math.inf
     seen: frozenset[str] = frozenset()
 
@@ -151,7 +151,7 @@ def find_replacements(
     most = SEATINGS_MOST if vacancy.free == 1 else FITTING_MOST
     asked = _ask(pool, vacancy, left[:ASKED_MOST], now, fitting, most)
     done = _evaluate(pool, vacancy, fitting, now, sought)
-    if sought.found is not None:
+    if sought.match is not None:
         return sought
     # Who fits but was not evaluated has its turn at the next look; so has who was not asked.
     later = {ticket.id for ticket in fitting[done:]}
@@ -200,7 +200,7 @@ def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collectio
             quality = pool.least.of(stayers.extents[:, None], among.extents)[1]
             early[quality < vacancy.quality_min] = math.inf
     early[~fits] = math.inf
-    if barred or pool.held or pool.delayed:
+    if barred or pool.held_until or pool.delayed_until:
         kept = [t.id in barred or pool.is_kept(t.id) for t in among.tickets]
         early[kept] = math.inf
     return early
@@ -246,8 +246,8 @@ def _evaluate(
         if seating is None or not _is_good(seating, vacancy, now):
             sought.again_at = min(sought.again_at, _good_at(pool, seating, vacancy, now))
             continue
-        if sought.found is None or seating.criteria_cost < sought.found[1].criteria_cost:
-            sought.found = tickets, seating
+        if sought.match is None or seating.criteria_cost < sought.match[1].criteria_cost:
+            sought.match = tickets, seating
         if _is_as_good(seating, vacancy):
             return first + 1
     return len(fitting)

@@ -49,7 +49,7 @@ from evenmatch.engine.state.rows import (
     Proposal,
 )
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, as_accepted, seed_ratings
+from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, accepted_ticket, seed_ratings
 from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
 from evenmatch.model.events import (
     WITHDRAWN,
@@ -115,7 +115,7 @@ def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
     assert type(given) is Enqueue
     new = given.tickets[event.item]
     if event.ratings or event.defaults:
-        new = as_accepted(new, event)
+        new = accepted_ticket(new, event)
     names = new.queues or (next(iter(tables.queues)),)
     group = tables.queues[names[0]].group
     players = new.players

@@ -46,7 +46,7 @@ def period_of(instant: float, seconds: float) -> int:
     return math.floor(instant / seconds + 1e-9)
 
 
-def aged(stored: StoredRating | None, now: float, seconds: float | None) -> AgedRating:
+def aged_rating(stored: StoredRating | None, now: float, seconds: float | None) -> AgedRating:
     """Return a rating with its age in periods; without periods nothing ages."""
     if stored is None:
         return AgedRating()
@@ -69,7 +69,7 @@ def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:
     return replace(new, players=players)
 
 
-def as_accepted(new: NewTicket, event: Accepted) -> NewTicket:
+def accepted_ticket(new: NewTicket, event: Accepted) -> NewTicket:
     """Return a ticket with what the engine knew of it when it was accepted."""
     return with_defaults(with_ratings(new, event.ratings), event.defaults)
 

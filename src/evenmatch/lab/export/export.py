@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.state.snapshot import decode_snapshot
-from evenmatch.engine.state.stored_ratings import as_accepted
+from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import ConfigError
 from evenmatch.journals.reading import (
     first_of,
@@ -97,7 +97,7 @@ def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
         trace.queues = given.queues
     for event in events:
         if isinstance(event, Accepted) and isinstance(given, Enqueue):
-            new = as_accepted(given.tickets[event.item], event)
+            new = accepted_ticket(given.tickets[event.item], event)
             trace.arrived[event.ticket] = ExportedTicket(event.ticket, given.now, new)
         elif isinstance(event, Cancelled):
             ticket = trace.arrived.get(event.ticket)

@@ -55,7 +55,7 @@ class ReplayResult(msgspec.Struct):
         tickets: Tickets accepted in them.
         matches: Matches made in them.
         starts: Records before which the server was started again.
-        found: The first difference, if there is one.
+        first_difference: The first difference, if there is one.
         skipped: First and last of the records that were not compared, because they follow a
             difference: the replay went on from the next snapshot or the next start.
     """
@@ -67,7 +67,7 @@ class ReplayResult(msgspec.Struct):
     tickets: int = 0
     matches: int = 0
     starts: list[int] = []
-    found: FirstDifference | None = None
+    first_difference: FirstDifference | None = None
     skipped: list[tuple[int, int]] = []
 
 
@@ -153,9 +153,9 @@ class _Redecision:
                 # As a snapshot holds them.
                 learnt = msgspec.json.decode(msgspec.json.encode(best.engine.memories()))
                 return best.engine.tables, learnt
-            if told.found is None:
+            if told.first_difference is None:
                 reasons = tuple(_reasons(source, begin, best))
-                told.found = FirstDifference(best.difference, best.wall, reasons)
+                told.first_difference = FirstDifference(best.difference, best.wall, reasons)
             missed = best.difference.record.sequence
             again = source.beginning_within(missed, end)
             told.skipped.append((missed, end if again is None else again.tables.sequence))

@@ -126,7 +126,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path, shard: str) -> Iterator[Source]:
+def open_source(path: Path, shard: str) -> Iterator[Source]:
     """Open the journal of a data directory, or the file itself.
 
     Raises:

@@ -255,7 +255,7 @@ def figures_of(
 
     Args:
         factors: Of the batch.
-        seated: The matches, see `Plan.seated`.
+        seated: The matches, see `Plan.seating`.
         evaluate: Gives the cost of each match.
     """
     if not len(seated):

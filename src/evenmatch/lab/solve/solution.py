@@ -109,7 +109,7 @@ class Solution:
     @property
     def bench(self) -> list[int]:
         """Return the players without a match."""
-        seated = set(self.plan.seated.ravel().tolist())
+        seated = set(self.plan.seating.ravel().tolist())
         return [p for p in range(self.given.batch.players) if p not in seated]
 
     @cached_property
@@ -118,14 +118,14 @@ class Solution:
         starts = np.concatenate(([0], np.cumsum(self.given.batch.seats))).tolist()
         return [
             [sorted(p for p in row[low:high] if p >= 0) for low, high in pairwise(starts)]
-            for row in self.plan.seated.tolist()
+            for row in self.plan.seating.tolist()
         ]
 
     @cached_property
     def matches(self) -> list[dict[str, Any]]:
         """Return the matches: teams of player numbers, quality and factors; ids where known."""
         names = [self.named(factor.name) for factor in self.factors]
-        costs = [cost_of(factor.alone, self.plan.seated) for factor in self.factors]
+        costs = [cost_of(factor.alone, self.plan.seating) for factor in self.factors]
         people = self.given.people
         rows = []
         for row, teams in enumerate(self.teams):
@@ -164,7 +164,7 @@ class Solution:
         return self.given.names.get(factor, factor)
 
     def __repr__(self) -> str:
-        return f"Solution(matches={len(self.plan.seated)}, quality={self.quality})"
+        return f"Solution(matches={len(self.plan.seating)}, quality={self.quality})"
 
 
 def cost_of(batch: Batch, seated: Places) -> Floats:
@@ -200,7 +200,7 @@ def _silent(bound: float, share: float) -> None:
     del bound, share
 
 
-def solved(
+def solve_batch(
     given: FileBatch,
     settings: Settings,
     on_part: Callable[[], None] = lambda: None,
@@ -237,7 +237,7 @@ def solved(
     plan, objection = _kept(given, plan)
     if settings.bound_seconds is None:
         proof = UNKNOWN
-    elif len(plan.seated) and proof.most is None:
+    elif len(plan.seating) and proof.most is None:
         plan, proof = _proved(given, plan, settings, on_proof)
         plan, objection = _kept(given, plan) if not objection else (plan, objection)
     reason = _reason(batch, plan, objection)
@@ -257,7 +257,7 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
     from evenmatch.solvers.duels.plan import plan_duels
 
     found = plan_duels(batch)
-    if not len(found.plan.seated):
+    if not len(found.plan.seating):
         return nothing_found(batch), UNKNOWN
     return found.plan, Bound(POINTS * found.bound, found.is_optimal)
 
@@ -324,7 +324,7 @@ def _proved(
     if is_mean:
         better = _judged(given, proof.plan)._replace(evaluations=plan.evaluations)
         kept, _ = _kept(given, better)
-        is_whole = len(kept.seated) == len(plan.seated)
+        is_whole = len(kept.seating) == len(plan.seating)
         plan = better if is_whole and better.quality.sum() >= plan.quality.sum() else plan
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
@@ -348,7 +348,7 @@ def _kept(given: FileBatch, plan: Plan) -> tuple[Plan, str]:
             objection = objection or broken
     if kept.all():
         return plan, objection
-    return Plan(plan.seated[kept], plan.quality[kept], kept[kept], plan.evaluations), objection
+    return Plan(plan.seating[kept], plan.quality[kept], kept[kept], plan.evaluations), objection
 
 
 def _reason(batch: Batch, plan: Plan, objection: str) -> str:
@@ -357,11 +357,11 @@ def _reason(batch: Batch, plan: Plan, objection: str) -> str:
     if batch.players < least:
         are = "player is" if batch.players == 1 else "players are"
         return f"{batch.players} {are} fewer than the {least} of a match"
-    missing = batch.matches_most - len(plan.seated)
+    missing = batch.matches_most - len(plan.seating)
     if missing <= 0:
         return ""
     why = f" ({objection})" if objection else ""
-    if not len(plan.seated):
+    if not len(plan.seating):
         return f"no match is possible with these parties under these rules, or none was found{why}"
     more = "one more match is" if missing == 1 else f"{missing} more matches are"
     return f"{more} not possible with these parties under these rules, or not found{why}"

@@ -242,7 +242,7 @@ class ConditionMatcher(NoJobs):
         """Make searches in turn; return whether all are made."""
         while self._tasks:
             task = self._tasks[0]
-            if self._turns.left <= 0:
+            if self._turns.evaluations_left <= 0:
                 return False
             question = self._asking.get(task.number) or self._question(task, now)
             self._asking.clear()

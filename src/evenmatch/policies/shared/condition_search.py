@@ -76,7 +76,7 @@ class ConditionSearch:
         """Whether rules beside the conditions say of pairs what no columns tell."""
         self._conditions = conditions
         self._outlook = Outlook(conditions.verdicts)
-        self._sides = form.insisted
+        self._sides = form.strict_sides
         pieces = ways_of(conditions, form, self._outlook)
         self.ways = tuple([way for piece in pieces for way in piece])
         """By number."""
@@ -100,7 +100,7 @@ class ConditionSearch:
         walk = _SearchSteps(self, question)
         is_small = len(question.tickets) <= WHOLE_MAX
         while True:
-            if effort.left <= 0:
+            if effort.evaluations_left <= 0:
                 yield
                 continue
             if effort.total <= 0 and not is_small:

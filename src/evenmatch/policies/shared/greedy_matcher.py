@@ -56,7 +56,7 @@ class GreedyMatcher(NoJobs):
         self._objective = Objective(queue)
         form, rules = queue.format, self._objective.rules
         self._k = form.k
-        self._closed = frozenset(form.sides).difference(form.insisted)
+        self._closed = frozenset(form.sides).difference(form.strict_sides)
         self._seats = seats_of(queue, self._closed)
         self._alike = TicketKinds(queue) if closes else None
         self._has_rules = bool(queue.rules)
@@ -195,13 +195,13 @@ class GreedyMatcher(NoJobs):
 
     def _take_due(self, now: float, fired: bool) -> bool:
         """Note all who are due before anybody plays; return whether this turn sufficed."""
-        while due := self._timers.pop_due(now, fired, max(self._turns.left, 0)):
+        while due := self._timers.pop_due(now, fired, max(self._turns.evaluations_left, 0)):
             self._turns.spend(len(due))
             for owner in due:
                 if owner not in self._owners:
                     self._owners[owner] = None
                     heapq.heappush(self._due, DueTimer(owner, owner))
-        return self._turns.left > 0
+        return self._turns.evaluations_left > 0
 
     def _play_first(
         self, due: list[DueTimer], now: float, fired: bool, groups: list[Grouping]
@@ -387,7 +387,7 @@ class GreedyMatcher(NoJobs):
     def _doubt(self) -> bool:
         """Let those search again who gave up; return whether this turn sufficed."""
         while self._has_doubts():
-            if self._turns.left <= 0:
+            if self._turns.evaluations_left <= 0:
                 return False
             again, sequence = heapq.heappop(self._doubts)
             self._turns.spend(1)

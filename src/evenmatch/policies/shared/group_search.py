@@ -44,24 +44,24 @@ class Effort:
     """What a search may spend, in this turn and in all.
 
     Args:
-        left: Evaluations left in this turn.
+        evaluations_left: Evaluations left in this turn.
         total: Evaluations left to the search.
-        judged: Groups that it may still judge.
+        groups_left: Groups that it may still judge.
         gave_up: Whether it has stopped before it had looked at everything.
-        spent: Evaluations spent.
+        evaluations_spent: Evaluations spent.
     """
 
-    left: int
+    evaluations_left: int
     total: int
-    judged: int
+    groups_left: int
     gave_up: bool = False
-    spent: int = 0
+    evaluations_spent: int = 0
 
     def spend(self, count: int) -> None:
         """Note evaluations."""
-        self.left -= count
+        self.evaluations_left -= count
         self.total -= count
-        self.spent += count
+        self.evaluations_spent += count
 
 
 class InstantLimit(NamedTuple):
@@ -151,9 +151,9 @@ class GroupSearch:
         state = seats.start(scene.kinds[0])
         found = self._open(levels, _Level([0], state, row, rest, -1), scene, seats, effort, now)
         while found is None and levels:
-            if effort.left <= 0:
+            if effort.evaluations_left <= 0:
                 yield
-            if effort.total <= 0 or effort.judged <= 0 or scene.judged <= 0:
+            if effort.total <= 0 or effort.groups_left <= 0 or scene.judged <= 0:
                 effort.gave_up = True
                 return None
             level = levels[-1]
@@ -241,12 +241,12 @@ class GroupSearch:
                 for two in members[at + 1 :]
             ):
                 return None
-        if effort.judged <= 0 or scene.judged <= 0:
+        if effort.groups_left <= 0 or scene.judged <= 0:
             effort.gave_up = True
             return None
         scene.judged -= 1
         group = sorted([scene.tickets[member] for member in members], key=_age)
-        effort.judged -= 1
+        effort.groups_left -= 1
         effort.spend(self._judging)
         ready_at = self._judge(group, now)
         is_legal = ready_at < math.inf and scene.limit.allows(ready_at)

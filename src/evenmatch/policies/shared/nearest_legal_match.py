@@ -179,13 +179,15 @@ class ConditionProspects:
             try:
                 while True:
                     next(search)
-                    effort.left = min(LOOKS, max(1, self._left - effort.spent))
-                    if effort.spent >= LOOKS_MAX:
+                    effort.evaluations_left = min(
+                        LOOKS, max(1, self._left - effort.evaluations_spent)
+                    )
+                    if effort.evaluations_spent >= LOOKS_MAX:
                         effort.gave_up = True
                         break
             except StopIteration as done:
                 teams = done.value
-            self._left -= effort.spent
+            self._left -= effort.evaluations_spent
             self._gave_up |= effort.gave_up and teams is None
             if teams is not None and pool.ready_at(teams, at) <= at:
                 return teams

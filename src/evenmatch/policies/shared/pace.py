@@ -144,7 +144,7 @@ class Pace:
         width = self.target / SLOTS
         due = at + round_up(self.target + width / 2.0)
         if due <= now:
-            self.left(-players, now)
+            self.count_departures(-players, now)
             return
         self._recent += players
         if not self._coming or due >= self._coming[-1][0] + width:
@@ -162,7 +162,7 @@ class Pace:
         """Take the lag from the players who wait: a memory may be older than they are."""
         self.lag = players - self._recent
 
-    def left(self, players: int, now: float) -> None:
+    def count_departures(self, players: int, now: float) -> None:
         """Count players who have left; a negative number lets some lag behind."""
         self._to(now)
         self.lag -= players
@@ -187,7 +187,7 @@ class Pace:
 
     def played(self, quality: float, players: int, wait: float, now: float) -> None:
         """Learn from a match that starts, after a mean wait of its players."""
-        self.left(players, now)
+        self.count_departures(players, now)
         self.matches += 1
         weight = max(FRESHNESS, 1.0 / (self.matches + 1))
         off = quality - (self.quality if self.quality is not None else quality)

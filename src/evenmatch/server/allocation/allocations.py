@@ -149,7 +149,7 @@ class Allocations:
 
     def _pump(self, hook: str) -> None:
         """Ask for as many matches as may be asked for at the same time."""
-        ready, most = self._ready[hook], self._hooks[hook].given.concurrency
+        ready, most = self._ready[hook], self._hooks[hook].settings.concurrency
         while ready and self._busy[hook] < most:
             order = self._orders.get(ready.popleft())
             if order is not None and order.state == "waiting":
@@ -198,7 +198,7 @@ class Allocations:
 
     async def _failed(self, order: _Order, error: NoServer) -> None:
         """Try again later, or give up."""
-        given = self._hooks[order.hook].given
+        given = self._hooks[order.hook].settings
         order.reason = error.reason
         last = error.is_final or order.attempts > given.retries
         say = log.error if last else log.warning

@@ -79,7 +79,7 @@ class Hook:
 
     Args:
         name: The hook's.
-        given: Its settings.
+        settings: Its settings.
         wall: Unix time, for signatures.
 
     Raises:
@@ -87,13 +87,13 @@ class Hook:
     """
 
     def __init__(
-        self, name: str, given: Allocation, *, wall: Callable[[], float] = time.time
+        self, name: str, settings: Allocation, *, wall: Callable[[], float] = time.time
     ) -> None:
         self.name = name
-        self.given = given
+        self.settings = settings
         self._wall = wall
-        self._tls = tls_of(given.url)
-        self._secret = secret_in(given.secret_file, f"server.allocation.{name}")
+        self._tls = tls_of(settings.url)
+        self._secret = secret_in(settings.secret_file, f"server.allocation.{name}")
 
     async def ask(self, match: Match, roster: Roster) -> AllocatedPlace:
         """Ask for a server.
@@ -101,7 +101,7 @@ class Hook:
         Raises:
             NoServer: There is none.
         """
-        given, kind = self.given, self.given.kind
+        given, kind = self.settings, self.settings.kind
         body = self._order(match) if kind == "agones" else _told(match, roster)
         try:
             reply = await post(
@@ -117,7 +117,7 @@ class Hook:
 
     def _headers(self, match: Match, body: bytes) -> dict[str, str]:
         headers = {"evenmatch-match": match.id, "idempotency-key": match.id}
-        if self._secret and self.given.kind == "agones":
+        if self._secret and self.settings.kind == "agones":
             headers["authorization"] = f"Bearer {self._secret.decode('ascii', 'replace')}"
         elif self._secret:
             headers["evenmatch-signature"] = signature(self._secret, body, int(self._wall()))
@@ -128,11 +128,11 @@ class Hook:
         known = {"queue": match.queue, "region": match.region or ""}
         selectors = [
             {"matchLabels": {key: _filled(value, known) for key, value in each.items()}}
-            for each in self.given.selectors
+            for each in self.settings.selectors
         ]
         marks = {"annotations": {"evenmatch/match": match.id}, "labels": {}}
-        if KUBERNETES not in self.given.url:
-            namespace = self.given.namespace
+        if KUBERNETES not in self.settings.url:
+            namespace = self.settings.namespace
             return encode(
                 {"namespace": namespace, "gameServerSelectors": selectors, "metadata": marks}
             )
@@ -140,7 +140,7 @@ class Hook:
             {
                 "apiVersion": "allocation.agones.dev/v1",
                 "kind": "GameServerAllocation",
-                "metadata": {"namespace": self.given.namespace},
+                "metadata": {"namespace": self.settings.namespace},
                 "spec": {"selectors": selectors, "scheduling": "Packed", "metadata": marks},
             }
         )
@@ -148,7 +148,7 @@ class Hook:
     def _server(self, reply: HttpResponse) -> dict[str, str]:
         """Return the address of the game server that Agones gave."""
         try:
-            if KUBERNETES in self.given.url:
+            if KUBERNETES in self.settings.url:
                 server = msgspec.json.decode(reply.body, type=_AgonesAllocation).status
             else:
                 server = msgspec.json.decode(reply.body, type=_AgonesServer)

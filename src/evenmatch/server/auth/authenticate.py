@@ -46,7 +46,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     problem_of,
     read_body,
-    replayed,
+    replay_body,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
@@ -190,7 +190,7 @@ class Authenticator:
             await answer(scope, receive, send)
             return
         scope["principal"] = known.principal
-        await known.app(scope, replayed(body, receive), send)
+        await known.app(scope, replay_body(body, receive), send)
 
     def _verify_signed(self, scope: Scope, body: bytes) -> VerifiedCredential:
         address = household_of(self.address(scope))

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from evenmatch.config.files import BYTES_MAX
 from evenmatch.errors import JournalUnavailable, StaleVersion
-from evenmatch.server.cluster.ask_shards import Serve, asked_of_each
+from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.joined_answers import WholeAnswer, well, worst
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import Receive, Scope, read_body
@@ -45,7 +45,7 @@ class Configurations:
         """Return the answer to a request."""
         body = await read_body(scope, receive, BYTES_MAX)
         if scope["method"] == "GET":
-            return self._joined(await asked_of_each(self._serve, self._seats, scope, body))
+            return self._joined(await ask_each_shard(self._serve, self._seats, scope, body))
         return await self._put(scope, body)
 
     def _joined(self, found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
@@ -84,7 +84,7 @@ class Configurations:
         wanted = query.pop("if_version", None)
         if wanted is not None and wanted.isascii() and wanted.isdigit():
             asked = {**scope, "method": "GET", "query_string": b""}
-            present = self._joined(await asked_of_each(self._serve, self._seats, asked, b""))
+            present = self._joined(await ask_each_shard(self._serve, self._seats, asked, b""))
             if not present.is_well:
                 return present
             version = present.value()["version"]
@@ -117,7 +117,7 @@ class Configurations:
     ) -> list[tuple[Seat, WholeAnswer]]:
         text = urlencode(query).encode()
         queries = dict.fromkeys(seats, text)
-        return await asked_of_each(self._serve, seats, scope, body, queries)
+        return await ask_each_shard(self._serve, seats, scope, body, queries)
 
 
 def _changes(found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:

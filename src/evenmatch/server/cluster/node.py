@@ -49,7 +49,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     problem_of,
     read_body,
-    replayed,
+    replay_body,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
@@ -519,7 +519,7 @@ class Node:
             if other == self._identity.owner or seat.present is not None:
                 await seat.settled(HOLD_SECONDS)
                 if (games := seat.present) is not None:
-                    await games.gate(scope, replayed(body, receive), send)
+                    await games.gate(scope, replay_body(body, receive), send)
                     return
             seat.note(other)
         raise JournalUnavailable("the shard goes from node to node: try again in a second")

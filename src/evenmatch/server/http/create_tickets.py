@@ -20,7 +20,7 @@ from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.creation_rights import allowed, check_may_create, told
+from evenmatch.server.auth.creation_rights import check_may_create, complete_create, visible_result
 from evenmatch.server.auth.principal import Principal, principal_of
 from evenmatch.server.auth.rate_limits import KeyQuota, key_of
 from evenmatch.server.http.responses import (
@@ -186,7 +186,7 @@ class CreateTickets:
         key = self._key(request.scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:
-            created = allowed(principal, created, self._runtime.engine, self._accounts)
+            created = complete_create(principal, created, self._runtime.engine, self._accounts)
         if key is not None:
             key = key_of(principal, key)
             self._quota.check(principal, self._runtime.engine, key, self._runtime.now())
@@ -252,7 +252,7 @@ class CreateTickets:
     def _one(self, principal: Principal, results: Results, born: float) -> EncodedAnswer:
         """Return the answer to a single ticket."""
         (result,) = results
-        return _one(told(principal, self._runtime.engine, result), born)
+        return _one(visible_result(principal, self._runtime.engine, result), born)
 
     def _many(
         self,
@@ -263,7 +263,7 @@ class CreateTickets:
     ) -> EncodedAnswer:
         """Return the answer to an array."""
         engine = self._runtime.engine
-        following = iter([told(principal, engine, result) for result in results])
+        following = iter([visible_result(principal, engine, result) for result in results])
         seen: set[str] = set()
         items: list[ItemCreated | ItemProblem] = []
         for at in range(len(refused) + len(results)):

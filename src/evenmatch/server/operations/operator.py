@@ -36,7 +36,7 @@ from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.process_setup import prepare_structs
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.views.switchback import as_played, next_turn
+from evenmatch.server.views.switchback import next_turn, with_current_policies
 from evenmatch.wire.operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
 
 SERVER_DIFFERS = (
@@ -185,7 +185,7 @@ class OperatorControls:
         """Bring the policies into force whose turn it is, where policies take turns."""
         async with self._lock:
             tables = await self._tables()
-            queues = as_played(tables.queues.values(), self._runtime.now())
+            queues = with_current_policies(tables.queues.values(), self._runtime.now())
             given = self._again(tables, queues)
             if _changes(given, tables):
                 await self._runtime.ask(given)
@@ -197,7 +197,7 @@ class OperatorControls:
             runtime = self._runtime
             queues = tuple(runtime.engine.tables.queues.values())
             now = runtime.now()
-            if runtime.failure is None and as_played(queues, now) != queues:
+            if runtime.failure is None and with_current_policies(queues, now) != queues:
                 try:
                     await self.take_turns()
                 except MatchmakingError as error:
@@ -392,7 +392,7 @@ class OperatorControls:
         names = {queue.name for queue in queues}
         paused = tuple(name for name in tables.paused if name in names)
         now = self._runtime.now()
-        return Configure(now, as_played(queues, now), seed, tables.version + 1, paused)
+        return Configure(now, with_current_policies(queues, now), seed, tables.version + 1, paused)
 
 
 class _ParsedConfiguration(NamedTuple):

@@ -255,7 +255,7 @@ def _numbers(names: Iterable[str]) -> list[int]:
     return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
-async def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
+async def plan_in_force(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """Return the plan with the configuration that is to be in force after a restart.
 
     Args:

@@ -46,7 +46,7 @@ def must_compile(plans: Sequence[ShardPlan]) -> bool:
     """
     for plan in plans:
         warm_up(plan)
-    if kernel.deferred and _can_keep():
+    if kernel.deferred_kernels and _can_keep():
         return True
     kernel.settle()
     return False

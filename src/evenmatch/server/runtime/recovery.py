@@ -30,7 +30,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
-from evenmatch.journals.opening import shown
+from evenmatch.journals.opening import without_password
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.shards import ShardPart, shards_of
@@ -500,7 +500,7 @@ async def _check_keys(journal: Journal, plan: ShardPlan) -> None:
         where = "the data directory" if plan.data is None else plan.data
         option = f"--data {where}"
         if plan.data is None and plan.journal:
-            where, option = "a data directory", f"--journal {shown(plan.journal)}"
+            where, option = "a data directory", f"--journal {without_password(plan.journal)}"
         raise ConfigError(
             f"this journal was written with keys, and there are none now: copy keys.json (and "
             f"guests.secret) of the old server to {where}, or make a new one with: evenmatch keys "

@@ -34,7 +34,7 @@ from evenmatch.errors import (
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
-from evenmatch.server.operations.versions import Versions, chosen
+from evenmatch.server.operations.versions import Versions, plan_in_force
 from evenmatch.server.runtime.absence import time_back
 from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
@@ -58,7 +58,7 @@ from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.server.views.listener import Listener
 from evenmatch.server.views.metrics import Commits
-from evenmatch.server.views.switchback import as_played
+from evenmatch.server.views.switchback import with_current_policies
 from evenmatch.server.views.timings import Timings, queue_of
 
 COMMIT_MAX = 5.0
@@ -188,7 +188,7 @@ class Runtime(CallbackPort):
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
             found = await self._recover()
             tables = found.engine.tables
-            self.plan = await chosen(self.plan, self.versions, tables)
+            self.plan = await plan_in_force(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
             self.clock = self._clock_at(at)
@@ -205,7 +205,7 @@ class Runtime(CallbackPort):
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
         now = self.clock.now()
-        self.plan = replace(self.plan, queues=as_played(self.plan.queues, now))
+        self.plan = replace(self.plan, queues=with_current_policies(self.plan.queues, now))
         configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return

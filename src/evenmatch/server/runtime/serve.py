@@ -24,7 +24,7 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import shown
+from evenmatch.journals.opening import without_password
 from evenmatch.server.auth.authenticate import check_apart
 from evenmatch.server.cluster.identity import LEASE_SECONDS as NODE_LEASE_SECONDS
 from evenmatch.server.cluster.identity import NodeIdentity, node_identity
@@ -118,7 +118,7 @@ class ListenOptions(msgspec.Struct, frozen=True):
     @property
     def keeps(self) -> str:
         """Return where what happened is kept, for people; "" if nowhere."""
-        return shown(self.journal) if self.journal else str(self.data or "")
+        return without_password(self.journal) if self.journal else str(self.data or "")
 
 
 def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:

@@ -134,7 +134,7 @@ def _matches_of(pool: Pool, tickets: list[Ticket]) -> int:
             for player in ticket.players
         )
         found = min(found, able // (seats * teams))
-    for side, seats in zip(form.insisted, form.players, strict=False):
+    for side, seats in zip(form.strict_sides, form.players, strict=False):
         able = sum(
             ticket.size for ticket in tickets if ticket.attributes.get("side") in (None, "", side)
         )

@@ -296,7 +296,7 @@ def arm_of(switchback: Switchback, block: int, name: str) -> int:
     return sorted(range(count), key=drawn)[place]
 
 
-def as_played(queues: Iterable[Queue], now: float) -> tuple[Queue, ...]:
+def with_current_policies(queues: Iterable[Queue], now: float) -> tuple[Queue, ...]:
     """Return queues with the policies whose turn it is at an instant of engine time."""
     found = []
     for queue in queues:

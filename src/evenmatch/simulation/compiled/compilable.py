@@ -102,7 +102,7 @@ def why_no_parties(queue: Queue, policy: Policy) -> str:
         return "newcomers are held back by the engine"
     if queue.criteria:
         return "criteria are weighed by the engine"
-    if queue.format.sides != queue.format.insisted:
+    if queue.format.sides != queue.format.strict_sides:
         return "wishes for sides are granted by the engine"
     return ""
 

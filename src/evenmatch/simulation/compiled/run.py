@@ -222,7 +222,7 @@ def _measure(history: History, queue: Queue, values: Floats, outcome: CompiledRe
         assert isinstance(each, Numeric)
         gaps = np.full(len(full), np.nan)
         gaps[full] = each.raw_table(row[outcome.tickets[full]], queue.format.players)
-        name = name_of(each.given.attribute, each.raw[0])
+        name = name_of(each.definition.attribute, each.raw[0])
         history.gaps.setdefault(name, array("d", gaps.tobytes()))
 
 

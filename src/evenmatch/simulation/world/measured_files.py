@@ -164,7 +164,7 @@ def misplaced(cities: Cities, rtt: Floats) -> NDArray[np.bool_]:
     return np.asarray(too_fast.sum(axis=1) > TOO_FAST_MAX * is_known.sum(axis=1))
 
 
-def kept(cities: Cities, rtt: Floats, keep: NDArray[np.bool_]) -> tuple[Cities, Floats]:
+def select_cities(cities: Cities, rtt: Floats, keep: NDArray[np.bool_]) -> tuple[Cities, Floats]:
     """Return some of the cities, and the round trips between them."""
     places = np.flatnonzero(keep)
     chosen = Cities(

@@ -18,12 +18,12 @@ from evenmatch.model.ticket import Player
 from evenmatch.model.world import RoleMix, World
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.world.measured_files import (
-    kept,
     misplaced,
     players_by_hour,
     read_cities,
     read_hours,
     read_pings,
+    select_cities,
 )
 from evenmatch.simulation.world.model import (
     HOURS,
@@ -118,7 +118,7 @@ class Geography:
             return
         cities = read_cities(world.cities_file, self._base_dir)
         rtt = read_pings(world.pings_file, cities, self._base_dir)
-        cities, rtt = kept(cities, rtt, ~misplaced(cities, rtt))
+        cities, rtt = select_cities(cities, rtt, ~misplaced(cities, rtt))
         # Nobody pings themselves: within a city only the fitted delay is left.
         self._rtt = rtt[:, cities.nearest(self._servers)]
         self._cities = directions(cities.spots)

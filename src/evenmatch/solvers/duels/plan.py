@@ -67,7 +67,7 @@ def plan_duels(batch: Batch) -> DuelPlan:
     >>> facts = empty_facts(4)._replace(values=np.array([[0.0, 0.5, 0.6, 1.0]]))
     >>> batch = empty_batch(np.array([1, 1]), np.arange(5), facts)
     >>> batch = batch._replace(terms=np.array([[0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0]]))
-    >>> plan_duels(batch).plan.seated.tolist()
+    >>> plan_duels(batch).plan.seating.tolist()
     [[0, 1], [2, 3]]
     """
     if batch.seats.tolist() != [1, 1]:

@@ -16,7 +16,15 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
+from evenmatch.solvers.matching.pairs import (
+    FIRST_VALUE,
+    LOG,
+    RAW,
+    TIME,
+    Floats,
+    pair_cost,
+    unweighted_cost,
+)
 from evenmatch.solvers.steps.range_search import find_within
 from evenmatch.solvers.steps.together import most_together
 from evenmatch.solvers.steps.waiting import (
@@ -102,7 +110,7 @@ def costs_to_last(waiting: WaitingRoster, slot: int, costs: Floats) -> int:
         value = points[FIRST_VALUE + term, slot]
         if terms[term, 1] == LOG or terms[term, 4] > 0.0:
             for i in range(count):
-                costs[i] += weight * shaped(terms, term, abs(samples[1 + term, i] - value))
+                costs[i] += weight * unweighted_cost(terms, term, abs(samples[1 + term, i] - value))
             continue
         # The usual shapes once more, so that the processor can take several at a time.
         if terms[term, 1] == RAW:

@@ -165,7 +165,7 @@ def _value(plan: Plan, worth: Floats, power: float, select: str) -> tuple[float,
         value = -float(np.square(1.0 - quality).mean())
     else:
         value = float((np.sign(quality) * np.abs(quality) ** power).mean())
-    seated = plan.seated[plan.legal]
+    seated = plan.seating[plan.legal]
     return float(plan.legal.sum()), value + float(worth[seated[seated >= 0]].sum()) / len(quality)
 
 

@@ -47,9 +47,9 @@ WORLDS = [
 def test_plan_is_whole_parties_and_its_quality_is_the_reference_s(batch: Batch) -> None:
     plan = anneal(batch, effort=4_000, seed=1)
 
-    check_legal(batch, plan.seated)
-    assert len(plan.seated) == len(prepare(batch).seated) > 0
-    for row, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
+    check_legal(batch, plan.seating)
+    assert len(plan.seating) == len(prepare(batch).seated) > 0
+    for row, quality, legal in zip(plan.seating, plan.quality, plan.legal, strict=True):
         teams = teams_of(batch, row)
         assert legal == is_legal(batch, teams)
         if legal:
@@ -111,10 +111,10 @@ def test_bound_of_a_move_is_that_of_the_match_it_would_make(batch: Batch) -> Non
 def test_equal_arguments_give_equal_plans_and_slices_do_not_matter_to_that() -> None:
     batch = plain_batch((3, 3), 65, 1)
     one, two = (anneal(batch, effort=20_000, seed=7, restarts=2) for _ in range(2))
-    assert np.array_equal(one.seated, two.seated)
+    assert np.array_equal(one.seating, two.seating)
     assert one.evaluations == two.evaluations
     other = anneal(batch, effort=20_000, seed=8, restarts=2)
-    assert not np.array_equal(one.seated, other.seated)
+    assert not np.array_equal(one.seating, other.seating)
 
 
 def test_search_finds_the_optimum_of_two_matches() -> None:
@@ -145,7 +145,7 @@ def test_players_of_worth_are_seated_though_qualities_then_exceed_one() -> None:
         worth = np.zeros(44)
         worth[player] = 50.0
         plan = anneal(batch._replace(worth=worth), effort=3_000, seed=player)
-        assert player in plan.seated
+        assert player in plan.seating
 
 
 def test_resolving_pairs_of_matches_only_gains_and_splits_no_party() -> None:
@@ -236,20 +236,20 @@ def test_parts_of_a_job_make_the_same_plan_as_the_whole() -> None:
     plans = [search(ready, 5_000, seed) for seed in child_seeds(4, 3)]
     best = best_of(plans, batch.worth, objective="mean", select="mean")
     whole = anneal(batch, effort=15_000, seed=4, restarts=3)
-    assert np.array_equal(best.seated, whole.seated)
+    assert np.array_equal(best.seating, whole.seating)
 
 
 @pytest.mark.parametrize("players", [0, 1, 5])
 def test_too_few_players_make_no_match(players: int) -> None:
     batch = plain_batch((3, 3), players, 1)
     plan = anneal(batch, effort=100, seed=1)
-    assert plan.seated.shape == (0, 6)
+    assert plan.seating.shape == (0, 6)
 
 
 def test_no_effort_gives_the_start() -> None:
     batch = plain_batch((3, 3), 40, 1)
     plan = anneal(batch, effort=0, seed=1)
-    assert len(plan.seated) == 6
+    assert len(plan.seating) == 6
     with pytest.raises(ConfigError, match="effort must be >= 0"):
         anneal(batch, effort=-1, seed=1)
 
