@@ -1,4 +1,4 @@
-"""Requests and answers: kept connections, and repeating what may be repeated.
+"""Sends requests over kept connections, and repeats those that may be repeated.
 
 A request is repeated where that can do no harm: it changes nothing, it has an idempotency key, or
 doing it twice is doing it once. It is repeated after a lost connection and after the answers 429

@@ -1,4 +1,4 @@
-"""What became of tickets, folded from records into sums: a policy and its shadow are compared so.
+"""Sums of what became of tickets, folded from records, which compare a policy with its shadow.
 
 The live world, a shadow's, and those of a replay are counted by the same code. A match that is
 called off is taken out of the sums again.

@@ -1,4 +1,4 @@
-"""The life of each ticket, folded from durable records once for all who count something of it.
+"""Follows the life of each ticket in durable records, once for all views that count tickets.
 
     record --> TicketLifecycle --> entered, asked, released, matched, returned, ended, ...
 

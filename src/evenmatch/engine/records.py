@@ -1,4 +1,4 @@
-"""Records: an input with what came of it. The journal holds nothing else but snapshots of tables.
+"""A record is an input with its events; a journal holds records and snapshots, nothing else.
 
 A record is encoded as one line of JSON, so that a journal can be read with any tool at hand.
 Numbers survive the round trip exactly.

@@ -1,4 +1,4 @@
-"""Deciding a record again from its input alone, to compare with what came of it at the time.
+"""Decides a record again from its input alone, and compares the events with the recorded ones.
 
 The engine is driven as a shard drives it: before each input all timers that were due before it are
 fired. What they give must be the next record of the journal, since an advance with events is one.

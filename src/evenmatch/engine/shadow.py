@@ -1,4 +1,4 @@
-"""A shadow world: what the tickets of a journal would have got from another policy.
+"""A shadow engine: what another policy would have done with the tickets of a journal.
 
 The shadow is an engine of its own. It starts with the tickets that wait, and is handed the same
 tickets, at the same instants, under the same ids; its matches are only counted. The server's

@@ -1,4 +1,4 @@
-"""A copy of a journal that a server may be writing to, and the check that a copy is whole.
+"""Copies a journal that a server may be writing to, and checks that the copy is whole.
 
 The copy is one moment of the journal: SQLite's own backup reads under one transaction, so a server
 that writes on is neither held up nor copied by halves. The copy is judged before it gets its name:

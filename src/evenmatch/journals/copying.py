@@ -1,4 +1,4 @@
-"""A journal on a server as a file: a copy of SQLite, with which all goes on that reads files.
+"""Copies a journal from a server into a SQLite file, which all commands that read files take.
 
 A replay reads records several times over, and the server of the journal deletes old ones meanwhile;
 so what it holds is fetched once, up to an end that is the same for all. Nothing is written there:

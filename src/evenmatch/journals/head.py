@@ -1,6 +1,6 @@
-"""What every journal adapter decides in the same way: who may write, what fits, what is intact.
+"""What all journal adapters decide alike: who may write, what fits, and what is intact.
 
-Pure functions on values; an adapter brings only the storage. Keep the calls of `granted` and
+Pure functions on values; an adapter brings only the storage. Keep the calls of `grant_lease` and
 `check_append` in the same transaction as the write that they allow.
 """
 

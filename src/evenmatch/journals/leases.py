@@ -1,4 +1,4 @@
-"""When a lease that another machine holds is over: by what one saw, on one's own clock.
+"""Judges on this machine's clock when a lease that another machine holds is over.
 
 No two machines have the same time, and a clock may be set. So a journal that machines share stores
 how long a lease lasts and how often it was renewed, and never when it ends. Who wants to take it

@@ -1,4 +1,4 @@
-"""The connection under the NATS journal: opening it, its streams, requests, their errors.
+"""The connection of the NATS journal: opens it and its streams, sends requests, maps errors.
 
 Two streams hold a journal. `NAME-log` has one subject for each shard, on which every message is
 published with the sequence of the one before it, so that of several writers one gets through.

@@ -1,4 +1,4 @@
-"""What the NATS journal keeps beside its logs: a witness of their ends, and documents."""
+"""Documents that the NATS journal keeps beside its logs, and a witness of where each log ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connections under the PostgreSQL journal: opening them, their tables, their errors."""
+"""The connections of the PostgreSQL journal: opens them, makes tables, maps errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A journal file read by somebody who is not its server: nothing is written, nobody is held up."""
+"""Reads a journal file without being its server: writes nothing, and holds nobody up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A journal in a file brought to a server: into PostgreSQL or NATS, where there is none yet.
+"""Copies a journal from a file to a server: into PostgreSQL or NATS, where there is none yet.
 
 PostgreSQL takes all of it in one transaction. In NATS the shard is held by an owner of its own
 until the last message is there, so that no server begins with half of it; what fails on the way is

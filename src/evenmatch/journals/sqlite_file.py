@@ -1,4 +1,4 @@
-"""The file under the SQLite journal: opening it, its tables, its threads, its errors."""
+"""The file of the SQLite journal: opens it, makes tables, runs threads, maps errors."""
 
 from __future__ import annotations
 

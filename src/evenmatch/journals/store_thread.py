@@ -1,4 +1,4 @@
-"""A store for those who cannot await: a thread asks, and keeps what it saw last.
+"""A store for code that cannot await: a thread asks the server, and keeps the last answer.
 
 Keys are judged and notes are taken amid requests, where nobody may wait for a server. So a thread
 with an event loop of its own keeps the connection. It looks at a document again and again, and

@@ -1,4 +1,4 @@
-"""Matches are played: who wins, by the true skills that no rating system sees.
+"""Plays matches: who wins follows from true skills, which no rating system sees.
 
 The strength of a team is the mean of its players' true skills. Each team performs once a match,
 at its strength plus chance, and the best performance wins. The chance is Gumbel's, of the scale

@@ -1,4 +1,4 @@
-"""When is nothing left to happen? Some policies ask to be woken for ever.
+"""Decides when a simulation is over, although some policies ask to be woken for ever.
 
 When no arrival and no leave is left, a run goes on while a deadline or an expansion of a waiting
 ticket lies ahead. After that it goes on until every queue that still asks for it was woken once,

@@ -1,4 +1,4 @@
-"""Admission: which tickets may enter. Everything that is not admitted changes nothing."""
+"""Admission decides which tickets may enter; a ticket that is refused changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much one shard takes: every number is finite and in range, everything that grows bounded."""
+"""Limits of one shard: each number is finite and in range, and whatever grows has a bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A waiting ticket with newer facts: a rating that has changed, a latency that was measured."""
+"""Updates a waiting ticket with newer facts, such as a changed rating or a measured latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who could join a running match: a search with the seated players fixed in their teams.
+"""Searches for tickets that could join a running match, whose players keep their teams.
 
 Unlike in a new match, players keep their team and role, and the match its region. Every rule must
 hold for the whole match with its newcomers, at this instant.

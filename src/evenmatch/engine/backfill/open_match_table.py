@@ -1,4 +1,4 @@
-"""The open matches of a queue as columns, so that one pass tells who might join which.
+"""The open matches of a queue as columns, so that one pass finds those a ticket might join.
 
 A ticket that enters is compared with all open matches at once, and an open match with all who wait.
 What comes out is never later than the truth, so nobody is overlooked. `backfill.candidates` looks

@@ -1,4 +1,4 @@
-"""Matches that were made elsewhere: their backend brings the roster, and asks for newcomers.
+"""Registers matches made elsewhere: their backend sends the roster and asks for players.
 
 What comes of it is a match of this shard for as long as it asks for players, so that the search for
 newcomers, leases and priorities are those of any other. It has no tickets that ever waited, counts

@@ -1,4 +1,4 @@
-"""Backfill: running matches that ask for players, for how long, and how often they may.
+"""Keeps the requests of running matches for players: how long and how often a match may ask.
 
     running --open--> open --newcomers--> running, filled: a new version of its roster
                        `--close, lease over, match over--> running or over

@@ -1,4 +1,4 @@
-"""Running matches with free seats in the queue: they compete with new matches for who waits.
+"""Fills running matches from a queue, in competition with new matches for the same tickets.
 
 A search looks at tickets that have just entered, at those of a new match that is about to be made,
 and, when time alone may have changed something, at all who wait. Who might join which match is told

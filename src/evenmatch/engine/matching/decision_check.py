@@ -1,4 +1,4 @@
-"""The check of a policy's decision against format and rules (invariants I5, I6), and its match.
+"""Checks a policy's decision against format and rules (invariants I5, I6), and makes its matches.
 
 Repairs and backfill check what they put together themselves, by the same `criteria.rules`.
 """

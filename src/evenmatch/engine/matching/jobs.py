@@ -1,4 +1,4 @@
-"""Jobs that queues asked for: what the engine keeps of them, and what it believes of their plans.
+"""The engine's view of jobs: what it keeps of each one, and how far it trusts its plan.
 
     decision with a job --> asked --> taken by the shell --> settled
                               `--------------+--> forgotten (configured, paused, recovered, failed)

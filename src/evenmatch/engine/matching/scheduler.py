@@ -1,4 +1,4 @@
-"""The scheduler: the pools at work, who waits in them, and the matches that come of decisions.
+"""The scheduler runs the pools: it lets tickets in and out, and turns decisions into matches.
 
 The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
 them share one scheduler. Whatever happens is an event, which `emit` folds into the tables at once.

@@ -1,4 +1,4 @@
-"""Who waits in a pool, as columns of numbers, so that one pass compares all of them with a match.
+"""The tickets of a pool as columns of numbers, so that one pass compares all with a match.
 
 A ticket's numbers are made once, when it is looked at for the first time, and kept while it waits.
 Repairs of failed ready-checks and running matches with free seats look at the same columns.

@@ -1,4 +1,4 @@
-"""Ladders: which queues share ratings, and what is known of players who come without one."""
+"""Ladders: which queues share ratings, and how players without a rating are rated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ready-check: a match is proposed, its players confirm, and a failed check is repaired.
+"""The ready-check proposes a match to its players and collects their answers.
 
     proposed --all accept--> matched
        |  ^

@@ -1,4 +1,4 @@
-"""The repair of a failed ready-check: who else takes the free seats, and when that is looked at.
+"""Repairs failed ready-checks: when to look for players for the free seats, and in which order.
 
 Replacements are sought at once for the free seats only, as they are when a running match asks for
 players, then again whenever somebody enters the queue, and at the very instant at which waiting

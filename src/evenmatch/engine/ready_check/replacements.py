@@ -1,4 +1,4 @@
-"""Who else could take the free seats of a proposal, so that the others need not start over.
+"""Searches for tickets for the free seats of a proposal, so that the others keep theirs.
 
 Only the free seats are filled: whoever is seated stays. Candidates most like those who left are
 looked at first, since they change the match least. One look asks and evaluates no more than a few;

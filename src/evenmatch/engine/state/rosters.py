@@ -1,4 +1,4 @@
-"""Rosters: who plays in a running match now, as long as somebody may join it or it may be void.
+"""Rosters: who plays in a running match, while players may still join it or it may be void.
 
     begun --opened--> open --filled (version + 1)--> begun     until the match is over
                        `----closed-----------------> begun

@@ -1,4 +1,4 @@
-"""What the engine remembers of tickets, matches, proposals, players and keys: its tables' rows."""
+"""Rows of the tables: what the engine keeps of tickets, matches, proposals, players and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored ratings and what is known of outcomes: rows of the tables, and how events change them.
+"""Stored ratings and outcomes: rows of the tables, and how events change them.
 
 Nothing here computes a rating: events carry the new ones, so that a journal rebuilds the tables
 without asking a rating system.

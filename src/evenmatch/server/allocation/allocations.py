@@ -1,4 +1,4 @@
-"""Finding servers for matches: each one is handed to its queue's hook until that succeeds.
+"""Asks the hook of a queue for a server for each match, and repeats until that succeeds.
 
     unassigned --asked--> assigned                          (PUT assignment, or the hook's answer)
         ^            |--> told: the hook will say it later

@@ -1,4 +1,4 @@
-"""What is asked of those who find servers, and what their answers mean: a webhook, or Agones.
+"""Requests to webhooks and to Agones for a game server, and what their answers mean.
 
 Both are asked once per try and answer with an assignment, with "later", or with a reason why there
 is none. `Evenmatch-Match` and `Idempotency-Key` are the same in each try of a match, so that a hook

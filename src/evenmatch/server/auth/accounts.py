@@ -1,4 +1,4 @@
-"""Who may come in to one game: its keys, its players' tokens, its guests, its limits.
+"""The accounts of one game: its service keys, player tokens, guests and limits.
 
 Files of keys are looked at once a second, beside the requests; a change counts from then on. A file
 that has become unreadable changes nothing, so that a slip of an editor locks nobody out and lets

@@ -1,4 +1,4 @@
-"""Where a request comes from, where proxies that we trust stand in between."""
+"""The address of a client, also of one behind trusted proxies."""
 
 from __future__ import annotations
 

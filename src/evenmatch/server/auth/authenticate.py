@@ -1,4 +1,4 @@
-"""Authentication: every request passes here, and goes on with the name of its caller.
+"""Authentication: finds out who calls before any route sees the request.
 
 A credential is verified once, and remembered by a keyed hash of it until it expires or keys change;
 a request with a known credential costs a hash and a look-up. Which game a request belongs to comes

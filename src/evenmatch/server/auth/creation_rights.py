@@ -1,4 +1,4 @@
-"""What a caller may create: a key, tickets of its queues; a player, one ticket of their own.
+"""Which tickets a caller may create: a service key those of its queues, a player one of their own.
 
 A player's client is not believed about skill or friends. Their rating, their party and other facts
 come from the claims of their token; their client adds latencies, wishes, and what

@@ -1,4 +1,4 @@
-"""Service keys: what a game's backend shows to be let in.
+"""Service keys, by which a game's backend authenticates itself.
 
 A key is 256 random bits and is shown once; the file holds its SHA-256 and what it may do. Random
 bits need no salt and no slow hash: whoever steals the file cannot guess them. Keys are never

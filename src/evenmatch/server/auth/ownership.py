@@ -1,4 +1,4 @@
-"""What belongs to whom: players see their own tickets and matches, keys those of their queues.
+"""Ownership: players see their own tickets and matches, service keys those of their queues.
 
 What is not theirs looks to a caller exactly as if there were no such thing.
 """

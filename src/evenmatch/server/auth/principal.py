@@ -1,4 +1,4 @@
-"""Who calls: a service with a key, a player with a token, or the machine itself."""
+"""The principal of a request: a service with a key, a player with a token, or this machine."""
 
 from __future__ import annotations
 

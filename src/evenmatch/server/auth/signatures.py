@@ -1,4 +1,4 @@
-"""AWS's Signature Version 4: how AWS's own clients show that they have a key.
+"""AWS's Signature Version 4, by which AWS's own clients authenticate themselves.
 
 The access key id is the id or the name of a key, the secret access key is the key's text. A client
 never sends the secret: it signs each request with it, so who checks a signature has to know it too.

@@ -1,4 +1,4 @@
-"""One request asked of several shards, wherever they are."""
+"""Sends one request to several shards, wherever they are, and returns their answers."""
 
 from __future__ import annotations
 

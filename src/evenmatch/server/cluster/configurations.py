@@ -1,4 +1,4 @@
-"""The configuration of a game whose shards are shared out: each shard has its part of it in force.
+"""The configuration of a game whose shards are on several nodes: each shard applies its part.
 
 A change is tried out by every shard before any of them takes it. A shard whose node is lost between
 the two is asked again until it has taken the change, or the client is told that some have and some

@@ -1,4 +1,4 @@
-"""Handing requests on to the node that answers for the present.
+"""Forwards requests to the node that holds the lease of their shard.
 
 A request goes on as it came, with a signed note of who asks; connections to the owner are kept. One
 that could not be delivered may go again. One that was delivered and not answered may have been done

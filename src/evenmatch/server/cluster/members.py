@@ -1,4 +1,4 @@
-"""Which other nodes live, and who has how much to do: what nodes tell each other.
+"""The other nodes of a cluster: which of them are alive, and how loaded each one is.
 
 Nodes need no list of each other: the name of a lease says where its owner is, and whoever is asked
 says whom it knows. A node that was not heard of for `ALIVE_SECONDS` is left out. Nothing rests on

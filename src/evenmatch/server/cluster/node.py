@@ -1,4 +1,4 @@
-"""A node: it answers for the shards whose leases it holds, and hands on what others answer for.
+"""A node answers for the shards whose leases it holds, and hands all other requests on.
 
 Every node takes every request. While nobody owns a shard, or its owner is not known yet, clients
 wait a moment, and then get a 503 with the time after which to come again.

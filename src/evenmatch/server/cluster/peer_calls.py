@@ -1,4 +1,4 @@
-"""What nodes ask each other, over a connection of its own each time: once a second, and rarely."""
+"""Calls between nodes, each over a new connection: the status once a second, others rarely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One shard as one node has it: asked for, recovered, answered for, handed over.
+"""A node's part in one shard: it asks for the lease, recovers the shard, serves it, hands it over.
 
     standing by --lease granted--> recovering --> answering --lost or handed over--> standing by
 

@@ -1,4 +1,4 @@
-"""Handing WebSockets on: what a client and the node that answers say to each other goes through.
+"""Relays a WebSocket between a client and the node that answers it.
 
 The client is taken in only when that node has taken it in, so a refusal reaches it as an answer of
 HTTP. When the node is lost, the client is told to come again, as when a server stops: it resumes at

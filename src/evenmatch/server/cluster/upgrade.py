@@ -1,4 +1,4 @@
-"""The end of a rolling upgrade: all shards are written in the newest record format from then on.
+"""Ends a rolling upgrade: from then on all shards are written in the newest record format.
 
 While nodes of two versions run together, a node goes on in the format in which it found a shard, so
 that the older ones can read along and take over. An operator says when that is over.

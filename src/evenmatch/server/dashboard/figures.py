@@ -1,4 +1,4 @@
-"""A fold of durable records into what the dashboard shows, event by event."""
+"""Folds durable records into the figures of the dashboard, event by event."""
 
 from __future__ import annotations
 

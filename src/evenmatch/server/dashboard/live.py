@@ -1,4 +1,4 @@
-"""The dashboard's snapshots: one a second of each queue that somebody looks at.
+"""Snapshots for the dashboard: one a second for each queue that a page is showing.
 
 A snapshot is encoded once for all pages that show the same. While no page is open, nothing runs but
 the fold.

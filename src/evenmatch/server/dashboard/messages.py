@@ -1,4 +1,4 @@
-"""What the dashboard's stream and its match page say, as types."""
+"""Types of the messages on the dashboard's stream and on its match page."""
 
 from __future__ import annotations
 

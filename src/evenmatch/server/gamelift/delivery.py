@@ -1,4 +1,4 @@
-"""Events on their way to a webhook: one after another, signed, and again until it takes them.
+"""Delivers events to a webhook: signed, in order, and repeated until it accepts them.
 
 A target that hangs holds up nobody but itself; beyond its backlog, and after the last try, events
 are dropped and the log says so. After a restart nothing is sent that was not sent before.

@@ -1,4 +1,4 @@
-"""Events as EventBridge hands them on: an envelope, tickets, and the players in them."""
+"""Events as EventBridge delivers them: an envelope, tickets, and the players in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last events of a server, for those who follow them and come back.
+"""The last events of a server, for clients that follow them and reconnect.
 
 An event is numbered by the record that it comes from, and its place among the events of that one,
 so that whoever has heard one may ask for those after it. Events are kept in memory, from the moment

@@ -1,4 +1,4 @@
-"""What clients of GameLift may ask of their tickets, and the engine does not keep.
+"""Facts about tickets that GameLift's clients may ask for and the engine does not keep.
 
 An ended ticket's attributes, and why a ticket waits again: both only for people and for clients
 that look once more, so they are kept in memory; after a restart ended tickets have ids alone.

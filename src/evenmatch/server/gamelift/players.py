@@ -1,4 +1,4 @@
-"""Players between GameLift's words and ours, and whether they fit a rule set."""
+"""Translates players between GameLift's terms and ours, and checks them against a rule set."""
 
 from __future__ import annotations
 

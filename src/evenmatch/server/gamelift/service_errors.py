@@ -1,4 +1,4 @@
-"""What a client of GameLift is told when a call fails: AWS's names for our errors."""
+"""Errors of GameLift's calls: AWS's names for our errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of an absence, given back to those who are asked for acceptance."""
+"""Extends ready-checks by the time for which nobody could answer them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clocks of a server, and that of a shard: engine time, on the engine's grid of instants."""
+"""The clocks of a server and of a shard: engine time, on the engine's grid of instants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the process lives, answered by a thread and at a port of its own.
+"""Answers whether the process is alive, from a thread and a port of its own.
 
 The event loop answers `/healthz` too, between other work. A policy that computes for seconds in
 Python keeps the loop from it, and whoever watches the process would end a server that is only busy.

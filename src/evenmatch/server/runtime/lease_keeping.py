@@ -1,4 +1,4 @@
-"""The lease of a shard whose journal is not in the data directory: waiting for it, keeping it.
+"""Waits for, and keeps, the lease of a shard whose journal is not in the data directory.
 
 A journal in the data directory needs neither: the lock on the directory keeps others out.
 

@@ -1,4 +1,4 @@
-"""Where the server writes what people should know: lines of JSON on standard error."""
+"""The server's log: lines of JSON on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a restart, players who waited before it have more time to accept a match.
+"""Gives players who waited before a restart more time to accept a match.
 
 A client that has lost its server tries again after a pause, which grows each time, so it may hear
 late of what its player is asked in between. Therefore, for `RETURN_SECONDS` after the server is

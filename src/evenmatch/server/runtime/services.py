@@ -1,4 +1,4 @@
-"""The services of one server, put together once."""
+"""Builds the services of one server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load shedding: creates wait in line, and those beyond what the server can do are refused.
+"""Load shedding: creates wait in line, and the server refuses those that it cannot handle.
 
 Every create takes a share of the event loop: it is decoded, decided upon and answered. Creates get
 at most `TURN_LEAST` of one round of the loop, or as long as everything else in it takes, up to

@@ -1,4 +1,4 @@
-"""Records that views have not folded yet: answers go out first, then sums are made.
+"""Records that views have not folded yet: the server answers first, and then updates its views.
 
 Statistics, figures and forecasts cost as much as a decision does, and nobody waits for them. So
 they hear of records a slice of the event loop at a time, after the answers that rest on those

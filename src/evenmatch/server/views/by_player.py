@@ -1,4 +1,4 @@
-"""The tickets of a player: those that wait, and those that ended lately."""
+"""The tickets of each player: those that wait, and those that ended recently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations beside the event loop: what is looked at is copied on it, and told in a thread.
+"""Explains in a thread why tickets wait, from a copy of the pool made on the event loop.
 
 On the loop an explanation costs a shallow copy of its pools. The thread takes one ticket, or a
 slice of the longest waiting, at a time, so that whoever asks about one ticket waits for no batch.

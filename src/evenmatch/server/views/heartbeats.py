@@ -1,4 +1,4 @@
-"""Who is still there: tickets of clients that fall silent are taken back.
+"""Heartbeats: cancels the tickets of clients that have fallen silent.
 
 Where a queue sets `silent_after`, a waiting ticket needs a heartbeat, or an open stream or long
 poll that follows it, at least that often. When the last sign of life was is kept in memory only and

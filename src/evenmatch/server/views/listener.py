@@ -1,4 +1,4 @@
-"""Who hears of what is durable."""
+"""The protocol of views that hear of each record once it is durable."""
 
 from __future__ import annotations
 

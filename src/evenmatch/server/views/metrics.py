@@ -1,4 +1,4 @@
-"""What operators watch: Prometheus metrics of one server.
+"""Prometheus metrics of one server.
 
 Figures that are counted anyway, from durable records only, are read when somebody looks; only
 durations are observed as they happen. `evenmatch_invariant_violations` must stay 0 for ever.

@@ -1,4 +1,4 @@
-"""Queues that stand still: players for several matches wait, they may play together, none is made.
+"""Finds stalled queues: players for several matches wait and may play together, none is made.
 
 How long the pool has been so large without a match is known of every queue. Only where that is much
 longer than its players usually wait is it asked whether they could play: some of the longest

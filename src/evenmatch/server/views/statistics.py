@@ -1,4 +1,4 @@
-"""How the queues do: a fold of durable records into the figures that people look at."""
+"""Statistics of queues: folds durable records into the figures that people look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policies of a switchback, compared: a fold of durable records into sums by block.
+"""Compares the policies of a switchback: folds durable records into sums by block.
 
 A ticket counts for the policy in whose block it came, unless it came in the trimmed first part of
 the block, where it met the pool that the policy before had left. A ticket that the next policy

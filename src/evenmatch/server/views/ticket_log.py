@@ -1,4 +1,4 @@
-"""A line of the log for each event of a ticket's life, to be found by the ticket's id.
+"""Logs one line for each event of a ticket's life, with the ticket's id.
 
     {"event":"ticket","ticket":"s0-7","state":"matched","match":"s0-m3","queue":"duel", ...}
 

@@ -1,4 +1,4 @@
-"""How long the engine keeps the event loop busy: by kind of input, and by the policy that decides.
+"""Measures how long the engine keeps the event loop busy, by kind of input and by policy.
 
 The engine has no clock. So the shell times each input, and puts a stopwatch around each matcher: a
 decision takes what `decide` or `settle` takes, and all that the matcher did since the decision

@@ -1,4 +1,4 @@
-"""Simulate by a compiled run where it gives the same: no engine, no ticket objects.
+"""Simulates with compiled code where that gives the same matches: no engine, no ticket objects.
 
 See `simulation.compiled.compilable` for the scenarios that take this way.
 """
