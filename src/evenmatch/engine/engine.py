@@ -76,7 +76,7 @@ GONE = ("matched", "assigned")
 
 
 class Engine:
-    """All the queues that may share a player, and the tickets in them.
+    """A deterministic engine for queues that may share players.
 
     Args:
         resolve: Makes a queue's policy.
@@ -130,7 +130,7 @@ class Engine:
 
     @property
     def format(self) -> int:
-        """Return the record format in which its decisions are written.
+        """Return the record format that its decisions are written in.
 
         Where that is not the newest, it decides nothing that readers of it would not understand.
         """
@@ -147,7 +147,7 @@ class Engine:
 
     @property
     def tables(self) -> Tables:
-        """Return everything that is remembered."""
+        """Return all of the engine's state."""
         return self._scheduler.tables
 
     @tables.setter
@@ -161,7 +161,7 @@ class Engine:
 
     @property
     def next_wakeup(self) -> float:
-        """Return the instant of the next timer or deadline; inf if nothing is due ever."""
+        """Return the instant of the next timer or deadline; inf if there is none."""
         if self._wakeup is None:
             scheduler = self._scheduler
             self._wakeup = scheduler.next_due()
@@ -170,16 +170,16 @@ class Engine:
         return self._wakeup
 
     def is_woken_at(self, at: float) -> bool:
-        """Return whether a policy is asked at an instant, if nothing happens before."""
+        """Return whether a policy will be asked at an instant if no input comes before."""
         return bool(self._scheduler.woken(at))
 
     @property
     def faults(self) -> list[PolicyError]:
-        """Return what policies did wrong; their queues have stopped making matches."""
+        """Return the faults of policies by queue; these queues make no matches any more."""
         return [pool.fault for pool in self.pools.values() if pool.fault is not None]
 
     def step(self, given: Input) -> Record:
-        """Decide what comes of an input, and fold it.
+        """Decide an input, and fold its events.
 
         Returns:
             The record; its sequence is 0 if nothing changed, and then it is not journalled.
@@ -207,7 +207,7 @@ class Engine:
         return record
 
     def announce(self, ticket: Ticket, queue: str, now: float) -> None:
-        """Say that a ticket is to come at its `enqueued_at`; then hand in `Advance(next_wakeup)`.
+        """Announce a ticket for its `enqueued_at`; then hand in `Advance(next_wakeup)`.
 
         It is advice to the queue's matcher and no input: it changes nothing that is journalled.
         """
@@ -253,7 +253,7 @@ class Engine:
             pool.wake_at = scheduler.now
 
     def memories(self) -> dict[str, Memory]:
-        """Return what the matchers know that re-entering cannot restore, by queue."""
+        """Return the matchers' memories by queue: what tickets that re-enter do not restore."""
         return {name: pool.memory() for name, pool in self.pools.items()}
 
     def _configure(self, given: Configure) -> None:
@@ -424,7 +424,7 @@ class Engine:
         return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
-        """Say that a job raised: its queue makes no more matches, as after any fault."""
+        """Report that a job raised: its queue makes no more matches, as after any fault."""
         pool = self.pools.get(running.queue)
         if pool is not None and pool.slot.running is running:
             pool.fail_job(error)

@@ -65,7 +65,7 @@ def decode(body: bytes) -> Record:
 
 
 def needs(given: Input) -> int:
-    """Return the first format in which an input can be written so that its readers understand it.
+    """Return the first record format in which an input can be written.
 
     A reader of an older one would refuse it, or read it without what it does not know.
 

@@ -40,7 +40,7 @@ ROUNDING = 1e-5
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first record that is decided in another way now.
+    """A record that is decided differently now.
 
     Args:
         record: What the journal holds.
@@ -78,7 +78,7 @@ class Replay:
         engine.limits = UNLIMITED
 
     def hear(self, record: Record) -> Difference | None:
-        """Decide what comes of the next record's input; return how that differs, if it does.
+        """Decide the input of the next record; return how the result differs, if it does.
 
         After a difference the engine has another past than the journal: ask it no more.
 
@@ -123,7 +123,7 @@ class Replay:
 
 
 def as_judged(record: Record) -> Input:
-    """Return the input without what limits kept out: in its place an item that nobody takes."""
+    """Return an input without the items that limits refused; each becomes one that nobody takes."""
     given = record.input
     if not isinstance(given, Enqueue):
         return given

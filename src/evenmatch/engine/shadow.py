@@ -41,11 +41,11 @@ WAITING_MAX = 200_000
 
 
 class ShadowDropped(Exception):
-    """A shadow that cannot go on; the text says why."""
+    """The shadow cannot go on; the text says why."""
 
 
 class ShadowEngine:
-    """The engine of a shadow, and how it hears of a journal's records.
+    """The engine of a shadow, fed with the records of a journal.
 
     Args:
         start: The tables that it starts with, copied; not touched by anybody else any more.
@@ -95,7 +95,7 @@ class ShadowEngine:
 
 
 def extract(tables: Tables) -> Tables:
-    """Return what a shadow starts with, as a copy."""
+    """Return the state from which a shadow starts, as a copy."""
     return Tables(
         now=tables.now,
         sequence=tables.sequence,

@@ -40,7 +40,7 @@ LATE_LEAST = 0.1
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a caller is told: a value, or the error that says why not.
+    """The answer to a caller: a value, or the error that says why there is none.
 
     It may be part of a cycle, since an error knows the frames that it came through; so the garbage
     collector knows it, unlike other values.
@@ -56,7 +56,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Push(msgspec.Struct, frozen=True, gc=False):
-    """A record that is durable now: followers and feeds may hear of it."""
+    """A durable record, for followers and feeds."""
 
     record: Record
 
@@ -71,7 +71,7 @@ Effect = Answer | Push | Solve
 
 
 class Shard:
-    """One engine, its records on their way to the journal, and the answers they hold back.
+    """An engine whose records and answers wait until the journal has them.
 
     Args:
         engine: Configured or resumed.
@@ -98,7 +98,7 @@ class Shard:
 
     @property
     def next_wakeup(self) -> float:
-        """Return the instant of the next `Advance`; inf if nothing is due ever."""
+        """Return the instant of the next `Advance`; inf if there is none."""
         return self.engine.next_wakeup
 
     @property
@@ -123,7 +123,7 @@ class Shard:
         return [*map(Solve, jobs), *self._released()] if jobs else self._released()
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
-        """Say that a job raised; its queue makes no more matches."""
+        """Report that a job raised; its queue makes no more matches."""
         self.engine.fail_job(running, error)
 
     def _answer(self, given: Input, answer_to: Any) -> None:
@@ -160,7 +160,7 @@ class Shard:
         return taken
 
     def acknowledge(self, sequence: int) -> list[Effect]:
-        """Note that the journal has all records up to `sequence`; return what that sets free."""
+        """Note that the journal has all records up to `sequence`; return what they held back."""
         assert self._durable <= sequence <= self._decided
         self._durable = sequence
         return self._released()
@@ -210,7 +210,7 @@ class Shard:
         return record
 
     def answered_before(self, given: Input) -> tuple[TicketView | Refused, ...] | None:
-        """Return the answer that the request's idempotency key got the first time, if it did.
+        """Return the answer that a request's idempotency key got the first time, if there was one.
 
         Raises:
             KeyReused: It came with another body.

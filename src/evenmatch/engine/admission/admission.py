@@ -40,7 +40,7 @@ from evenmatch.model.ticket import LATENCY, NewTicket, Rating, Ticket
 
 
 class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
-    """What it takes to judge who may enter: the engine as it is now.
+    """What admission needs to judge a request: the engine as it is now.
 
     Args:
         shard: Prefix of the ids that are given.
@@ -69,7 +69,7 @@ def admission_context(
     limits: ShardLimits,
     known: Callable[[NewTicket], dict[str, Rating]] | None = None,
 ) -> AdmissionContext:
-    """Return the context of queues that do not change while it is used."""
+    """Return the context of an engine; it holds until queues, limits or tables are others."""
     asked = objectives.values()
     has_defaults = any(objective.queue.defaults for objective in asked)
     has_samples = any(objective.samples for objective in asked)
@@ -77,7 +77,7 @@ def admission_context(
 
 
 def check_request(given: Enqueue, tables: Tables) -> None:
-    """Check what concerns all items of a request to enter.
+    """Check what concerns all items of a create.
 
     Raises:
         KeyReused: Its idempotency key was used before.
@@ -93,7 +93,7 @@ def check_request(given: Enqueue, tables: Tables) -> None:
 
 
 def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Existing | Refused:
-    """Return what becomes of one item of a request."""
+    """Return the decision on one item of a create."""
     new, tables = given.tickets[item], context.tables
     ratings = {} if context.known is None else context.known(new)
     if ratings:
@@ -120,7 +120,7 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
 
 
 def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
-    """Return what an update makes of a waiting ticket.
+    """Return what an update does to a waiting ticket.
 
     Raises:
         InvalidTicket: A value is out of range or missing, or a player is not in the ticket, or is
@@ -345,7 +345,7 @@ def places_of(new: NewTicket, context: AdmissionContext) -> dict[str, Placed]:
 
 
 def fits(ticket: Ticket, objective: Objective) -> bool:
-    """Return whether a ticket that waits already fits a queue's new version."""
+    """Return whether the new version of a queue admits a waiting ticket."""
     return (
         ticket.size in objective.party_sizes
         and objective.missing(ticket) is None
@@ -370,7 +370,7 @@ BITS = 53
 
 
 def let_in_at(ticket: Ticket, queue: Queue, seed: int) -> float:
-    """Return the instant at which the queue's matcher gets the ticket.
+    """Return the instant at which the matcher of a queue learns of a ticket.
 
     It is `enqueued_at` plus up to `commit_jitter` seconds, uniform, on the time grid.
 

@@ -30,7 +30,7 @@ def renewed_ticket(ticket: Ticket, given: Update) -> NewTicket:
 
 
 def refreshed(ticket: Ticket, given: Update, percentiles: dict[str, Placed]) -> Ticket:
-    """Return the ticket after an update that was found good."""
+    """Return a ticket after an accepted update."""
     new = renewed_ticket(ticket, given)
     places = {key: placed.places for key, placed in percentiles.items()}
     return replace(

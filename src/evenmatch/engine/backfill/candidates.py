@@ -81,7 +81,7 @@ class Join(msgspec.Struct, frozen=True, gc=False):
 
 
 class SearchResult(msgspec.Struct):
-    """What a look at tickets found.
+    """The result of a search for newcomers.
 
     Args:
         joins: Newcomers who may join now: each one has more of them than the one before.
@@ -96,7 +96,7 @@ class SearchResult(msgspec.Struct):
 
 
 def can_compare(roster: Roster, objective: Objective) -> bool:
-    """Return whether those who play have all that a queue's present version looks at.
+    """Return whether the players of a match have all facts that its queue compares now.
 
     The sizes of their parties do not matter: some of a party may have left.
     """
@@ -137,7 +137,7 @@ def find_newcomers(
     now: float,
     told: Iterable[float] | None = None,
 ) -> SearchResult:
-    """Return who of these tickets may join, seat by seat, cheapest first.
+    """Return the tickets that may join, seat by seat, cheapest first.
 
     Args:
         pool: The queue's pool.
@@ -175,7 +175,7 @@ def seat_newcomers(
     now: float,
     again_at: float,
 ) -> SearchResult:
-    """Return who may join of those who are ready, seat by seat, cheapest first.
+    """Return which of the tickets that are ready may join, seat by seat, cheapest first.
 
     Args:
         pool: The queue's pool.
@@ -193,7 +193,7 @@ def seat_newcomers(
 
 
 class _Seats:
-    """Filling free seats one ticket after the other."""
+    """Fills free seats one ticket after the other."""
 
     def __init__(self, pool: Pool, opening: Opening, now: float, search: SearchResult) -> None:
         self._pool = pool

@@ -30,7 +30,7 @@ PLAYERS_MOST = 1_000
 def registered_of(
     given: Register, objective: Objective, tables: Tables, match_id: str
 ) -> Registered:
-    """Return what comes of a request with a roster.
+    """Return the event of a request that brings a roster.
 
     Args:
         given: The request.

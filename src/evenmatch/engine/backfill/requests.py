@@ -53,7 +53,7 @@ Without it two players alone in a queue would ask for one server after the other
 
 
 class BackfillRequests:
-    """The running matches of a scheduler: opening, closing, calling off."""
+    """Opens, closes and calls off the running matches of a scheduler."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -154,7 +154,7 @@ class BackfillRequests:
         scheduler.decide(list(scheduler.dirty), fired=False)
 
     def close(self, given: Close) -> None:
-        """Let a running match ask for nobody any more; again changes nothing.
+        """Let a running match ask for no more players; repeating it changes nothing.
 
         Raises:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
@@ -166,7 +166,7 @@ class BackfillRequests:
             self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
     def assign(self, given: Assign) -> None:
-        """Give a match its place, and those who have joined it.
+        """Give a match and its newcomers their place to play.
 
         Raises:
             TooLate: It was called off.
@@ -221,7 +221,7 @@ class BackfillRequests:
         self._fills.fire(now)
 
     def resume(self) -> None:
-        """Take the open matches of a journal up again, or of a new configuration."""
+        """Reopen the open matches of a journal, or under a new configuration."""
         for match_id, roster in self._scheduler.tables.rosters.items():
             if roster.open is not None:
                 self._watch(match_id, roster.open)

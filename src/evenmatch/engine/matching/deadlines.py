@@ -16,11 +16,11 @@ Entry = tuple[float, int, int, str, str]
 
 
 class TimerSource(Protocol):
-    """Whatever makes the engine wake up."""
+    """Something that makes the engine wake up."""
 
     @property
     def pending(self) -> Sized:
-        """Return what it waits for, always the same object; where it is empty, nobody asks."""
+        """Return what it waits for, always the same object; while empty, `next` is not asked."""
         ...
 
     def next(self) -> float:
@@ -28,7 +28,7 @@ class TimerSource(Protocol):
 
 
 class Deadlines:
-    """Instants in order; an entry whose owner is gone is skipped.
+    """Instants in order; entries whose owner is gone are skipped.
 
     Args:
         is_alive: Whether an entry still counts.

@@ -69,10 +69,10 @@ def check_grouping(
 
 
 def playable(pool: Pool, plan: Plan, now: float) -> Plan:
-    """Return the matches of a plan that can be played now: the world has moved on meanwhile.
+    """Return the matches of a plan that can still be played now.
 
     A ticket that is planned twice plays in the first of its matches. The divisions into teams stay
-    in `pool.planned_seatings` for the decision that follows.
+    in `Pool.planned_seatings` for the decision that follows.
 
     Complexity:
         One division into teams a match: 6 us in a duel, 70 us in 3v3, 100 us in 5v5.
@@ -152,7 +152,7 @@ def describe(
 
 
 def off_side(sides: tuple[str, ...], teams: Teams) -> tuple[str, ...] | None:
-    """Return the tickets that are on another side than they asked for; None if none is."""
+    """Return the tickets that got another side than they wished for; None if there are none."""
     found = [
         ticket.id
         for name, team in zip(sides, teams, strict=True)

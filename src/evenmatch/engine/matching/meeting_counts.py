@@ -30,7 +30,7 @@ class MeetingCounts:
         scheduler.add_timer(self)
 
     def resume(self) -> None:
-        """Begin anew after recovery; what fell while nobody looked is looked at at once."""
+        """Start over after recovery; counts that fell meanwhile are renewed at once."""
         self.pending.clear()
         for ticket_id in self._scheduler.tables.waiting:
             if self._falls_at(ticket_id, -math.inf) < math.inf:

@@ -33,7 +33,7 @@ from evenmatch.policies.hooks import check_conditions, has_jobs, hook_value, lis
 
 
 class Pool:
-    """One queue at work.
+    """The waiting tickets of one queue, and its matcher.
 
     Args:
         queue: As configured; the policy's own rules are added.
@@ -78,13 +78,13 @@ class Pool:
 
     @classmethod
     def stopped(cls, queue: Queue, why: str) -> Pool:
-        """Return a pool whose policy is not to be had: it keeps tickets and makes no matches."""
+        """Return a pool whose policy cannot be loaded: it keeps tickets and makes no matches."""
         pool = cls(queue, FunctionPolicy(_no_matches), seed=0)
         pool.fault = PolicyError(f"policy {queue.policy} of queue {queue.name}: {why}")
         return pool
 
     def enter(self, ticket: Ticket, now: float) -> None:
-        """Take a ticket in, in the place that its age gives it."""
+        """Add a ticket, in the place that its age gives it."""
         if ticket.sequence > self._newest:
             self._newest = ticket.sequence
             self.tickets[ticket.id] = ticket
@@ -108,16 +108,16 @@ class Pool:
         self.tickets = dict(zip(names, tickets, strict=True))
 
     def let_in(self, ticket_id: str, now: float) -> None:
-        """Let the matcher have a newcomer whose delay is over."""
+        """Show the matcher a newcomer whose delay is over."""
         del self.delayed_until[ticket_id]
         self.give(self.tickets[ticket_id], now)
 
     def is_kept(self, ticket_id: str) -> bool:
-        """Return whether a ticket waits here without the matcher's knowing of it."""
+        """Return whether a waiting ticket is kept from the matcher."""
         return ticket_id in self.held_until or ticket_id in self.delayed_until
 
     def give(self, ticket: Ticket, now: float) -> None:
-        """Let the matcher have a ticket that waits here."""
+        """Show the matcher a waiting ticket."""
         if self.fault is None:
             try:
                 self.matcher.enter(ticket, now)
@@ -125,7 +125,7 @@ class Pool:
                 self._fail("enter", error)
 
     def release(self, now: float) -> None:
-        """Let the matcher have all tickets that were kept from it."""
+        """Show the matcher all tickets that were kept from it."""
         held, self.held_until = self.held_until, {}
         for ticket_id in held:
             self.give(self.tickets[ticket_id], now)
@@ -143,7 +143,7 @@ class Pool:
                 self._fail("leave", error)
 
     def announce(self, ticket: Ticket, now: float) -> None:
-        """Tell the matcher of a ticket that is said to come, and let it decide at once.
+        """Announce a ticket to the matcher, and let it decide at once.
 
         A ticket that the queue would refuse is not announced.
         """
@@ -155,7 +155,7 @@ class Pool:
                 self._fail("announce", error)
 
     def confirmed(self, seconds: float, now: float) -> None:
-        """Tell the matcher that a match is made so long after it was proposed first."""
+        """Tell the matcher that a match was confirmed, so long after it was proposed."""
         if self.fault is None:
             try:
                 hook_value(self.matcher, "confirmed")(seconds, now)
@@ -163,7 +163,7 @@ class Pool:
                 self._fail("confirmed", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
-        """Return the matcher's decision, and note when it wants to be asked again.
+        """Return the matcher's decision, and note when it asks to be woken.
 
         Once the policy has failed, it decides nothing.
         """
@@ -179,11 +179,11 @@ class Pool:
         return decision
 
     def begin(self, job: Job, number: int, now: float) -> RunningJob:
-        """Note that a job was asked for now, under this number."""
+        """Note that a job was requested now, under this number."""
         return self.slot.begin(RunningJob(number, self.name, job), now)
 
     def settle(self, result: JobResult, now: float) -> Decision:
-        """Return the matcher's decision on what is left of a plan; its job is over."""
+        """Return the matcher's decision on the playable rest of a plan; its job is over."""
         self.slot.running, decision = None, NOTHING
         try:
             decision = check_decision(self, self.matcher.settle(result, now), now, False)
@@ -195,12 +195,12 @@ class Pool:
         return decision
 
     def fail_job(self, error: BaseException) -> None:
-        """Stop asking the policy, because the job that runs for it failed."""
+        """Stop asking the policy, because its job failed."""
         self.wake_at = math.inf
         self._fail("its job", error)
 
     def stop(self, fault: PolicyError) -> None:
-        """Ask the policy no more; a job that runs for it is forgotten."""
+        """Stop asking the policy; a running job is forgotten."""
         self.fault, self.slot.running = fault, None
 
     def memory(self) -> Memory:

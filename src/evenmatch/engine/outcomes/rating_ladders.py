@@ -17,7 +17,7 @@ new ratings; without results to what resting makes of them. `ratings.periods.rat
 
 
 class Ladders:
-    """The ladders that are rated now.
+    """The ladders that are rated at present.
 
     Args:
         scheduler: Where the engine works.
@@ -61,7 +61,7 @@ class Ladders:
         return bool(self._rated())
 
     def known_of(self, new: NewTicket) -> dict[str, Rating]:
-        """Return the ratings of a ticket's players who come without one.
+        """Return the stored ratings of those players of a ticket who bring none.
 
         They are those of the first of its queues whose ladder is rated; a player who is not known
         gets a newcomer's. What the caller says of a player or of the party is left as it is.
@@ -82,7 +82,7 @@ class Ladders:
         }
 
     def rating_of(self, ladder: str, player: str, now: float) -> Rating | None:
-        """Return what is stored of a player, as uncertain as it is now; None if nothing is."""
+        """Return the stored rating of a player, as uncertain as it is now, or None."""
         known = ladder in self._rated()
         if not known or player not in self._scheduler.tables.ratings.get(ladder, {}):
             return None

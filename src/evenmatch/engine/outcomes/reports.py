@@ -60,7 +60,7 @@ SLICE_EVERY = 0.0625
 
 
 class OutcomeReports:
-    """The part of the engine that hears of outcomes.
+    """Judges reports of outcomes, and has ratings computed.
 
     Args:
         scheduler: Where the engine works.
@@ -75,7 +75,7 @@ class OutcomeReports:
         scheduler.add_timer(self._judged)
 
     def next(self) -> float:
-        """Return the next instant at which ratings are due; inf if none are."""
+        """Return the next instant at which ratings are due; inf if there is none."""
         tables, at = self._scheduler.tables, math.inf
         for period in tables.closing.values():
             at = min(at, period.ends_at)
@@ -85,7 +85,7 @@ class OutcomeReports:
         return at
 
     def watch(self, kept: KeptMatch) -> None:
-        """See to it that reports on a match are judged; for recovery too."""
+        """Schedule the judgement of the reports on a match; recovery calls it too."""
         if _is_reported(kept):
             assert kept.outcome is not None
             match = kept.match
@@ -104,7 +104,7 @@ class OutcomeReports:
             self._rate_slice(ladder, tables.closing[ladder])
 
     def hear(self, given: Outcome, kept: KeptMatch) -> None:
-        """Take what the service or a player says of a match.
+        """Take a report of the service or of a player.
 
         Raises:
             InvalidOutcome: It does not fit the match.
@@ -137,7 +137,7 @@ class OutcomeReports:
             self._report(given.player, kept, lineup, result)
 
     def reconsider(self, kept: KeptMatch) -> None:
-        """Count an outcome on which all who are left in a match agree, after others left it."""
+        """Count an outcome on which all remaining players agree, after others left the match."""
         if _is_reported(kept):
             self._count_agreed(kept)
 

@@ -38,7 +38,7 @@ from evenmatch.model.match import Match, OpenMatch
 
 
 class Proposals:
-    """The proposals of a scheduler: answers, failures, repairs."""
+    """Handles the proposals of a scheduler: answers, failures, repairs."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -74,7 +74,7 @@ class Proposals:
         scheduler.decide(list(scheduler.dirty), fired=False)
 
     def withdraw(self, ticket_id: str, reason: str, by: str | None) -> None:
-        """Cancel a ticket that is proposed: for who asks for it, this is a decline.
+        """Cancel a proposed ticket, which counts as a decline.
 
         Args:
             ticket_id: The ticket.
@@ -93,18 +93,18 @@ class Proposals:
         self._lose(proposal, {ticket_id: (reason, blamed)})
 
     def fire(self, now: float) -> None:
-        """Fail the checks whose answers are missing, and end the repairs whose time is up."""
+        """Fail the checks whose answers are overdue, and end the repairs whose time is up."""
         scheduler = self._scheduler
         for entry in scheduler.answers.take_due(now):
             self._fire(entry, now)
         self._repairs.fire(now)
 
     def configured(self) -> None:
-        """End the repairs that a new configuration leaves no place for."""
+        """End the repairs for which a new configuration has no place."""
         self._repairs.configured()
 
     def prolong(self, given: Prolong) -> None:
-        """Give those who are asked more time: for some, the server was not there.
+        """Give players more time to answer after the server was away.
 
         A repair has more time only where everybody has: it need not wait for who may come back.
         """
@@ -123,7 +123,7 @@ class Proposals:
             scheduler.watch_proposal(scheduler.tables.proposals[match_id])
 
     def resume(self) -> None:
-        """Take the proposals of a journal up again; the next `fire` sees to what is overdue."""
+        """Restore the proposals of a journal; the next `fire` handles those that are overdue."""
         for proposal in self._scheduler.tables.proposals.values():
             self._scheduler.watch_proposal(proposal)
             if proposal.open is not None:

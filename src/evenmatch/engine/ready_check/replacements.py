@@ -46,7 +46,7 @@ Found = tuple[list[Ticket], Seating]
 
 
 class StayingTickets:
-    """Those who stay in a match, as columns: made once for all looks of a repair.
+    """The tickets that stay in a match, as columns: made once for all looks of a repair.
 
     Args:
         pool: The queue's pool.
@@ -71,7 +71,7 @@ class StayingTickets:
         return self._pool is pool and self._seats is pool.columns.seats
 
     def leave_seats(self, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which tickets find seats beside them, by their sizes, sides and roles."""
+        """Return which tickets find seats beside these, by their sizes, sides and roles."""
         known, asked = self._leave, kinds.tolist()
         for kind in {*asked}.difference(known):
             known[kind] = bool(self._taken and self._seats.after(self._taken, kind))
@@ -79,7 +79,7 @@ class StayingTickets:
 
 
 class Vacancy(msgspec.Struct, frozen=True, gc=False):
-    """Free seats of a match.
+    """The free seats of a match, and the tickets that stay.
 
     Args:
         seated: The tickets that stay.
@@ -101,7 +101,7 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplacementResult(msgspec.Struct):
-    """What a search came to.
+    """The result of a search for replacements.
 
     Args:
         match: The match; None if there is none yet.
@@ -254,7 +254,7 @@ def _evaluate(
 
 
 def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> float:
-    """Return the instant from which a ticket may take a seat, maybe with others; inf if never."""
+    """Return the instant from which one of some tickets may take a seat; inf if never."""
     early = _early(pool, vacancy, among, ())
     ready = np.flatnonzero(early <= now).tolist()
     if pool.columns.are_exact:
@@ -265,7 +265,7 @@ def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> 
 
 
 def without_them(pool: Pool, vacancy: Vacancy, now: float) -> Found | None:
-    """Return the match that those who stay make alone, where it may start before it is full."""
+    """Return the match of the tickets that stay, where it may start before it is full."""
     if not pool.queue.format.is_variable or not vacancy.seated:
         return None
     tickets = sorted(vacancy.seated, key=lambda ticket: ticket.age_key)

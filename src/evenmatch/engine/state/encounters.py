@@ -56,7 +56,7 @@ class PlayedMatches(msgspec.Struct):
     seats: int = 0
 
     def copy(self) -> PlayedMatches:
-        """Return a copy that later matches do not touch."""
+        """Return a copy that later matches do not change."""
         return PlayedMatches(dict(self.rows), dict(self.of), self.first, self.seats)
 
     def add(self, row: EncounterRow, within: float) -> None:
@@ -72,7 +72,7 @@ class PlayedMatches(msgspec.Struct):
             self._forget_first()
 
     def take_back(self, match: Match) -> None:
-        """Count a match no more that was called off; its row stays, without players."""
+        """Stop counting a voided match; its row stays, without players."""
         players = [player for team in match.players for player in team]
         for number in self.of.get(players[0], ()):
             row = self.rows[str(number)]
@@ -112,7 +112,7 @@ class PlayedMatches(msgspec.Struct):
         return found
 
     def falls_at(self, player: str, rule: Rule, now: float) -> float:
-        """Return when the next match of a player counts no more; inf if none does now."""
+        """Return when the count of the next match of a player ends; inf if none counts now."""
         ends = (self.rows[str(number)].at + rule.within for number in self.of.get(player, ()))
         return min((at for at in ends if at > now), default=math.inf)
 
@@ -128,7 +128,7 @@ def note_played(
     waiting: Mapping[str, _Live],
     queues: Iterable[Queue],
 ) -> None:
-    """Note a match, of a queue with such a limit, while its tickets are still waiting.
+    """Note a match of a queue with such a limit, while its tickets are still waiting.
 
     Args:
         played: What is known so far, by group; it is changed.
@@ -276,7 +276,7 @@ SURPLUS = 1_000
 
 
 def note_meetings(met: Meetings, match: Match, group: str, queues: Iterable[Queue]) -> None:
-    """Note who met whom in a match of a queue that asks for it.
+    """Note who met whom in a match of a queue that remembers meetings.
 
     Args:
         met: What is known so far; it is changed.

@@ -97,7 +97,7 @@ def fold(tables: Tables, given: Input, event: Event) -> None:
 
 
 def seal(tables: Tables, record: Record) -> None:
-    """End a record: note its number, instant and key, and forget what is too old."""
+    """End a record: note its number, instant and key, and forget old rows."""
     given = record.input
     tables.sequence, tables.now = record.sequence, given.now
     if type(given) is Enqueue and given.key is not None:
@@ -401,7 +401,7 @@ Row = TypeVar("Row")
 
 
 def forget(tables: Tables) -> None:
-    """Drop what is kept long enough.
+    """Drop the rows that have been kept for long enough.
 
     In batches: walking past the deleted front of a dict at every record would be quadratic.
     """

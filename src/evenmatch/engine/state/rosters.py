@@ -212,7 +212,7 @@ def over(tables: Tables, match_id: str) -> None:
 
 
 def lay_down(tables: Tables, match_id: str) -> None:
-    """Forget the roster of a match, but for what an outcome that comes later asks for."""
+    """Forget the roster of a match, except what a later outcome needs."""
     roster = tables.rosters.pop(match_id, None)
     if roster is not None:
         _end_backfill(tables, tables.now, roster, CANCELLED, "match_over")
@@ -271,7 +271,7 @@ KEPT_MOST = 10_000
 
 
 class VoidableMatches(Generic[Counted]):
-    """The last matches of queues whose matches may be called off, and what was counted of each."""
+    """The last matches that may be voided, and what was counted of each."""
 
     def __init__(self, queues: Iterable[Queue] = ()) -> None:
         self._names: set[str] = set()
@@ -301,7 +301,7 @@ class VoidableMatches(Generic[Counted]):
         return []
 
     def take_back(self, event: Voided) -> list[Counted]:
-        """Return what was counted of a match that is void now, and of those that filled it."""
+        """Return what was counted of a match that is void now, and of its fills."""
         return self._kept.pop(event.match, [])
 
 

@@ -47,7 +47,7 @@ from evenmatch.model.ticket import Ticket
 
 
 class Counters(msgspec.Struct, gc=False):
-    """Totals since the shard's birth.
+    """Totals since the shard was created.
 
     `accepted` + `returned` = waiting + `matched` + `cancelled` + `expired`.
 
@@ -405,7 +405,7 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
 
 
 def too_late(view: TicketView) -> TooLate:
-    """Return the refusal of what can only be done to a ticket that waits."""
+    """Return the refusal of an operation for which a ticket must be waiting."""
     return TooLate(f"ticket {view.id} is {view.state}", ticket=view.id, match=view.match)
 
 
