@@ -80,7 +80,7 @@ class Allocations:
     # Records
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew with the matches that have no server."""
+        """Start over with the matches that have no server."""
         self._engine = engine
         for match_id in list(self._orders):
             self._drop(match_id)

@@ -54,7 +54,7 @@ UNNUMBERED = b'{"seq":0,'
 
 
 class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that somebody did.
+    """One action of one caller.
 
     Args:
         seq: The number of the entry; they rise by one.
@@ -96,7 +96,7 @@ class AuditPage(msgspec.Struct, frozen=True):
 
 
 class RepeatedEntry(msgspec.Struct, frozen=True):
-    """What comes in floods and is written once a minute; the fields are those of `AuditEntry`."""
+    """A frequent action, written once a minute; its fields are those of `AuditEntry`."""
 
     who: str
     action: str
@@ -137,7 +137,7 @@ class AuditLog:
         self._last: int | None = None
 
     def note(self, principal: Principal, action: str, **more: object) -> None:
-        """Write down what a known caller did; `more` are fields of `AuditEntry`."""
+        """Write down an action of a known caller; `more` are fields of `AuditEntry`."""
         if more.get("status") in NOTHING:
             detail = "nothing was there"
             seen = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
@@ -151,11 +151,11 @@ class AuditLog:
         self._write("server", action, kind="server", detail=detail[:4096])
 
     def note_failure(self, address: str, reason: str) -> None:
-        """Write down that an address showed a credential that is not valid."""
+        """Write down that an address used an invalid credential."""
         self._gather(RepeatedEntry(address, "authentication failed", "nobody", detail=reason))
 
     def note_limited(self, principal: Principal) -> None:
-        """Write down that a key asked more often than it may."""
+        """Write down that a key exceeded its rate limit."""
         self._gather(
             RepeatedEntry(principal.name, "asked too often", principal.kind, principal.key)
         )
@@ -178,7 +178,7 @@ class AuditLog:
         self._write(seen.who, seen.action, often=True, **told)
 
     def flush(self) -> None:
-        """Write down how often the failures of the last minute came again."""
+        """Write down how often the failures of the last minute were repeated."""
         for seen, count in self._failures.items():
             if count:
                 self._write(**msgspec.structs.asdict(seen), count=count, often=True)

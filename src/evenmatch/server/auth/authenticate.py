@@ -100,7 +100,7 @@ class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
 
 
 class Authenticator:
-    """Authenticates, limits and hands on.
+    """Authenticates and limits requests, and passes them on.
 
     Args:
         entrances: The games. Several must all have keys.
@@ -344,7 +344,7 @@ class Authenticator:
 
 
 def check_apart(accounts: Sequence[Accounts]) -> None:
-    """Refuse several games that a request could not be told to belong to.
+    """Refuse games whose requests could not be told apart.
 
     Raises:
         ConfigError: One has no keys, two name the same audience, or two take guests.

@@ -40,7 +40,7 @@ def check_may_create(principal: Principal) -> None:
 
 
 def lacks(principal: Principal, rights: frozenset[str]) -> Forbidden:
-    """Return the refusal of a caller without any of these rights."""
+    """Return the refusal of a caller who has none of these rights."""
     if principal.is_player:
         return Forbidden("this is not for players; the game's own servers may do it with a key")
     needed = " or ".join(sorted(rights - {"own"}))
@@ -74,7 +74,7 @@ def complete_create(
 
 
 def visible_result(principal: Principal, engine: Engine, result: Result) -> Result:
-    """Return what a caller is told of a create: no ticket and no match that is not theirs.
+    """Return a create's result for its caller, without tickets and matches of others.
 
     Somebody may wait already in a queue that the caller's key is not for. That they do is told,
     since nothing else explains the refusal, but not in which ticket or match.
@@ -217,7 +217,7 @@ def _completed(
 
 
 def merge_values(claimed: Value | None, known: Value) -> Value:
-    """Return a fact of which one source is better than the other.
+    """Return a fact that two sources know, of which one is better.
 
     >>> merge_values({"eu": 1.0, "us": 90.0}, {"eu": 31.0})
     {'eu': 31.0, 'us': 90.0}

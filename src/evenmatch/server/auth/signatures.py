@@ -32,7 +32,7 @@ _HEADER = re.compile(
 
 
 class SignedCall(NamedTuple):
-    """What the header of a signed request says.
+    """The contents of the header of a signed request.
 
     Args:
         key: The access key id.
@@ -57,7 +57,7 @@ def is_signed(given: bytes | None) -> bool:
 
 
 def signed_call(given: bytes) -> SignedCall:
-    """Return what the header of a signed request says.
+    """Return the contents of the header of a signed request.
 
     Raises:
         Unauthenticated: It is not in the form that AWS's clients send.

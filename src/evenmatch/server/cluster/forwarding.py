@@ -41,7 +41,7 @@ SAFE = frozenset({"GET", "HEAD"})
 
 
 class Peer:
-    """The owner, over kept connections.
+    """The owner of a shard, reached over kept connections.
 
     Args:
         host: Where it listens.
@@ -60,7 +60,7 @@ class Peer:
     async def answer(
         self, scope: Scope, receive: Receive, send: Send, body: bytes, about: str = ""
     ) -> str:
-        """Hand one request on, and its answer back.
+        """Forward one request, and send its answer back.
 
         Args:
             scope: Of the request.
@@ -104,7 +104,7 @@ class Peer:
         return ""
 
     def close(self) -> None:
-        """Close all connections, and none is kept from then on.
+        """Close all connections, and keep none from then on.
 
         Whoever follows something over one comes again.
         """

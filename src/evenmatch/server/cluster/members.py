@@ -61,7 +61,7 @@ class Members:
         self._known: dict[str, Member] = {}
 
     def hear(self, owner: str, held: int | None = None) -> None:
-        """Note that a node lives; None: what it has is as it was."""
+        """Note that a node is alive; None: its load is unchanged."""
         if owner == self._own or "@" not in owner:
             return
         place = owner.rpartition("@")[2]
@@ -73,24 +73,24 @@ class Members:
             del self._known[next(iter(self._known))]
 
     def forget(self, owner: str) -> None:
-        """Leave a node out until it is heard of again: it stops, or does not answer."""
+        """Leave a node out until it is heard of again: it is stopping, or does not answer."""
         place = owner.rpartition("@")[2]
         if (known := self._known.get(place)) is not None and known.owner == owner:
             del self._known[place]
 
     @property
     def alive(self) -> list[Member]:
-        """Return those that were heard of lately."""
+        """Return the nodes that were heard of recently."""
         since = self._clock() - ALIVE_SECONDS
         return [each for each in self._known.values() if each.heard_at >= since]
 
     def reluctance(self, held: int, *, total: int) -> float:
-        """Return by how much later than others this node asks for one shard more, seconds."""
+        """Return by how many seconds later than others this node asks for another shard."""
         share = math.ceil(total / (1 + len(self.alive)))
         return RELUCTANCE if held >= share else 0.0
 
     def idlest(self) -> str | None:
-        """Return the node that has least to do, None if there is no other."""
+        """Return the least loaded node, None if there is no other."""
         least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
         return None if least is None else least.owner
 
@@ -100,7 +100,7 @@ class Members:
         return None if least is None or held - least.held < 2 else least.owner
 
     def given(self, owner: str) -> None:
-        """Note that a node gets a shard more, before it says so itself."""
+        """Note that a node gets another shard, before it says so itself."""
         for place, member in self._known.items():
             if member.owner == owner:
                 self._known[place] = msgspec.structs.replace(member, held=member.held + 1)

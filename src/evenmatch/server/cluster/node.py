@@ -132,7 +132,7 @@ class Node:
     # The life of a node
 
     async def start(self) -> None:
-        """Ask for the leases from now on."""
+        """Start asking for the leases."""
         for seat in self._seats.values():
             task = asyncio.create_task(seat.live())
             # Whatever ends it ends the process, too: whoever watches that starts it again.
@@ -165,7 +165,7 @@ class Node:
                 games.gate.look()
 
     async def leave(self) -> None:
-        """Hand each shard over to a node that lives, and hand on what is asked for it from then on.
+        """Hand each shard over to another live node, and hand requests for it on from then on.
 
         Without another node this one answers until it stops.
         """
@@ -279,7 +279,7 @@ class Node:
 
     @property
     def present(self) -> list[Games]:
-        """Return the games for whose shards this node answers at this moment."""
+        """Return the games for whose shards this node answers now."""
         return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
@@ -343,7 +343,7 @@ class Node:
         return self
 
     def check_given_up(self) -> None:
-        """Raise what nobody foresaw; a node that lost its lease only stands by."""
+        """Raise an unexpected error; a node that has lost its lease only stands by."""
         for task in self._tasks:
             if task.done() and not task.cancelled():
                 task.result()
@@ -355,7 +355,7 @@ class Node:
 
     @property
     def late(self) -> float:
-        """Return for how many seconds the loop has not come round; any thread may ask."""
+        """Return for how many seconds the event loop has not run; any thread may ask."""
         return max((games.late for games in self._running), default=0.0)
 
     async def over(self) -> None:
@@ -363,7 +363,7 @@ class Node:
         await self._ended.wait()
 
     def close(self) -> None:
-        """End streams and long polls, those too that other nodes answer."""
+        """End streams and long polls, also those that other nodes answer."""
         for games in self._running:
             games.close()
         for peer in self._peers.values():
@@ -376,7 +376,7 @@ class Node:
             await games.reload()
 
     def drain(self) -> None:
-        """Take no new tickets, and end when nobody waits any more."""
+        """Take no new tickets, and end when no ticket waits any more."""
         for games in self._running:
             games.drain()
 
@@ -495,7 +495,7 @@ class Node:
         raise JournalUnavailable("this node does not answer now; another one will in a second")
 
     async def serve(self, seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a client's request for a shard, here or by its owner.
+        """Answer a client's request for a shard, here or at its owner.
 
         Raises:
             JournalUnavailable: Nobody is known to answer, or whoever did is gone.
@@ -570,7 +570,7 @@ def _is_other(holder: str, identity: NodeIdentity) -> bool:
 
 
 async def refuse(scope: Scope, send: Send, error: MatchmakingError) -> None:
-    """Tell a client what is wrong."""
+    """Answer a client with an error."""
     status, problem = problem_of(error)
     told = denying(send) if scope["type"] == "websocket" else send
     await send_body(told, status, encode(problem), headers_of(error))

@@ -82,7 +82,7 @@ class _Player(msgspec.Struct, frozen=True):
 
 
 class _CreatePlace(msgspec.Struct, frozen=True):
-    """What of a create says where it belongs."""
+    """Those facts of a create by which its shard is found."""
 
     queues: tuple[str, ...] = ()
     players: tuple[_Player, ...] = ()

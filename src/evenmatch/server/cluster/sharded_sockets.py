@@ -36,7 +36,7 @@ WAITING_MAX = 64
 
 
 class ManySockets:
-    """The sockets of one client.
+    """The sockets of one client to several shards.
 
     Args:
         first: The shard that judges who may come in, and what is wrong with a message.

@@ -42,7 +42,7 @@ ANSWERED = frozenset({b"content-type", b"retry-after", b"www-authenticate", b"ev
 async def relay(
     scope: Scope, receive: Receive, send: Send, place: tuple[str, int], signed: str
 ) -> None:
-    """Serve one client of a WebSocket by another node, until either leaves.
+    """Relay a client's WebSocket to another node, until either side leaves.
 
     Args:
         scope: Of the client.

@@ -19,7 +19,7 @@ from evenmatch.server.http.responses import Scope, header
 
 
 class Tenants:
-    """Tells games apart.
+    """Finds the game of a request.
 
     Args:
         accounts: Who may come in, by the game's name; the first one gets what belongs to none.

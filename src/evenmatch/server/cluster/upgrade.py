@@ -24,7 +24,7 @@ RAISE_SECONDS = 5.0
 async def finish_upgrade(
     identity: NodeIdentity, seats: Mapping[str, Seat], others: Iterable[str], about: str = ""
 ) -> None:
-    """Raise the format of all shards, here and at their owners; again, it changes nothing.
+    """Raise the format of all shards, here and at their owners; repeating it changes nothing.
 
     Args:
         identity: Of this node.

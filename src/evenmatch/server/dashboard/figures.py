@@ -34,7 +34,7 @@ class Figures(LifecycleView):
         self._engine: Engine | None = None
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that wait; the hour that was stays."""
+        """Start over with the tickets that wait; the hour that was stays."""
         tables = engine.tables
         self._engine = engine
         self.version, self.paused = tables.version, frozenset(tables.paused)

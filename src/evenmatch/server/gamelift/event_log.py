@@ -58,7 +58,7 @@ class EventLog:
         self.is_wanted = False
 
     def begin(self, record: int) -> None:
-        """Begin anew after a record: of what came before, nothing is known."""
+        """Start over after a record: of what came before, nothing is known."""
         self._kept.clear()
         self._bytes = 0
         self._record, self._place = record, PLACES - 1

@@ -113,7 +113,7 @@ class GameLiftEvents(LifecycleView):
     # Records
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew; what is told already is not told again."""
+        """Start over; what is told already is not told again."""
         tables = engine.tables
         self._engine = engine
         self._rows = {row.ticket.id: row for row in live if is_ours(row.ticket.id)}

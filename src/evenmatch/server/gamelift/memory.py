@@ -38,7 +38,7 @@ class GameLiftMemory(LifecycleView):
         self._tables: Tables | None = None
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that are live."""
+        """Start over with the tickets that are live."""
         self._tables = engine.tables
         self._players = OrderedDict(
             (row.ticket.id, row.ticket.players) for row in live if is_ours(row.ticket.id)

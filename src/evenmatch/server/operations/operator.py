@@ -60,7 +60,7 @@ class OperatorControls:
         self._given = runtime.plan.queues
 
     async def present(self) -> ConfigState:
-        """Return the configuration in force."""
+        """Return the configuration that is in force."""
         tables = await self._tables()
         stored = self._runtime.versions.in_force(tables)
         source = "file" if stored is None else stored.by
@@ -129,7 +129,7 @@ class OperatorControls:
             return await self._bring(given, tables, document, by=by, is_news=True)
 
     async def pause(self, queue: str, paused: bool) -> QueuePaused:
-        """Let a queue take no tickets and make no matches, or let it go on."""
+        """Stop a queue from taking tickets and making matches, or let it go on."""
         async with self._lock:
             tables = await self._tables()
             _queue_of(tables, queue)
@@ -182,7 +182,7 @@ class OperatorControls:
             return (await self._bring(given, tables, document, by=by)).version
 
     async def take_turns(self) -> None:
-        """Bring the policies into force whose turn it is, where policies take turns."""
+        """Bring into force the policies whose turn it is."""
         async with self._lock:
             tables = await self._tables()
             queues = with_current_policies(tables.queues.values(), self._runtime.now())

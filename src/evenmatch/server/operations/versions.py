@@ -53,7 +53,7 @@ KEYS = ("seed", "queue", GAMELIFT)
 
 
 class StoredConfiguration(msgspec.Struct, frozen=True):
-    """A configuration that came over HTTP.
+    """A configuration that was set over HTTP.
 
     Args:
         version: Its number in the journal.
@@ -77,7 +77,7 @@ class StoredConfiguration(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, sum=self._sum())
 
     def is_intact(self) -> bool:
-        """Return whether it is what was written."""
+        """Return whether it is as it was written."""
         return self.sum in ("", self._sum())
 
     def _sum(self) -> str:
@@ -179,7 +179,7 @@ class Versions:
         self._known.pop(stored.version - KEPT, None)
 
     async def set_aside(self, version: int) -> None:
-        """Let a version count no more; what it was is kept.
+        """Keep a version, but stop using it.
 
         Raises:
             StaleOwner: The shard is another server's by now; nothing was changed.
@@ -298,7 +298,7 @@ async def plan_in_force(plan: ShardPlan, versions: Versions, tables: Tables) -> 
 
 
 def read_anew(plan: ShardPlan) -> ShardPlan:
-    """Return the plan with the queues of the CONFIG file as it is now.
+    """Return the plan with the queues of the CONFIG file as it reads now.
 
     Another node may have brought it into force since this one was started, at SIGHUP. A file that
     cannot be used changes nothing.

@@ -47,7 +47,7 @@ def is_repeat(shard: Shard, given: Enqueue) -> bool:
 
 
 class CallbackPort:
-    """What hands in inputs and takes questions by callback, for those who would rather await."""
+    """Hands in inputs and questions by callback, for callers who would rather await."""
 
     def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
         """Hand an input in; `to` is called with the answer when it is durable."""

@@ -89,7 +89,7 @@ def _beside(plan: ShardPlan, tenant: str) -> tuple[Path | None, StoreThread | No
 
 
 class Games:
-    """The games of one process at work.
+    """The running games of one process.
 
     Args:
         games: At least one.
@@ -171,7 +171,7 @@ class Games:
 
     @property
     def late(self) -> float:
-        """Return for how many seconds the loop has not come round; any thread may ask."""
+        """Return for how many seconds the event loop has not run; any thread may ask."""
         return max(each.runtime.lag.present for each in self.services)
 
     async def refresh(self) -> None:
@@ -217,7 +217,7 @@ class Games:
         await asyncio.gather(*ends)
 
     async def follow(self, *, anew: bool = False) -> None:
-        """Read what another server has written since, before all start.
+        """Read what another server has written since, before the games start.
 
         Args:
             anew: Begin with the newest snapshots.
@@ -237,7 +237,7 @@ class Games:
             await each.runtime.raise_format()
 
     async def leave(self) -> None:
-        """Give the games to other nodes: there are none."""
+        """Do nothing: there are no other nodes to give the games to."""
 
     def close(self) -> None:
         """End streams and long polls."""
@@ -256,7 +256,7 @@ class Games:
             services.metrics.turned_away(reason)
 
     def drain(self) -> None:
-        """Take no new tickets, and end when nobody waits any more."""
+        """Take no new tickets, and end when no ticket waits any more."""
         for services in self.services:
             services.drain.begin(services.runtime.plan.settings.drain_max)
 
@@ -294,7 +294,7 @@ class Games:
         )
 
     def check_given_up(self) -> None:
-        """Raise what a game was given up for.
+        """Raise the error for which a game was given up.
 
         Raises:
             JournalUnavailable: One was.

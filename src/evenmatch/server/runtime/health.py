@@ -52,11 +52,11 @@ class Health:
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
 
     def begin(self) -> None:
-        """Answer from now on."""
+        """Start answering."""
         self._thread.start()
 
     def end(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         with suppress(RuntimeError):  # its loop has ended by itself
             self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(CLOSE_SECONDS)

@@ -56,7 +56,7 @@ APPLIED_AT_ONCE = 200
 
 
 class ShardPlan(msgspec.Struct, frozen=True):
-    """What a shard is to run.
+    """What a shard runs.
 
     Args:
         queues: The configuration.
@@ -110,7 +110,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         return None if self.file is None else self.file.parent
 
     def own(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
-        """Return those queues of a configuration that this shard has.
+        """Return those queues of a configuration that belong to this shard.
 
         Raises:
             ConfigError: The configuration has other shards than the nodes were started with.
@@ -129,7 +129,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         return tuple(queue for queue in queues if queue.group in groups)
 
     def changed(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
-        """Return those queues of a changed configuration that this shard has.
+        """Return those queues of a changed configuration that belong to this shard.
 
         Raises:
             ConfigError: It has other shards than the nodes were started with, or a queue for which
@@ -148,7 +148,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
 
 
 class Rebuilt(msgspec.Struct):
-    """An engine with what a journal holds, not yet resumed, which may read on.
+    """An engine rebuilt from a journal and not yet resumed, which may read on.
 
     Whoever reads on may be cancelled between two records, so the last one changes with the engine.
 
@@ -174,11 +174,11 @@ class Rebuilt(msgspec.Struct):
 
 
 class OtherPast(JournalCorrupt):
-    """What was read of a journal is not what it holds now: a copy was restored meanwhile."""
+    """The journal no longer holds what was read from it: a copy was restored meanwhile."""
 
 
 class RecoveredEngine(msgspec.Struct, frozen=True):
-    """An engine with all that its journal holds, and what is needed to write on.
+    """An engine with all that its journal holds, and what writing on needs.
 
     Args:
         engine: Resumed.
@@ -336,7 +336,7 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
 
 
 class Snapshots:
-    """When snapshots of a shard are taken, and which of them may be stored.
+    """Decides when snapshots of a shard are taken, and which may be stored.
 
     A snapshot is taken at once, encoded in a thread, and stored when the journal has its last
     record. A shard that fails meanwhile is rebuilt with another past under the same numbers: its
@@ -374,7 +374,7 @@ class Snapshots:
 
     @property
     def behind(self) -> int:
-        """Return how many durable records the newest snapshot does not cover."""
+        """Return how many durable records the newest snapshot does not include."""
         return self._durable - self._at
 
     def committed(self, sequence: int, events: int = 0) -> None:
@@ -394,7 +394,7 @@ class Snapshots:
             await asyncio.wait([self._begin()])
 
     async def forget(self) -> None:
-        """Throw away what is on its way, because the shard has failed."""
+        """Drop unfinished snapshots, because the shard has failed."""
         self._shard = None
         if self._task is not None:
             self._task.cancel()

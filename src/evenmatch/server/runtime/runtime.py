@@ -75,7 +75,7 @@ REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Runtime(CallbackPort):
-    """A shard at work on a journal.
+    """Runs a shard on a journal.
 
     Args:
         plan: What to run.
@@ -144,7 +144,7 @@ class Runtime(CallbackPort):
 
     @property
     def unready(self) -> str | None:
-        """Return why no inputs are taken or a queue makes no matches, or None."""
+        """Return why no inputs are taken or why a queue makes no matches; None if neither is so."""
         if (reason := self.refusal) is not None:
             return reason
         if self.commit_age() > COMMIT_MAX:
@@ -153,7 +153,7 @@ class Runtime(CallbackPort):
 
     @property
     def refusal(self) -> str | None:
-        """Return why nobody is answered, or None.
+        """Return why the shard answers nobody, or None.
 
         Another server may own the shard when the lease is over, and what is in memory may be old.
         """
@@ -167,13 +167,13 @@ class Runtime(CallbackPort):
         return self._epoch, self._lease.left
 
     def commit_age(self) -> float:
-        """Return the seconds since the commit began that is on its way; 0 if none is."""
+        """Return for how many seconds the present commit has run; 0 if there is none."""
         began = self._commit_began
         return 0.0 if began is None else self.clocks.stopwatch() - began
 
     @property
     def unsaved(self) -> int:
-        """Return how many durable records no snapshot covers."""
+        """Return how many durable records no snapshot includes."""
         return self._snapshots.behind
 
     async def start(self) -> None:
@@ -262,12 +262,12 @@ class Runtime(CallbackPort):
         return TimeNote(self.durable, self.now(), self.wall())
 
     def attended(self) -> float:
-        """Return engine time without the stretches in which the loop read nothing."""
+        """Return engine time without the stretches in which the loop read no socket."""
         self.note_lag()
         return self.clock.now() - self.lag.excused * self.clock.speed
 
     def note_lag(self, latest: float = math.inf) -> None:
-        """Give those who are asked for acceptance the time for which the loop was away.
+        """Give players who are asked to accept the time for which the loop was away.
 
         What they sent meanwhile lies in the sockets. This comes before any other input, at the
         instant at which the loop was last seen: no deadline of the time since has fired.
@@ -432,7 +432,7 @@ class Runtime(CallbackPort):
     # Failure
 
     def give_up_shard(self, error: Exception) -> JournalError:
-        """Give the shard up after an error that nobody foresaw; return what callers are told.
+        """Give the shard up after an unexpected error; return the error for callers.
 
         The engine may have stopped half-way, so only the journal knows what is true.
         """
@@ -508,7 +508,7 @@ class Runtime(CallbackPort):
         self.format = self._snapshots.format = self.shard.engine.format = number
 
     async def save(self) -> None:
-        """Take a snapshot of what no snapshot covers, and go on meanwhile."""
+        """Take a snapshot of the records that none includes, and go on meanwhile."""
         await self._snapshots.finish(with_last=self.failure is None)
 
     async def _rebuild(self) -> None:

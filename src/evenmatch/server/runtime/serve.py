@@ -72,7 +72,7 @@ SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
 class ClusterOptions(msgspec.Struct, frozen=True):
-    """What a node of a cluster is told.
+    """The options of a node of a cluster.
 
     Args:
         node: Its name.
@@ -87,7 +87,7 @@ class ClusterOptions(msgspec.Struct, frozen=True):
     lease_seconds: float = NODE_LEASE_SECONDS
 
     def identity(self, host: str, port: int) -> NodeIdentity:
-        """Return who the node is that listens there.
+        """Return the identity of the node that listens there.
 
         Raises:
             ConfigError: Name, address or secret cannot be used.
@@ -117,7 +117,7 @@ class ListenOptions(msgspec.Struct, frozen=True):
 
     @property
     def keeps(self) -> str:
-        """Return where what happened is kept, for people; "" if nowhere."""
+        """Return where the journal is kept, for people; "" if nowhere."""
         return without_password(self.journal) if self.journal else str(self.data or "")
 
 
@@ -184,7 +184,7 @@ def is_own(host: str) -> bool:
 
 
 def warn_of_clear_keys(place: ListenOptions) -> None:
-    """Say that keys and tokens go over the network as they are, where they do."""
+    """Warn if keys and tokens travel unencrypted over the network."""
     if place.tls_cert is None and not is_own(place.host):
         log.warning(
             "keys_in_the_clear",
@@ -195,7 +195,7 @@ def warn_of_clear_keys(place: ListenOptions) -> None:
 
 
 def check_certificate(place: ListenOptions) -> None:
-    """Refuse a certificate that cannot be used.
+    """Refuse a certificate that is unusable.
 
     Raises:
         ConfigError: The certificate or its key is missing, unreadable, or they do not fit.
@@ -353,7 +353,7 @@ def _config(
 
 
 class _Server(uvicorn.Server):
-    """Ends streams and long polls first, so that shutting down waits for nobody."""
+    """Ends streams and long polls first, so that shutting down does not wait for clients."""
 
     def __init__(self, config: uvicorn.Config, games: Games | Node) -> None:
         super().__init__(config)

@@ -18,7 +18,7 @@ from evenmatch.server.views.stalled_queues import StalledQueues
 
 
 class AlertMetrics(Collector):
-    """Whether a server is ready, and what would soon keep it from being so.
+    """Shows whether a server is ready, and what would soon keep it from being ready.
 
     Args:
         runtime: The server's.

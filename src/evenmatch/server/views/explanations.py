@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """By what two looks at the queues of a ticket are told apart."""
+    """A state of the queues of a ticket; explanations of equal states are equal."""
 
     now: float
     changed: int
@@ -60,7 +60,7 @@ class Mark(msgspec.Struct, frozen=True):
     waiting: int
 
     def is_as_good_as(self, newer: Mark, fresh: float) -> bool:
-        """Return whether what was told at this mark may be told again at a newer one."""
+        """Return whether an explanation made at this mark still holds at a newer one."""
         return (
             newer.now - self.now < fresh
             and (newer.changed, newer.version) == (self.changed, self.version)
@@ -70,7 +70,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class LongestWaitingCache(msgspec.Struct, frozen=True):
-    """The longest waiting as far as somebody has asked for them."""
+    """The explanations of the longest waiting tickets that somebody has asked for."""
 
     mark: Mark
     most: int
@@ -78,7 +78,7 @@ class LongestWaitingCache(msgspec.Struct, frozen=True):
 
 
 class Explanations:
-    """Tells why tickets wait, and keeps what it told.
+    """Explains why tickets wait, and keeps the explanations.
 
     Args:
         runtime: The shard.

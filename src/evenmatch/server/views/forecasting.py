@@ -30,7 +30,7 @@ class WaitEstimates(LifecycleView):
         self._forecast = WaitForecast()
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that wait; what was learnt before stays learnt."""
+        """Start over with the waiting tickets; what was learnt before is kept."""
         tables, forecast = engine.tables, self._forecast
         forecast.configure(tables.queues.values())
         forecast.forget_waiting(tables.now)
@@ -64,7 +64,7 @@ class WaitEstimates(LifecycleView):
         return _bounded(found, min(until, _ends_after(engine, row, now)))
 
     def of(self, queue: str, now: float) -> tuple[Estimate | None, tuple[CellWait, ...]]:
-        """Return what newcomers of a queue have to expect, all in all and by cell."""
+        """Return what a newcomer to a queue can expect, in total and by cell."""
         forecast = self._forecast.of(queue)
         whole = None if forecast is None else forecast.newcomer(now)
         if forecast is None or whole is None:
@@ -85,21 +85,21 @@ class WaitEstimates(LifecycleView):
         return Estimate(whole.p50, whole.low, whole.high), cells
 
     def entered(self, record: Record, row: LiveTicket) -> None:
-        """Watch how long a ticket waits."""
+        """Start watching how long a ticket waits."""
         ticket = row.ticket
         self._forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, record.input.now)
 
     def returned(self, record: Record, row: LiveTicket) -> None:
-        """Watch a ticket again whose match was called off."""
+        """Watch a ticket again whose match was voided."""
         self.entered(record, row)
 
     def updated(self, record: Record, row: LiveTicket) -> None:
-        """Let a ticket wait on in another cell, where its newer facts put it."""
+        """Move a waiting ticket to the cell of its newer facts."""
         self._forecast.leave(row.ticket.id, record.input.now)
         self.entered(record, row)
 
     def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Watch a ticket no longer in one queue."""
+        """Stop watching a ticket in one queue."""
         self._forecast.leave_queue(row.ticket.id, queue, record.input.now)
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
@@ -108,7 +108,7 @@ class WaitEstimates(LifecycleView):
             self._forecast.leave(ticket_id, record.input.now, made.match.queue)
 
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
-        """Watch a ticket no longer."""
+        """Stop watching a ticket."""
         del event
         self._forecast.leave(row.ticket.id, record.input.now)
 

@@ -52,7 +52,7 @@ class _WaitingTicket(msgspec.Struct, frozen=True, gc=False):
 
 
 class Switchbacks(LifecycleView):
-    """Hears of durable records; counts for every queue whose policies take turns."""
+    """Counts, from durable records, for each queue whose policies take turns."""
 
     def __init__(self) -> None:
         self._turns: dict[str, Switchback] = {}
@@ -63,13 +63,13 @@ class Switchbacks(LifecycleView):
         self._counted: dict[str, list[tuple[str, _WaitingTicket, tuple[_Block, ...]]]] = {}
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Go on with this engine; what was counted stays counted."""
+        """Go on with this engine; earlier counts are kept."""
         self._configure(tuple(engine.tables.queues.values()), engine.tables.now)
         waiting = {row.ticket.id for row in live}
         self._known = {at: known for at, known in self._known.items() if at in waiting}
 
     def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
-        """Count anew for queues with other blocks or policies."""
+        """Start over for queues with other blocks or policies."""
         del record, live
         self._configure(given.queues, given.now)
 
@@ -131,7 +131,7 @@ class Switchbacks(LifecycleView):
             self._known[row.ticket.id] = _WaitingTicket(now, row.ticket.size, tuple(found))
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
-        """Count what a match was to those of its tickets that count for blocks."""
+        """Count a match for those of its tickets that count for blocks."""
         del record
         if not self._known:
             return
@@ -151,7 +151,7 @@ class Switchbacks(LifecycleView):
         self._counted.pop(made.match.id, None)
 
     def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
-        """Take a match back that was called off; its tickets count for their blocks again."""
+        """Take back a voided match; its tickets count for their blocks again."""
         del record
         sizes = {ticket.id: ticket.size for ticket in event.tickets}
         for each in made:
@@ -276,7 +276,7 @@ def block_at(switchback: Switchback, now: float) -> int:
 
 
 def arm_of(switchback: Switchback, block: int, name: str) -> int:
-    """Return which policy has a block, as its place among the policies.
+    """Return which policy has a block, as its index among the policies.
 
     Args:
         switchback: The policies.

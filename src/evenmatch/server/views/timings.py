@@ -31,7 +31,7 @@ AGAIN_AND_AGAIN = 10
 
 
 class RecentDecisions(msgspec.Struct, frozen=True):
-    """The last decisions of a queue's policy, and what they took of the loop.
+    """The recent decisions of a queue's policy, and how long they kept the loop busy.
 
     Args:
         decisions: Of the last five minutes.
@@ -47,7 +47,7 @@ class RecentDecisions(msgspec.Struct, frozen=True):
 
     @property
     def is_slow(self) -> bool:
-        """Return whether decisions are over the budget again and again."""
+        """Return whether decisions repeatedly exceed the budget."""
         return self.over >= AGAIN_AND_AGAIN
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class RecentDecisions(msgspec.Struct, frozen=True):
 
 
 class Timings:
-    """Times inputs and decisions on one loop.
+    """Measures inputs and decisions on one loop.
 
     Args:
         handled: Told of the seconds of an input, its kind and its queue.
@@ -101,7 +101,7 @@ class Timings:
         recent.add(self.clock() - self._began, seconds)
 
     def recent(self, name: str, engine: Engine) -> RecentDecisions:
-        """Return what the policy took that is at work in a queue."""
+        """Return the recent decisions of the policy that works in a queue."""
         pool = engine.pools.get(name)
         policy = "" if pool is None else pool.queue.policy
         recent = self._recent.get((name, policy))
@@ -109,7 +109,7 @@ class Timings:
         return RecentDecisions(name, policy, *found)
 
     def slow(self, engine: Engine) -> list[RecentDecisions]:
-        """Return those of policies that are slow, in the order of their queues."""
+        """Return the policies that are slow, in the order of their queues."""
         found = [self.recent(name, engine) for name in engine.pools]
         return [each for each in found if each.is_slow]
 
