@@ -131,10 +131,10 @@ def cluster(
     return 0 if is_well else 1
 
 
-def shard_states(told: list[NodeAnswer]) -> list[ShardState]:
+def shard_states(answers: list[NodeAnswer]) -> list[ShardState]:
     """Return the state of each shard that any node knows."""
     said: dict[tuple[str, str], list[tuple[NodeAnswer, ShardAnswer]]] = {}
-    for node in told:
+    for node in answers:
         for shard in node.shards:
             said.setdefault((shard.tenant, shard.shard), []).append((node, shard))
     found = []
@@ -218,14 +218,14 @@ def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
     return msgspec.structs.replace(found, at=node)
 
 
-def _show(told: list[NodeAnswer], shards: list[ShardState]) -> None:
+def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
     # Imported here, so that --help and --json need no tables.
     from rich.console import Console
     from rich.table import Table
 
     console = Console(file=sys.stdout)
     table = Table("asked at", "node", "does", "answers for", "knows format")
-    for each in told:
+    for each in answers:
         role = f"not reached: {each.why}" if each.role == UNREACHED else each.role.replace("_", " ")
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
         number = "" if each.role == UNREACHED else str(each.format or "not said")

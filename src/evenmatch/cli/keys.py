@@ -226,18 +226,18 @@ def _tell(key: ServiceKey, text: str, place: KeyPlace, *, is_json: bool) -> None
         print(f"Or sign with it: AWS_ACCESS_KEY_ID={key.id}, and the key as AWS_SECRET_ACCESS_KEY.")
 
 
-def _show(found: tuple[ServiceKey, ...], *, is_json: bool) -> None:
+def _show(keys: tuple[ServiceKey, ...], *, is_json: bool) -> None:
     now = time.time()
     if is_json:
         rows = [
-            {**msgspec.to_builtins(key), "state": key.state(now)} for key in found
+            {**msgspec.to_builtins(key), "state": key.state(now)} for key in keys
         ]  # the hash tells nobody the key
         for row in rows:
             del row["sha256"]
             row.pop("signing", None)
         print(msgspec.json.encode({"keys": rows}).decode())
         return
-    for key in found:
+    for key in keys:
         print(
             f"{key.id}  {key.state(now):8}  {key.name}  {','.join(key.rights)}  "
             f"queues: {','.join(key.queues) or 'all'}  made {_day(key.created)}, "

@@ -38,9 +38,9 @@ def handicap_points(
     return points if any(points) else None
 
 
-def _rounded(given: Handicap, points: float) -> float:
-    most = math.inf if given.max is None else given.max
+def _rounded(handicap: Handicap, points: float) -> float:
+    most = math.inf if handicap.max is None else handicap.max
     points = min(points, most)
-    if given.step > 0.0:
-        points = math.floor(points / given.step + STEP_SLACK) * given.step
+    if handicap.step > 0.0:
+        points = math.floor(points / handicap.step + STEP_SLACK) * handicap.step
     return points

@@ -69,7 +69,9 @@ class LifecycleView:
     def heard(self, record: Record) -> None:
         """Take note of a record, before the hooks for its events."""
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Take note of new queues; tickets that this ends have hooks of their own."""
 
     def entered(self, record: Record, row: LiveTicket) -> None:

@@ -104,8 +104,8 @@ class Replay:
         except MatchmakingError as error:
             return Difference(record, now, (), str(error))
 
-    def _step(self, given: Input) -> Record:
-        made = self.engine.step(given)
+    def _step(self, input_: Input) -> Record:
+        made = self.engine.step(input_)
         self.engine.take_jobs()
         return made
 

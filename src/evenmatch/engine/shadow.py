@@ -80,9 +80,9 @@ class ShadowEngine:
         while (at := self.engine.next_wakeup) < now:
             self._step(Advance(at))
 
-    def _step(self, given: Input) -> None:
+    def _step(self, input_: Input) -> None:
         try:
-            record = self.engine.step(given)
+            record = self.engine.step(input_)
         except Refusal:
             # A ticket that waits live and has a match in the shadow: too late there.
             return
@@ -91,7 +91,7 @@ class ShadowEngine:
         self.merged += sum(type(event) in (Existing, Refused) for event in record.events)
         self._tell(record)
         for running in self.engine.take_jobs():
-            self._step(running.settle(running.solve(), given.now))
+            self._step(running.settle(running.solve(), input_.now))
 
 
 def extract(tables: Tables) -> Tables:

@@ -92,10 +92,10 @@ class PairColumn:
 class Numbers(PairColumn):
     """Differences of numbers: the least and the greatest value of a party, and its mean."""
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         given, form = self.definition, self.queue.format
-        self.is_pairwise = form.is_duel or compared.number_gap is NumberGap.WIDEST
+        self.is_pairwise = form.is_duel or comparison.number_gap is NumberGap.WIDEST
         self._is_solo = form.solo_only
         self._is_relative = isinstance(given, Rule) and given.unit == "relative"
         self.width = (1 if self._is_solo else 2) + self._is_relative
@@ -139,8 +139,8 @@ class Codes(PairColumn):
     width = 1
     is_pairwise = True
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         self._codes: dict[object, list[int]] = {}
         self._next = 0
 
@@ -187,8 +187,8 @@ class Sets(PairColumn):
     width = 1
     is_pairwise = True
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         self._bits: dict[str, int] = {}
 
     @property
@@ -218,8 +218,8 @@ class NamedPlayers(PairColumn):
 
     is_pairwise = True
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         # Ids of tickets by the word that they name.
         self.naming: dict[str, dict[str, None]] = {}
 
@@ -299,8 +299,8 @@ class HostColumns(NamedWords):
 
     width = 1
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         self.is_pairwise = self.queue.format.is_duel
 
     def values(self, ticket: Ticket) -> Sequence[float]:
@@ -352,16 +352,16 @@ class LatencyColumns(NamedPlayers):
     tickets know, measured pings above all, is left to the reference.
     """
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         form = self.queue.format
-        self._is_region = compared.pairs == "region"
+        self._is_region = comparison.pairs == "region"
         self._slots = 1 if form.solo_only or self._is_region else max(form.players)
         # Behind the places stands the size of the party.
         self.width = PLACES_MAX * self._slots + 1
         self._is_duel = form.is_duel
-        self._surely_above = 0.0 if compared.pairs == "all" else float(max(form.players))
-        self.is_pairwise = compared.pairs != "teammates"
+        self._surely_above = 0.0 if comparison.pairs == "all" else float(max(form.players))
+        self.is_pairwise = comparison.pairs != "teammates"
         self.places: dict[str, int] = {}
         self._tickets: dict[str, Ticket] = {}
         self.grown: dict[str, None] = {}

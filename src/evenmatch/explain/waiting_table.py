@@ -53,9 +53,9 @@ PAIR_COLUMNS: dict[Form, type[PairColumn]] = {
 """Forms that have columns, or say nothing about two of many; all others are `Unknown`."""
 
 
-def pair_column_of(given: Criterion | Rule, queue: Queue) -> PairColumn:
+def pair_column_of(definition: Criterion | Rule, queue: Queue) -> PairColumn:
     """Return a rule or a criterion as columns."""
-    compared = comparison_of(given, queue)
+    compared = comparison_of(definition, queue)
     return PAIR_COLUMNS.get(compared.form, Unknown)(compared)
 
 

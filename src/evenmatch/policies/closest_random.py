@@ -85,7 +85,7 @@ class ClosestRandomMatcher(NoJobs):
     """The waiting tickets by rating, and the clock."""
 
     def __init__(
-        self, queue: Queue, chosen: ClosestRandom, clock: RoundClock, chance: Chance
+        self, queue: Queue, policy: ClosestRandom, clock: RoundClock, chance: Chance
     ) -> None:
         self._rules = Rules(queue)
         self._limit_decides = len(queue.rules) == 1 and not queue.format.strict_sides
@@ -94,8 +94,8 @@ class ClosestRandomMatcher(NoJobs):
         self._ratings_decide = len(rating_limits(queue)) == len(queue.rules) and not (
             queue.format.strict_sides
         )
-        self._limit = chosen.limit
-        self._candidates = chosen.candidates or CANDIDATES_MAX
+        self._limit = policy.limit
+        self._candidates = policy.candidates or CANDIDATES_MAX
         self._clock = clock
         self._chance = chance
         self._tickets: dict[str, Ticket] = {}

@@ -117,19 +117,19 @@ def listens(matcher: object, hook: str) -> bool:
     return callable(getattr(matcher, hook, None))
 
 
-def rules_of(chosen: object, queue: Queue) -> tuple[Rule, ...]:
+def rules_of(policy: object, queue: Queue) -> tuple[Rule, ...]:
     """Return the hard rules that a policy's parameters stand for on this queue."""
-    return tuple(hook_value(chosen, "rules")(queue))
+    return tuple(hook_value(policy, "rules")(queue))
 
 
-def check_conditions(chosen: object, queue: Queue) -> None:
+def check_conditions(policy: object, queue: Queue) -> None:
     """Refuse a policy that would make matches which the conditions of a queue do not allow.
 
     Raises:
         ConfigError: The queue has conditions, and the policy knows none.
     """
     if any(rule.condition is not None for rule in queue.rules) and not hook_value(
-        chosen, "knows_conditions"
+        policy, "knows_conditions"
     ):
         raise ConfigError(
             "does not know the conditions of a rules_file; by_rules, greedy, rounds, rolling and "
@@ -138,35 +138,35 @@ def check_conditions(chosen: object, queue: Queue) -> None:
 
     if any(
         rule.condition is not None and rule.condition.clock == "each" for rule in queue.rules
-    ) and not hook_value(chosen, "knows_each_clock"):
+    ) and not hook_value(policy, "knows_each_clock"):
         raise ConfigError(
             "does not know rules that tighten with the wait of each ticket, which by_rules plays by"
         )
 
 
-def has_jobs(chosen: object) -> bool:
+def has_jobs(policy: object) -> bool:
     """Return whether a policy's matchers ask for jobs."""
-    return hook_value(chosen, "jobs") is True
+    return hook_value(policy, "jobs") is True
 
 
-def is_in_rounds(chosen: object) -> bool:
+def is_in_rounds(policy: object) -> bool:
     """Return whether a policy makes matches at certain instants only."""
-    return bool(hook_value(chosen, "in_rounds")) or getattr(chosen, "every", None) is not None
+    return bool(hook_value(policy, "in_rounds")) or getattr(policy, "every", None) is not None
 
 
-def serves_after(chosen: object, queue: Queue) -> float:
+def serves_after(policy: object, queue: Queue) -> float:
     """Return the wait after which a policy matches a ticket if the rules allow it; inf if none."""
-    if not hook_value(chosen, "serves_overdue"):
+    if not hook_value(policy, "serves_overdue"):
         return math.inf
-    own = getattr(chosen, "wait_max", None)
+    own = getattr(policy, "wait_max", None)
     return min([each for each in (own, queue.wait_max) if each is not None], default=math.inf)
 
 
-def evaluations_allowed(chosen: object, waiting: int) -> int | None:
+def evaluations_allowed(policy: object, waiting: int) -> int | None:
     """Return the most evaluations of one call of a policy's matcher; None if it says nothing.
 
     Args:
-        chosen: Declares `evaluations_max`.
+        policy: Declares `evaluations_max`.
         waiting: Tickets that wait, those that enter or leave with the call included.
 
     >>> class Pairs:
@@ -174,7 +174,7 @@ def evaluations_allowed(chosen: object, waiting: int) -> int | None:
     >>> evaluations_allowed(Pairs(), 500)
     1010
     """
-    declared: EvaluationsMax | None = hook_value(chosen, "evaluations_max")
+    declared: EvaluationsMax | None = hook_value(policy, "evaluations_max")
     if declared is None:
         return None
     most, power = 0, 1

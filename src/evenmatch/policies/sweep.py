@@ -79,9 +79,9 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 class SweepMatcher(NoJobs):
     """The waiting tickets, and the clock."""
 
-    def __init__(self, queue: Queue, chosen: Sweep, clock: RoundClock) -> None:
+    def __init__(self, queue: Queue, policy: Sweep, clock: RoundClock) -> None:
         self._rules = Rules(queue)
-        self._chosen = chosen
+        self._chosen = policy
         self._clock = clock
         self._tickets: dict[str, Ticket] = {}
         self.evaluations = 0

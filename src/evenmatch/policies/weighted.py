@@ -98,11 +98,11 @@ class _Weights:
     Logarithms keep weights apart that are too small for a float.
     """
 
-    def __init__(self, chosen: Weighted, opponents: Opponents) -> None:
-        self.chosen = chosen
+    def __init__(self, policy: Weighted, opponents: Opponents) -> None:
+        self.chosen = policy
         self.opponents = opponents
-        top = 1.0 + chosen.wait * WAIT_COUNTED_MAX
-        self._when = inverse(1.0, Expansion(rate=chosen.wait, max=top))
+        top = 1.0 + policy.wait * WAIT_COUNTED_MAX
+        self._when = inverse(1.0, Expansion(rate=policy.wait, max=top))
 
     def reaches_after(self, gap: float, novelty: float = 1.0) -> float:
         """Return the opponent's wait after which the weight is the floor; inf if never."""

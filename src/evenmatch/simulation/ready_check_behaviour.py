@@ -30,12 +30,12 @@ class PlayerAnswer(NamedTuple):
 
 
 def answers_of(
-    given: Answers, seeds: np.random.SeedSequence, asking: tuple[int, int], players: int
+    answers: Answers, seeds: np.random.SeedSequence, asking: tuple[int, int], players: int
 ) -> list[PlayerAnswer]:
     """Return how each player of a ticket answers a ready-check.
 
     Args:
-        given: How players answer.
+        answers: How players answer.
         seeds: The run's seed; answers have a stream of their own.
         asking: The ticket's number among those accepted, from 0, and how often it was asked, from
             1, with this time.
@@ -44,20 +44,22 @@ def answers_of(
     key = (*seeds.spawn_key, *b"answers", *asking)
     stream = np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=key))
     drawn: list[list[float]] = stream.random((players, 2)).tolist()
-    return [PlayerAnswer(_says(given, lot), after * 2.0 * given.seconds) for lot, after in drawn]
+    return [
+        PlayerAnswer(_says(answers, lot), after * 2.0 * answers.seconds) for lot, after in drawn
+    ]
 
 
-def _says(given: Answers, lot: float) -> str:
-    if lot < given.silent:
+def _says(answers: Answers, lot: float) -> str:
+    if lot < answers.silent:
         return SILENT
-    return DECLINE if lot < given.silent + given.decline else ACCEPT
+    return DECLINE if lot < answers.silent + answers.decline else ACCEPT
 
 
 class AnswerStream:
     """The answers that are on their way.
 
     Args:
-        given: How players answer.
+        answers: How players answer.
         seeds: The run's seed; answers have a stream of their own.
         players_of: The players of a ticket, by its id.
         place_of: A ticket's number among the arrivals, by its id.
@@ -65,12 +67,12 @@ class AnswerStream:
 
     def __init__(
         self,
-        given: Answers,
+        answers: Answers,
         seeds: np.random.SeedSequence,
         players_of: Callable[[str], tuple[str, ...]],
         place_of: Callable[[str], int],
     ) -> None:
-        self._given = given
+        self._given = answers
         self._seeds = seeds
         self._players_of = players_of
         self._place_of = place_of

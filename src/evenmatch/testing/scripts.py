@@ -285,11 +285,11 @@ def _draw_player(
 
 
 def _draw_other(
-    rng: random.Random, given: Criterion | Rule, player_id: str, attributes: dict[str, Value]
+    rng: random.Random, definition: Criterion | Rule, player_id: str, attributes: dict[str, Value]
 ) -> None:
     """Draw what a kind compares that compares no numbers."""
-    name = given.attribute
-    form = form_of(given)
+    name = definition.attribute
+    form = form_of(definition)
     if form is Form.WORD:
         attributes[name] = rng.choice(("red", "blue"))
     elif form is Form.SHARED:
@@ -306,9 +306,9 @@ def _draw_other(
     elif rng.random() < 0.5:
         # Half of the players remember some of the others, or avoid a few.
         met = _some_others(rng, player_id)
-        if kind_of(given).is_list_of_players:
+        if kind_of(definition).is_list_of_players:
             attributes[name] = met[:2]
-        elif kind_of(given).memory == "meetings":
+        elif kind_of(definition).memory == "meetings":
             attributes[name] = {each: rng.choice((1.0, 2.0, 3.0)) for each in met}
         else:
             attributes[name] = {each: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for each in met}

@@ -407,6 +407,6 @@ class SimplePolicies:
         return found.wait + self._price * found.imbalance
 
 
-def pools_met(pools: Pools, found: LongRun) -> Ints:
+def pools_met(pools: Pools, long_run: LongRun) -> Ints:
     """Return the pools that arrivals make of those that are left in the long run."""
-    return np.unique(pools.arrivals[found.shares > 0.0])
+    return np.unique(pools.arrivals[long_run.shares > 0.0])

@@ -140,10 +140,10 @@ class TicketFacts:
         return kept[1][is_exact][number]
 
 
-def _quickly(told: FactValues | None) -> FactValues | None:
-    if told and isinstance(told[0], int | Fraction):
-        return [quick(each) for each in told]
-    return told
+def _quickly(values: FactValues | None) -> FactValues | None:
+    if values and isinstance(values[0], int | Fraction):
+        return [quick(each) for each in values]
+    return values
 
 
 def _values_of(ticket: Ticket, fact: Fact) -> FactValues | None:

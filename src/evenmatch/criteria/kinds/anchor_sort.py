@@ -27,12 +27,12 @@ class AnchorSort(Comparison):
     gap_most = 1.0
     compared = "how well its players go with who has waited longest, by {}"
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        assert isinstance(given, Criterion)
-        assert given.sort is not None
-        self._sort: Sort = given.sort
-        self._knee = given.scale.knee
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        assert isinstance(definition, Criterion)
+        assert definition.sort is not None
+        self._sort: Sort = definition.sort
+        self._knee = definition.scale.knee
 
     def gap(self, teams: Seats) -> float:
         """Return the mean, 0 where nobody plays with the anchor's party, or it has no value."""

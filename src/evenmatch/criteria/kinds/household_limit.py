@@ -41,9 +41,9 @@ class HouseholdLimit(Comparison):
     pairs_allowed = ("enemies", "teammates", "all")
     form = Form.SHARED
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        self.pairs = pairs_within(definition.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
 
     @staticmethod

@@ -286,14 +286,14 @@ class Latency(Comparison):
     unit = "ms"
     raw = (Gap("mean ping", "ms"), Gap("worst ping", "ms"))
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        self.pairs = pairs_within(definition.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
-        self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
-        self._limits = RegionLimits(queue, given.attribute)
+        self._weigh = self if isinstance(definition, Criterion) else region_criterion(queue)
+        self._limits = RegionLimits(queue, definition.attribute)
         self.furthest = self._limits.furthest
-        self._asked = _last_asked(given.attribute)
+        self._asked = _last_asked(definition.attribute)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:

@@ -65,11 +65,11 @@ class Numeric(Comparison):
     gaps_by_measure: ClassVar[Mapping[str, Gap]]
     """What people call the gap of values, by `measure`."""
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
         # Of single players it matters only who they are, not in which team each is.
         self.is_by_team = self.number_gap is NumberGap.TEAMS and max(queue.format.players) > 1
-        self.raw = (DUEL if queue.format.is_duel else self.gaps_by_measure[given.measure],)
+        self.raw = (DUEL if queue.format.is_duel else self.gaps_by_measure[definition.measure],)
 
     @staticmethod
     @abstractmethod

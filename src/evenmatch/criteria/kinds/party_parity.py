@@ -60,8 +60,8 @@ class PartyParity(Comparison):
     compared = "the difference in party sizes between its teams"
     raw = (Gap("teams of the same party sizes", "%", 1),)
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
         self.is_by_team = not queue.format.solo_only and len(queue.format.players) > 1
 
     @classmethod

@@ -234,10 +234,10 @@ class Rematch(Comparison):
     compared = "the share of its pairs that met not long ago, by {}"
     raw = (Gap("pairs who met lately", "%", is_of_attribute=False),)
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
         # The rule does not ask who is in whose team now.
-        self.is_by_team = isinstance(given, Criterion) and max(queue.format.players) > 1
+        self.is_by_team = isinstance(definition, Criterion) and max(queue.format.players) > 1
 
     @staticmethod
     def problem(value: Value | None) -> str | None:

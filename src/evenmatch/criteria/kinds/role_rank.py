@@ -37,8 +37,8 @@ class RoleRank(Comparison):
     compared = "the mean rank of the roles that its players get"
     raw = (Gap("players off their role", "%"),)
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
         self.is_by_team = len(queue.format.roles) > 1
 
     @classmethod

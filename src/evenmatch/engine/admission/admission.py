@@ -57,7 +57,7 @@ class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
     tables: Tables
     objectives: dict[str, Objective]
     limits: ShardLimits
-    known: Callable[[NewTicket], dict[str, Rating]] | None
+    ratings_of: Callable[[NewTicket], dict[str, Rating]] | None
     has_defaults: bool
     has_samples: bool
 
@@ -67,16 +67,18 @@ def admission_context(
     tables: Tables,
     objectives: dict[str, Objective],
     limits: ShardLimits,
-    known: Callable[[NewTicket], dict[str, Rating]] | None = None,
+    ratings_of: Callable[[NewTicket], dict[str, Rating]] | None = None,
 ) -> AdmissionContext:
     """Return the context of an engine; it holds until queues, limits or tables are others."""
     asked = objectives.values()
     has_defaults = any(objective.queue.defaults for objective in asked)
     has_samples = any(objective.samples for objective in asked)
-    return AdmissionContext(shard, tables, objectives, limits, known, has_defaults, has_samples)
+    return AdmissionContext(
+        shard, tables, objectives, limits, ratings_of, has_defaults, has_samples
+    )
 
 
-def check_request(given: Enqueue, tables: Tables) -> None:
+def check_request(enqueue: Enqueue, tables: Tables) -> None:
     """Check what concerns all items of a create.
 
     Raises:
@@ -84,27 +86,27 @@ def check_request(given: Enqueue, tables: Tables) -> None:
         Overloaded: No more keys are remembered.
         ConfigError: There are no queues yet.
     """
-    if given.key is not None and given.key in tables.keys:
-        raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
-    if given.key is not None and len(tables.keys) >= KEYS_MOST:
+    if enqueue.key is not None and enqueue.key in tables.keys:
+        raise KeyReused(f"the idempotency key {enqueue.key} was used before", where="/")
+    if enqueue.key is not None and len(tables.keys) >= KEYS_MOST:
         raise Overloaded("too many idempotency keys are in use; try again later")
     if not tables.queues:
         raise ConfigError("the engine has no queues yet: hand in Configure first")
 
 
-def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Existing | Refused:
+def judge(enqueue: Enqueue, item: int, context: AdmissionContext) -> Accepted | Existing | Refused:
     """Return the decision on one item of a create."""
-    new, tables = given.tickets[item], context.tables
-    ratings = {} if context.known is None else context.known(new)
+    new, tables = enqueue.tickets[item], context.tables
+    ratings = {} if context.ratings_of is None else context.ratings_of(new)
     if ratings:
         new = with_ratings(new, ratings)
     defaults: Defaults = {}
     if context.has_defaults and (defaults := defaults_of(new, tables)):
         new = with_defaults(new, defaults)
     try:
-        admit(new, tables, context.objectives, context.limits, strict=given.strict)
+        admit(new, tables, context.objectives, context.limits, strict=enqueue.strict)
         if tables.penalties:
-            _check_cooldown(new, tables, given.now)
+            _check_cooldown(new, tables, enqueue.now)
     except (AlreadyWaiting, Overloaded) as refusal:
         live = existing(new, tables)
         return Existing(item, live) if live else refusal_event(item, refusal)
@@ -119,7 +121,7 @@ def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Ex
     return Accepted(item, ticket_id, number, places, ratings, defaults)
 
 
-def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
+def judge_update(update: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
     """Return what an update does to a waiting ticket.
 
     Raises:
@@ -128,14 +130,14 @@ def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Up
     """
     tables, limits = context.tables, context.limits
     queues = tables.waiting[ticket.id].queues
-    new = replace(renewed_ticket(ticket, given), queues=queues)
-    if len({player.id for player in given.players}) != len(given.players):
+    new = replace(renewed_ticket(ticket, update), queues=queues)
+    if len({player.id for player in update.players}) != len(update.players):
         raise InvalidTicket("a player is named twice in the update", where="/players")
     _check_players(new, limits)
     if new.attributes:
         check_values(new.attributes, limits, "/attributes")
     _check_wanted(new, queues, context.objectives)
-    if given.strict:
+    if update.strict:
         _check_known(new, queues, tables, context.objectives)
     return Updated(ticket.id, places_of(new, context))
 

@@ -11,27 +11,27 @@ from evenmatch.model.inputs import Update
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 
 
-def renewed_ticket(ticket: Ticket, given: Update) -> NewTicket:
+def renewed_ticket(ticket: Ticket, update: Update) -> NewTicket:
     """Return the ticket as if it were asked for now, with what the update brings.
 
     Raises:
         InvalidTicket: The update names a player who is not in the ticket.
     """
     players = {player.id: player for player in ticket.players}
-    for at, new in enumerate(given.players):
+    for at, new in enumerate(update.players):
         old = players.get(new.id)
         if old is None:
             raise InvalidTicket(
                 f"player {new.id[:64]!r} is not in ticket {ticket.id}", where=f"/players/{at}/id"
             )
         players[new.id] = _renewed_player(old, new)
-    attributes = {**ticket.attributes, **given.attributes}
+    attributes = {**ticket.attributes, **update.attributes}
     return NewTicket(tuple(players.values()), ticket.queues, attributes)
 
 
-def refreshed(ticket: Ticket, given: Update, percentiles: dict[str, Placed]) -> Ticket:
+def refreshed(ticket: Ticket, update: Update, percentiles: dict[str, Placed]) -> Ticket:
     """Return a ticket after an accepted update."""
-    new = renewed_ticket(ticket, given)
+    new = renewed_ticket(ticket, update)
     places = {key: placed.places for key, placed in percentiles.items()}
     return replace(
         ticket,

@@ -77,7 +77,7 @@ def playable(pool: Pool, plan: Plan, now: float) -> Plan:
     Complexity:
         One division into teams a match: 6 us in a duel, 70 us in 3v3, 100 us in 5v5.
     """
-    found = []
+    groups = []
     used: set[str] = set()
     for ids in plan:
         tickets = [pool.tickets[i] for i in ids if i in pool.tickets and i not in used]
@@ -88,8 +88,8 @@ def playable(pool: Pool, plan: Plan, now: float) -> Plan:
         if seating is not None and seating.ready_at <= now:
             pool.planned_seatings[tuple([ticket.id for ticket in tickets])] = seating
             used.update(ids)
-            found.append(ids)
-    return tuple(found)
+            groups.append(ids)
+    return tuple(groups)
 
 
 def _as_divided(
@@ -116,9 +116,9 @@ def _as_divided(
 def _seated(pool: Pool, tickets: list[Ticket], bots: int, now: float) -> Seating | None:
     """Return the division of tickets, given by age; None if they do not fill the teams."""
     if pool.planned_seatings and not bots:
-        known = pool.planned_seatings.get(tuple([ticket.id for ticket in tickets]))
-        if known is not None:
-            return known
+        planned = pool.planned_seatings.get(tuple([ticket.id for ticket in tickets]))
+        if planned is not None:
+            return planned
     return pool.objective.seat(tickets, bots, now) if tickets else None
 
 
@@ -153,13 +153,13 @@ def describe(
 
 def off_side(sides: tuple[str, ...], teams: Teams) -> tuple[str, ...] | None:
     """Return the tickets that got another side than they wished for; None if there are none."""
-    found = [
+    tickets_off_side = [
         ticket.id
         for name, team in zip(sides, teams, strict=True)
         for ticket in team
         if side_of(ticket) not in ("", name)
     ]
-    return tuple(found) or None
+    return tuple(tickets_off_side) or None
 
 
 def no_division_sentence(form: Format) -> str:

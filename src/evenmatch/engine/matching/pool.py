@@ -37,33 +37,33 @@ class Pool:
 
     Args:
         queue: As configured; the policy's own rules are added.
-        chosen: The policy.
+        policy: The policy.
         seed: Root of the policy's chance.
         memory: What the matcher knew, after a restart.
     """
 
     def __init__(
-        self, queue: Queue, chosen: Policy, *, seed: int, memory: Memory | None = None
+        self, queue: Queue, policy: Policy, *, seed: int, memory: Memory | None = None
     ) -> None:
         self.name = queue.name
-        if not isinstance(chosen, FunctionPolicy):
-            check_conditions(chosen, queue)
-        rules = queue.rules + rules_of(chosen, queue)
+        if not isinstance(policy, FunctionPolicy):
+            check_conditions(policy, queue)
+        rules = queue.rules + rules_of(policy, queue)
         self.queue = msgspec.structs.replace(queue, rules=rules)
-        self.policy = chosen
+        self.policy = policy
         self.objective = Objective(self.queue)
         # What the rules say of pairs, and the criteria at the least, for whole columns of tickets.
         self.pairs = PairTable(self.objective.rules)
         self.least = LeastCost(self.objective)
         self.columns = WaitingColumns(self.objective, self.pairs, self.least)
         # The matcher gets the queue as configured: it adds its own rules itself.
-        self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
+        self.matcher = policy.matcher(queue, seed=seed, memory=memory)
         self._hears_arrivals = listens(self.matcher, "announce")
         # Few policies have a word for wide duels; the others are not asked.
-        self.says_wide = getattr(chosen, "is_wide", None) is not None
+        self.says_wide = getattr(policy, "is_wide", None) is not None
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
-        self.horizon = float(hook_value(chosen, "horizon")) if self._hears_arrivals else 0.0
-        self.slot = JobSlot(has_jobs(chosen))
+        self.horizon = float(hook_value(policy, "horizon")) if self._hears_arrivals else 0.0
+        self.slot = JobSlot(has_jobs(policy))
         self.tickets: dict[str, Ticket] = {}
         # Tickets that wait here but are kept from the matcher, and until when.
         self.held_until: dict[str, float] = {}

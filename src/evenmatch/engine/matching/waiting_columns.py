@@ -64,11 +64,11 @@ class WaitingColumns:
     Args:
         objective: The queue's.
         pairs: What its rules say of pairs.
-        least: Its criteria at the least.
+        least_cost: Its criteria at the least.
     """
 
-    def __init__(self, objective: Objective, pairs: PairTable, least: LeastCost) -> None:
-        self._pairs, self._least = pairs, least
+    def __init__(self, objective: Objective, pairs: PairTable, least_cost: LeastCost) -> None:
+        self._pairs, self._least = pairs, least_cost
         self.regions = RegionTable(objective.rules)
         self.compared = _compared(objective.queue)
         self._queue = objective.queue
@@ -77,7 +77,7 @@ class WaitingColumns:
         self.seats = self._new_seats()
         self._rows: dict[str, int] = {}
         self._held: list[Ticket] = []
-        ends = np.cumsum([pairs.columns, least.columns, len(self.compared), 1, 1, 1])
+        ends = np.cumsum([pairs.columns, least_cost.columns, len(self.compared), 1, 1, 1])
         self._parts = tuple(int(end) for end in ends)
         self._numbers: Floats = np.empty((0, self._parts[-1]))
         self._places: Floats = np.empty((0, 0))

@@ -84,12 +84,12 @@ class OutcomeReports:
                 at = min(at, _due_at(period))
         return at
 
-    def watch(self, kept: KeptMatch) -> None:
+    def watch(self, kept_match: KeptMatch) -> None:
         """Schedule the judgement of the reports on a match; recovery calls it too."""
-        if _is_reported(kept):
-            assert kept.outcome is not None
-            match = kept.match
-            self._judged.add((kept.outcome.until, kept.made, 0, match.id, match.queue))
+        if _is_reported(kept_match):
+            assert kept_match.outcome is not None
+            match = kept_match.match
+            self._judged.add((kept_match.outcome.until, kept_match.made, 0, match.id, match.queue))
 
     def advance(self) -> None:
         """Judge reports, end periods and rate slices that are due."""
@@ -103,7 +103,7 @@ class OutcomeReports:
         for ladder in [name for name, period in tables.closing.items() if period.ends_at <= now]:
             self._rate_slice(ladder, tables.closing[ladder])
 
-    def hear(self, given: Outcome, kept: KeptMatch) -> None:
+    def hear(self, outcome: Outcome, kept_match: KeptMatch) -> None:
         """Take a report of the service or of a player.
 
         Raises:
@@ -114,35 +114,35 @@ class OutcomeReports:
             OutcomeDisputed: A player reports after the players could not agree in time.
             Overloaded: More outcomes wait to be rated than can be kept.
         """
-        if kept.void is not None:
+        if kept_match.void is not None:
             raise TooLate(
-                f"match {kept.match.id} was called off: its tickets wait again, and no outcome "
-                f"of it counts",
-                match=kept.match.id,
+                f"match {kept_match.match.id} was called off: its tickets wait again, and no "
+                f"outcome of it counts",
+                match=kept_match.match.id,
             )
-        lineup = lineup_of(self._scheduler.tables, kept)
-        result = result_of(given, lineup.match, lineup.left)
-        told = kept.outcome
+        lineup = lineup_of(self._scheduler.tables, kept_match)
+        result = result_of(outcome, lineup.match, lineup.left)
+        told = kept_match.outcome
         if told is not None and told.state == "counted":
             if told.result != result:
                 raise OutcomeDiffers(
-                    f"match {kept.match.id} already has another outcome, which stays",
-                    match=kept.match.id,
+                    f"match {kept_match.match.id} already has another outcome, which stays",
+                    match=kept_match.match.id,
                 )
             return
-        if given.player is None:
-            self._check_room(kept)
-            self._count(kept, result)
+        if outcome.player is None:
+            self._check_room(kept_match)
+            self._count(kept_match, result)
         else:
-            self._report(given.player, kept, lineup, result)
+            self._report(outcome.player, kept_match, lineup, result)
 
-    def reconsider(self, kept: KeptMatch) -> None:
+    def reconsider(self, kept_match: KeptMatch) -> None:
         """Count an outcome on which all remaining players agree, after others left the match."""
-        if _is_reported(kept):
-            self._count_agreed(kept)
+        if _is_reported(kept_match):
+            self._count_agreed(kept_match)
 
-    def _report(self, player: str, kept: KeptMatch, lineup: Lineup, result: Result) -> None:
-        match, told = kept.match, kept.outcome or MatchOutcome("reported")
+    def _report(self, player: str, kept_match: KeptMatch, lineup: Lineup, result: Result) -> None:
+        match, told = kept_match.match, kept_match.outcome or MatchOutcome("reported")
         if all(player not in team for team in lineup.match.players):
             raise NotInMatch(
                 f"player {player[:64]!r} is not in match {match.id}",
@@ -171,51 +171,51 @@ class OutcomeReports:
                 f"can still report the outcome",
                 match=match.id,
             )
-        self._check_room(kept)
+        self._check_room(kept_match)
         until = told.until if told.reports else round_up(self._scheduler.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
-        kept = self._scheduler.tables.matches[match.id]
+        kept_match = self._scheduler.tables.matches[match.id]
         if not told.reports:
-            self.watch(kept)
-        self._count_agreed(kept)
+            self.watch(kept_match)
+        self._count_agreed(kept_match)
 
-    def _count_agreed(self, kept: KeptMatch) -> None:
+    def _count_agreed(self, kept_match: KeptMatch) -> None:
         """Count the outcome of a match if all who have not left it have said the same."""
-        assert kept.outcome is not None
-        lineup = lineup_of(self._scheduler.tables, kept)
-        heard = lineup.heard(kept.outcome.reports)
+        assert kept_match.outcome is not None
+        lineup = lineup_of(self._scheduler.tables, kept_match)
+        heard = lineup.heard(kept_match.outcome.reports)
         result = _agreed(heard)
         if result is not None and len(heard) == sum(map(len, lineup.staying)):
-            self._count(kept, result)
+            self._count(kept_match, result)
 
-    def _judge(self, kept: KeptMatch) -> None:
+    def _judge(self, kept_match: KeptMatch) -> None:
         """Count what the players who reported agree on, or call the match disputed."""
-        assert kept.outcome is not None
-        lineup = lineup_of(self._scheduler.tables, kept)
-        heard, teams = lineup.heard(kept.outcome.reports), lineup.staying
+        assert kept_match.outcome is not None
+        lineup = lineup_of(self._scheduler.tables, kept_match)
+        heard, teams = lineup.heard(kept_match.outcome.reports), lineup.staying
         sides = sum(any(player in heard for player in team) for team in teams)
         result = _agreed(heard)
         if result is not None and sides >= min(2, sum(map(bool, teams))):
-            self._count(kept, result)
+            self._count(kept_match, result)
         else:
-            self._emit(Disputed(kept.match.id))
-            self._finish(kept)
+            self._emit(Disputed(kept_match.match.id))
+            self._finish(kept_match)
 
-    def _count(self, kept: KeptMatch, result: Result) -> None:
-        queue = self._rating_queue(kept)
-        is_rated = not kept.match.bots and all(result.teams)
+    def _count(self, kept_match: KeptMatch, result: Result) -> None:
+        queue = self._rating_queue(kept_match)
+        is_rated = not kept_match.match.bots and all(result.teams)
         if queue is None or not is_rated:
-            self._emit(Counted(kept.match.id, result))
+            self._emit(Counted(kept_match.match.id, result))
         elif queue.rating_period is None:
-            self._emit(Counted(kept.match.id, result))
+            self._emit(Counted(kept_match.match.id, result))
             self._rate_now(queue, result)
         else:
-            self._collect(queue, Counted(kept.match.id, result, queue.rated_in))
-        self._finish(kept)
+            self._collect(queue, Counted(kept_match.match.id, result, queue.rated_in))
+        self._finish(kept_match)
 
-    def _finish(self, kept: KeptMatch) -> None:
-        if kept.live:
-            self._emit(Finished(kept.match.id, "outcome"))
+    def _finish(self, kept_match: KeptMatch) -> None:
+        if kept_match.live:
+            self._emit(Finished(kept_match.match.id, "outcome"))
 
     def _rate_now(self, queue: Queue, result: Result) -> None:
         assert self._rate is not None
@@ -257,15 +257,15 @@ class OutcomeReports:
         ratings = {player: after[player] for player in players}
         self._emit(Rated(ladder, ratings, period.starts_at, self._scheduler.now + SLICE_EVERY))
 
-    def _check_room(self, kept: KeptMatch) -> None:
-        queue, tables = self._rating_queue(kept), self._scheduler.tables
+    def _check_room(self, kept_match: KeptMatch) -> None:
+        queue, tables = self._rating_queue(kept_match), self._scheduler.tables
         period = None if queue is None else tables.periods.get(queue.rated_in)
         if period is not None and _is_full(period):
             raise Overloaded("too many outcomes wait to be rated; try again later")
 
-    def _rating_queue(self, kept: KeptMatch) -> Queue | None:
+    def _rating_queue(self, kept_match: KeptMatch) -> Queue | None:
         """Return the queue that rates a match; None if it is not there any more, or rates none."""
-        queue = self._scheduler.tables.queues.get(kept.match.queue)
+        queue = self._scheduler.tables.queues.get(kept_match.match.queue)
         return None if queue is None or queue.rating is None or self._rate is None else queue
 
     def _is_reported(self, entry: Entry) -> bool:
@@ -273,10 +273,10 @@ class OutcomeReports:
         return kept is not None and _is_reported(kept)
 
 
-def _is_reported(kept: KeptMatch) -> bool:
+def _is_reported(kept_match: KeptMatch) -> bool:
     """Return whether reports on a match wait to be judged; on a void one they never are."""
-    told = kept.outcome
-    return told is not None and told.state == "reported" and kept.void is None
+    told = kept_match.outcome
+    return told is not None and told.state == "reported" and kept_match.void is None
 
 
 def _is_full(period: Period) -> bool:
@@ -349,10 +349,10 @@ class Lineup(NamedTuple):
         return replace(report, teams=self.match.players, quitters=quitters)
 
 
-def lineup_of(tables: Tables, kept: KeptMatch) -> Lineup:
+def lineup_of(tables: Tables, kept_match: KeptMatch) -> Lineup:
     """Return who has played in a match, whether it is live or over."""
-    told, match = kept.outcome, kept.match
-    known = tables.rosters.get(match.id, kept)
+    told, match = kept_match.outcome, kept_match.match
+    known = tables.rosters.get(match.id, kept_match)
     if told is not None and told.result is not None:
         teams = told.result.teams
     else:
@@ -367,7 +367,7 @@ NUMBER_MAX = 1e15
 """Largest rank or points; totals with a handicap stay exact enough."""
 
 
-def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Result:
+def result_of(outcome: Outcome, match: Match, left: Collection[str] = ()) -> Result:
     """Return the result that a report means.
 
     Teams may come in any order, ranks may be any numbers: 10 and 20 are places 1 and 2. Points
@@ -375,7 +375,7 @@ def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Resul
     has quit, unless the game's service names them among those who played.
 
     Args:
-        given: What is said.
+        outcome: What is said.
         match: The match, with all who have played in it.
         left: Those of them who have left it.
 
@@ -389,46 +389,46 @@ def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Resul
             f"that one",
             match=match.extends,
         )
-    order = _order(given, match, left)
-    places = places_of(_numbers(given, match, order))
+    order = _order(outcome, match, left)
+    places = places_of(_numbers(outcome, match, order))
     seated = {player for team in match.players for player in team}
-    for player in given.quitters:
+    for player in outcome.quitters:
         if player not in seated:
             raise InvalidOutcome(
                 f"quitter {player[:64]!r} is not in match {match.id}", where="/quitters"
             )
-    wide = match.wide if given.wide is None else given.wide
+    wide = match.wide if outcome.wide is None else outcome.wide
     ranks = [0] * len(order)
     for place, team in zip(places, order, strict=True):
         ranks[team] = place
     # Whether who left did no wrong is for the service to say: players agree on the places alone.
-    named = [] if given.player is not None else [p for team in given.teams for p in team]
-    quitters = {*given.quitters, *[player for player in left if player not in named]}
+    named = [] if outcome.player is not None else [p for team in outcome.teams for p in team]
+    quitters = {*outcome.quitters, *[player for player in left if player not in named]}
     return Result(match.players, tuple(ranks), tuple(sorted(quitters)), wide)
 
 
-def _order(given: Outcome, match: Match, left: Collection[str]) -> list[int]:
+def _order(outcome: Outcome, match: Match, left: Collection[str]) -> list[int]:
     """Return the number in the match of each team as it is given."""
-    if not given.teams:
+    if not outcome.teams:
         return list(range(len(match.players)))
     free = list(range(len(match.players)))
     order = {}
     # A team of which nobody is named may be any whose players have all left: it comes last.
-    for number in sorted(range(len(given.teams)), key=lambda at: not given.teams[at]):
-        team = given.teams[number]
+    for number in sorted(range(len(outcome.teams)), key=lambda at: not outcome.teams[at]):
+        team = outcome.teams[number]
         found = next((at for at in free if _is_team(team, match.players[at], left)), None)
         if found is None:
             break
         free.remove(found)
         order[number] = found
-    if free or len(order) < len(given.teams):
+    if free or len(order) < len(outcome.teams):
         absent = ", but for those who have left" if left else ""
         raise InvalidOutcome(
             f"teams must hold the players of match {match.id}, each in their own team{absent}; "
             f"leave teams out to give ranks in the order of the match",
             where="/teams",
         )
-    return [order[number] for number in range(len(given.teams))]
+    return [order[number] for number in range(len(outcome.teams))]
 
 
 def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str]) -> bool:
@@ -438,20 +438,20 @@ def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str
     return must <= named <= set(team) and len(named) == len(given)
 
 
-def _numbers(given: Outcome, match: Match, order: list[int]) -> list[float]:
+def _numbers(outcome: Outcome, match: Match, order: list[int]) -> list[float]:
     """Return one number for each team as given, of which the smallest won."""
-    if (given.ranks is None) == (given.points is None):
+    if (outcome.ranks is None) == (outcome.points is None):
         raise InvalidOutcome("an outcome needs either ranks or points, one number for each team")
-    if given.points is None:
-        numbers = _checked("ranks", given.ranks or (), len(order))
-        if given.handicap is not None:
+    if outcome.points is None:
+        numbers = _checked("ranks", outcome.ranks or (), len(order))
+        if outcome.handicap is not None:
             raise InvalidOutcome(
                 "a handicap counts only with points, not with ranks", where="/handicap"
             )
         return numbers
-    scored = _checked("points", given.points, len(order))
-    if given.handicap is not None:
-        gifts = _checked("handicap", given.handicap, len(order))
+    scored = _checked("points", outcome.points, len(order))
+    if outcome.handicap is not None:
+        gifts = _checked("handicap", outcome.handicap, len(order))
     else:
         stated = match.handicap or (0.0,) * len(order)
         gifts = [stated[team] for team in order]

@@ -20,7 +20,7 @@ from evenmatch.engine.matching.waiting_columns import TicketColumns
 from evenmatch.engine.ready_check.replacements import (
     GO_ON,
     LOOK_AGAIN,
-    Found,
+    SeatedTickets,
     StayingTickets,
     Vacancy,
     find_replacements,
@@ -255,7 +255,7 @@ class Repairs:
             self._give_up_on(proposal, pool, error)
             return math.inf
 
-    def _alone(self, proposal: Proposal, pool: Pool) -> Found | None:
+    def _alone(self, proposal: Proposal, pool: Pool) -> SeatedTickets | None:
         """Return the match that those who stay make alone, if they make one."""
         try:
             return without_them(pool, self._vacancy(proposal, pool), self._scheduler.now)
@@ -326,9 +326,9 @@ class Repairs:
             proposal.quality,
         )
 
-    def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
+    def _repair(self, proposal: Proposal, pool: Pool, replacement: SeatedTickets) -> None:
         """Fill the free seats; whoever joins is asked, and leaves the pools they waited in."""
-        scheduler, (tickets, seating) = self._scheduler, found
+        scheduler, (tickets, seating) = self._scheduler, replacement
         accept, old = proposal.queue.accept, proposal.match
         assert accept is not None
         match = describe(old.id, pool, tickets, seating, old.bots, scheduler.now)

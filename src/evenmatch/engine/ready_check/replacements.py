@@ -41,7 +41,7 @@ A repair lasts seconds; running matches, which may be many, look half as often
 CLOSELY_MOST = 50
 """Candidates of whom one look asks the rules when they may join."""
 
-Found = tuple[list[Ticket], Seating]
+SeatedTickets = tuple[list[Ticket], Seating]
 """All tickets of the match by age, and their division."""
 
 
@@ -110,7 +110,7 @@ class ReplacementResult(msgspec.Struct):
             empty if all were looked at.
     """
 
-    match: Found | None = None
+    match: SeatedTickets | None = None
     again_at: float = math.inf
     seen: frozenset[str] = frozenset()
 
@@ -264,7 +264,7 @@ def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> 
     return _ready_next(pool, vacancy, among, early, now)
 
 
-def without_them(pool: Pool, vacancy: Vacancy, now: float) -> Found | None:
+def without_them(pool: Pool, vacancy: Vacancy, now: float) -> SeatedTickets | None:
     """Return the match of the tickets that stay, where it may start before it is full."""
     if not pool.queue.format.is_variable or not vacancy.seated:
         return None

@@ -106,7 +106,7 @@ def without(ticket: Ticket, left: Collection[str]) -> Ticket | None:
     return replace(ticket, players=players, percentiles=places)
 
 
-def opened(tables: Tables, given: Input, event: Opened) -> None:
+def opened(tables: Tables, input_: Input, event: Opened) -> None:
     """Fold that a match asks for players, or for longer."""
     match_id = event.open.id
     roster = tables.rosters[match_id]
@@ -117,11 +117,11 @@ def opened(tables: Tables, given: Input, event: Opened) -> None:
     known = roster.opened
     ticket = event.open.ticket
     if roster.open is not None and roster.open.ticket != ticket:
-        _end_backfill(tables, given.now, roster, CANCELLED, "replaced")
+        _end_backfill(tables, input_.now, roster, CANCELLED, "replaced")
     if ticket and ticket not in tables.backfills:
-        tables.backfills[ticket] = BackfillTicket(event.open.queue, match_id, given.now)
+        tables.backfills[ticket] = BackfillTicket(event.open.queue, match_id, input_.now)
     if any(event.open.free) and not is_renewed:
-        known = (*[at for at in known if at > given.now - MINUTE], given.now)[-OPENS_PER_MINUTE:]
+        known = (*[at for at in known if at > input_.now - MINUTE], input_.now)[-OPENS_PER_MINUTE:]
     teams, roles = roster.teams, roster.roles
     if event.left:
         kept = [[without(ticket, event.left) for ticket in team] for team in teams]
@@ -139,17 +139,17 @@ def opened(tables: Tables, given: Input, event: Opened) -> None:
     )
 
 
-def closed(tables: Tables, given: Input, event: Closed) -> None:
+def closed(tables: Tables, input_: Input, event: Closed) -> None:
     """Fold that a match asks for nobody any more."""
     roster = tables.rosters[event.match]
     how, why = (EXPIRED, "deadline") if event.reason == "lease" else (CANCELLED, event.reason)
-    _end_backfill(tables, given.now, roster, how, "player" if why == "close" else why)
+    _end_backfill(tables, input_.now, roster, how, "player" if why == "close" else why)
     tables.rosters[event.match] = replace(roster, open=None)
 
 
-def registered(tables: Tables, given: Input, event: Registered) -> None:
+def registered(tables: Tables, input_: Input, event: Registered) -> None:
     """Fold that a match that was made elsewhere is known, as long as it asks for players."""
-    del given
+    del input_
     match = event.match
     place = {"session": event.session}
     made = tables.sequence + 1
@@ -167,12 +167,12 @@ def registered(tables: Tables, given: Input, event: Registered) -> None:
     )
 
 
-def voided(tables: Tables, given: Input, event: Voided) -> None:
+def voided(tables: Tables, input_: Input, event: Voided) -> None:
     """Fold that a match is void: its tickets wait again, as old as they were.
 
     It counts for no `pair_limit`. Who met whom in it stays remembered for `rematch`.
     """
-    _end_backfill(tables, given.now, tables.rosters[event.match], CANCELLED, "match_over")
+    _end_backfill(tables, input_.now, tables.rosters[event.match], CANCELLED, "match_over")
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):

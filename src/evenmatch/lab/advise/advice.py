@@ -71,17 +71,17 @@ def advise(
 
 def _of_known(
     base: PlayerBase,
-    known: PoolEvidence,
+    evidence: PoolEvidence,
     players_online: float | None,
     target_wait: float | None,
     percentile: float,
 ) -> Advice:
-    if known.pool is None:
+    if evidence.pool is None:
         return Advice(
             base=base,
             percentile=percentile,
             target_wait=target_wait,
-            known=known,
+            known=evidence,
             players_online=players_online,
             rate=None,
             pooled=NOTHING,
@@ -89,14 +89,14 @@ def _of_known(
             pooled_rate=None,
             given=players_online is not None,
         )
-    market = Market(base, known.pool)
+    market = Market(base, evidence.pool)
     if players_online is None:
         assert target_wait is not None, "one of both is given"
         rate = market.rate_for_all(target_wait, percentile)
         players = market.players_at(rate)
     else:
         players, rate = players_online, market.rate_of(players_online) or math.nan
-    found = _answer(market, known, (players, rate), percentile, target_wait)
+    found = _answer(market, evidence, (players, rate), percentile, target_wait)
     return replace(found, given=players_online is not None)
 
 
@@ -180,7 +180,7 @@ def scenario_of(advice: Advice, seed: int) -> PoolScenario:
 
 def _answer(
     market: Market,
-    known: PoolEvidence,
+    evidence: PoolEvidence,
     online: tuple[float, float],
     percentile: float,
     target_wait: float | None,
@@ -205,16 +205,16 @@ def _answer(
         base=market.base,
         percentile=percentile,
         target_wait=target_wait,
-        known=known,
+        known=evidence,
         players_online=players,
         rate=usable,
         pooled=pooled_figures(market, usable, percentile),
         pooled_players=pooled_players,
         pooled_rate=pooled_rate,
         cells=cells,
-        classes=_classes(market, known, usable, percentile),
+        classes=_classes(market, evidence, usable, percentile),
         splits=tuple(split_effects(market, goal)) if goal else (),
-        flexible=tuple(flexible_players(market, usable, known.classes)),
+        flexible=tuple(flexible_players(market, usable, evidence.classes)),
         cuts=tuple(best_cuts(market, goal)) if goal else (),
         day=day_of(market, players, percentile, needed) if math.isfinite(players) else None,
         worst_wait_if_pooled=worst,
@@ -241,12 +241,12 @@ def _goal(
 
 
 def _classes(
-    market: Market, known: PoolEvidence, rate: float | None, percentile: float
+    market: Market, evidence: PoolEvidence, rate: float | None, percentile: float
 ) -> tuple[ClassFigures, ...]:
     if rate is None:
         return ()
     found = []
-    for each in known.classes:
+    for each in evidence.classes:
         own = rate * market.smallest
         waits = PoolWaits(each.mean / own, each.mean / own, 1.0, each.law, own)
         quantiles = {name: waits.quantile(part) for name, part in QUANTILES.items()}

@@ -92,17 +92,17 @@ def read_trace(data: Path, shard: str, say: Callable[[int, int], None]) -> Trace
     return trace
 
 
-def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
-    if isinstance(given, Configure):
-        trace.queues = given.queues
+def _take(trace: Trace, input_: Input, events: Iterable[Event]) -> None:
+    if isinstance(input_, Configure):
+        trace.queues = input_.queues
     for event in events:
-        if isinstance(event, Accepted) and isinstance(given, Enqueue):
-            new = accepted_ticket(given.tickets[event.item], event)
-            trace.arrived[event.ticket] = ExportedTicket(event.ticket, given.now, new)
+        if isinstance(event, Accepted) and isinstance(input_, Enqueue):
+            new = accepted_ticket(input_.tickets[event.item], event)
+            trace.arrived[event.ticket] = ExportedTicket(event.ticket, input_.now, new)
         elif isinstance(event, Cancelled):
             ticket = trace.arrived.get(event.ticket)
             if ticket is not None:
-                ticket.leaves_at = given.now
+                ticket.leaves_at = input_.now
         elif isinstance(event, Matched):
             trace.matches[event.match.id] = event.match
         elif isinstance(event, Voided):

@@ -263,7 +263,7 @@ class Cast:
         return "waits: " + name_list(f"{each} {seconds(wait)}" for each, wait in known)
 
 
-def event_sentences(event: Event, given: Input, cast: Cast) -> Iterator[str]:
+def event_sentences(event: Event, input_: Input, cast: Cast) -> Iterator[str]:
     """Yield what an event means, in sentences without a full stop."""
     if (plain := PLAIN.get(type(event))) is not None:
         yield plain.format(event)
@@ -272,7 +272,7 @@ def event_sentences(event: Event, given: Input, cast: Cast) -> Iterator[str]:
     if tell is None:
         yield type(event).__name__.lower()
     else:
-        yield from filter(None, tell(_Teller(given, cast), event))
+        yield from filter(None, tell(_Teller(input_, cast), event))
 
 
 def seconds(span: float) -> str:
@@ -317,8 +317,8 @@ def plural(number: int, what: str) -> str:
 class _Teller:
     """Tells the events whose words depend on their input, or on who is in the story."""
 
-    def __init__(self, given: Input, cast: Cast) -> None:
-        self.given = given
+    def __init__(self, input_: Input, cast: Cast) -> None:
+        self.given = input_
         self.cast = cast
 
     def accepted(self, event: Accepted) -> Iterator[str]:

@@ -167,11 +167,11 @@ class Solution:
         return f"Solution(matches={len(self.plan.seating)}, quality={self.quality})"
 
 
-def cost_of(batch: Batch, seated: Places) -> Floats:
+def cost_of(batch: Batch, seating: Places) -> Floats:
     """Return the exact cost of each match."""
-    if not len(seated):
+    if not len(seating):
         return np.zeros(0)
-    quality, _ = judge(scene_of(batch), batch, seated)
+    quality, _ = judge(scene_of(batch), batch, seating)
     return 1.0 - quality
 
 
@@ -299,13 +299,13 @@ def _proved(
     def progress(bound: float, share: float) -> None:
         on_proof(POINTS * bound, max(share, (time.perf_counter() - began) / seconds))
 
-    def improved(known: Plan) -> Plan:
+    def improved(plan: Plan) -> Plan:
         ends.append(began + seconds)
         now = time.perf_counter()
         longest = min(PLAN_TIMES * (now - began), PLAN_SHARE * seconds)
         budget = SolveBudget(longest, parts=settings.budget.parts)
         found = search(batch, settings.method, settings.objective, budget, settings.seed + 1)
-        return found if found.quality.sum() > known.quality.sum() else known
+        return found if found.quality.sum() > plan.quality.sum() else plan
 
     try:
         proof = prove(
@@ -330,20 +330,20 @@ def _proved(
     return plan, Bound(POINTS * proof.bound, is_optimal)
 
 
-def _judged(given: FileBatch, plan: Plan) -> Plan:
+def _judged(batch: FileBatch, plan: Plan) -> Plan:
     """Return a plan with what its matches are worth, where a batch does not know all criteria."""
-    if given.conditions is None:
+    if batch.conditions is None:
         return plan
-    return given.conditions.rounds.judged(given.batch, given.conditions.tickets, plan)
+    return batch.conditions.rounds.judged(batch.batch, batch.conditions.tickets, plan)
 
 
-def _kept(given: FileBatch, plan: Plan) -> tuple[Plan, str]:
+def _kept(batch: FileBatch, plan: Plan) -> tuple[Plan, str]:
     """Return the matches that break no rule, and a rule that others break."""
     kept, objection = plan.legal.copy(), ""
-    if given.people is not None:
-        told = Solution(given, Settings(), plan, (), 0.0).teams
+    if batch.people is not None:
+        told = Solution(batch, Settings(), plan, (), 0.0).teams
         for row in range(len(kept)):
-            broken = given.people.objection(told[row])
+            broken = batch.people.objection(told[row])
             kept[row] &= not broken
             objection = objection or broken
     if kept.all():

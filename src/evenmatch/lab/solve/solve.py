@@ -189,7 +189,7 @@ def _means_without(solution: Solution, name: str) -> dict[str, float]:
     )
 
 
-def _means(factors: Sequence[BatchFactor], seated: Places) -> dict[str, float]:
-    if not len(seated):
+def _means(factors: Sequence[BatchFactor], seating: Places) -> dict[str, float]:
+    if not len(seating):
         return {}
-    return {f.name: POINTS * float(1.0 - cost_of(f.alone, seated).mean()) for f in factors}
+    return {f.name: POINTS * float(1.0 - cost_of(f.alone, seating).mean()) for f in factors}

@@ -273,10 +273,10 @@ def _attributes(queue: Queue, form: Form) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _met_rows(compared: Comparison, share: float, known: Objects, people: BatchPlayers) -> Floats:
+def _met_rows(comparison: Comparison, share: float, known: Objects, people: BatchPlayers) -> Floats:
     """Return rows of `Facts.met`: O(memories of the players)."""
     pairs = named_by(known, people)
-    fresh, were_mates = compared.named_costs(pairs.said, pairs.known)
+    fresh, were_mates = comparison.named_costs(pairs.said, pairs.known)
     rows = np.stack((pairs.one, pairs.two, share * fresh, were_mates), axis=1).astype(np.float64)
     return np.ascontiguousarray(rows[fresh > 0.0])
 

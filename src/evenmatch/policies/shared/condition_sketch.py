@@ -186,10 +186,10 @@ def _key(told: Limited) -> Key:
     return name, told.number if isinstance(told, Near) else told.fact
 
 
-def _limit(told: Implication) -> float:
-    if isinstance(told, Within | TeamGap):
-        return told.most
-    return told.limit if isinstance(told, Near) else 0.0
+def _limit(implication: Implication) -> float:
+    if isinstance(implication, Within | TeamGap):
+        return implication.most
+    return implication.limit if isinstance(implication, Near) else 0.0
 
 
 class _SketchBuilder:

@@ -258,7 +258,7 @@ class Authenticator:
                     return each.app
         return self._entrances[0].app
 
-    def _verify(self, given: bytes, digest: bytes, scope: Scope) -> VerifiedCredential:
+    def _verify(self, credential: bytes, digest: bytes, scope: Scope) -> VerifiedCredential:
         address = household_of(self.address(scope))
         if wait := self._failures.missing(address, self._clock()):
             raise TooManyRequests(
@@ -267,7 +267,7 @@ class Authenticator:
         self._known.pop(digest, None)
         now = self._wall()
         try:
-            known = self._found(given, now)
+            known = self._found(credential, now)
         except Unauthenticated as refusal:
             self._failures.take(address, self._clock())
             for each in self._entrances:
@@ -311,10 +311,10 @@ class Authenticator:
         is_one = len(self._entrances) == 1
         raise foreign_audience() if is_one else unknown_credential("foreign_audience")
 
-    def _counts(self, given: bytes) -> bool:
+    def _counts(self, credential: bytes) -> bool:
         """Return whether a credential that was valid still is; asking is no failure of anybody."""
         try:
-            self._found(given, self._wall())
+            self._found(credential, self._wall())
         except Unauthenticated:
             return False
         return True

@@ -56,13 +56,13 @@ def is_signed(given: bytes | None) -> bool:
     return given is not None and given.startswith(ALGORITHM.encode())
 
 
-def signed_call(given: bytes) -> SignedCall:
+def signed_call(credential: bytes) -> SignedCall:
     """Return the contents of the header of a signed request.
 
     Raises:
         Unauthenticated: It is not in the form that AWS's clients send.
     """
-    found = _HEADER.fullmatch(given[:LENGTH_MAX].decode("latin-1").strip())
+    found = _HEADER.fullmatch(credential[:LENGTH_MAX].decode("latin-1").strip())
     if found is None:
         raise _refusal("the header Authorization is not one of Signature Version 4", "malformed")
     key, day, region, service, headers, signature = found.groups()

@@ -48,10 +48,10 @@ class Configurations:
             return self._joined(await ask_each_shard(self._serve, self._seats, scope, body))
         return await self._put(scope, body)
 
-    def _joined(self, found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
-        if (bad := worst([each for _, each in found])) is not None:
+    def _joined(self, answers: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
+        if (bad := worst([each for _, each in answers])) is not None:
             return bad
-        states = {seat: answer.value() for seat, answer in found}
+        states = {seat: answer.value() for seat, answer in answers}
         first = states[self._seats[0]]
         config = first["config"]
         if config is not None:
@@ -120,11 +120,11 @@ class Configurations:
         return await ask_each_shard(self._serve, seats, scope, body, queries)
 
 
-def _changes(found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
+def _changes(answers: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
     """Join what a change did in each shard."""
-    if (bad := worst([each for _, each in found])) is not None:
+    if (bad := worst([each for _, each in answers])) is not None:
         return bad
-    told = [answer.value() for _, answer in found]
+    told = [answer.value() for _, answer in answers]
     sums = {key: sum(each[key] for each in told) for key in SUMMED}
     return well(
         {

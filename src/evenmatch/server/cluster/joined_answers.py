@@ -73,9 +73,9 @@ def queues(named: Named) -> WholeAnswer:
     return well(list(found.values()))
 
 
-def first(told: Sequence[WholeAnswer]) -> WholeAnswer:
+def first(answers: Sequence[WholeAnswer]) -> WholeAnswer:
     """Return the answer of the first shard, unless there is an error."""
-    return worst(told) or told[0]
+    return worst(answers) or answers[0]
 
 
 def drains(named: Named) -> WholeAnswer:

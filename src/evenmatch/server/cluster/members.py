@@ -60,15 +60,15 @@ class Members:
         # By address: a process that starts anew takes the place of the one before.
         self._known: dict[str, Member] = {}
 
-    def hear(self, owner: str, held: int | None = None) -> None:
+    def hear(self, owner: str, shards_held: int | None = None) -> None:
         """Note that a node is alive; None: its load is unchanged."""
         if owner == self._own or "@" not in owner:
             return
         place = owner.rpartition("@")[2]
         before = self._known.pop(place, None)
-        if held is None:
-            held = before.held if before is not None and before.owner == owner else 0
-        self._known[place] = Member(owner, held, self._clock())
+        if shards_held is None:
+            shards_held = before.held if before is not None and before.owner == owner else 0
+        self._known[place] = Member(owner, shards_held, self._clock())
         while len(self._known) > MEMBERS_MAX:
             del self._known[next(iter(self._known))]
 
@@ -84,20 +84,20 @@ class Members:
         since = self._clock() - ALIVE_SECONDS
         return [each for each in self._known.values() if each.heard_at >= since]
 
-    def reluctance(self, held: int, *, total: int) -> float:
+    def reluctance(self, shards_held: int, *, total: int) -> float:
         """Return by how many seconds later than others this node asks for another shard."""
         share = math.ceil(total / (1 + len(self.alive)))
-        return RELUCTANCE if held >= share else 0.0
+        return RELUCTANCE if shards_held >= share else 0.0
 
     def idlest(self) -> str | None:
         """Return the least loaded node, None if there is no other."""
         least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
         return None if least is None else least.owner
 
-    def relieved_by(self, held: int) -> str | None:
+    def relieved_by(self, shards_held: int) -> str | None:
         """Return the node that is to get a shard of this one, None if the shares are fair."""
         least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
-        return None if least is None or held - least.held < 2 else least.owner
+        return None if least is None or shards_held - least.held < 2 else least.owner
 
     def given(self, owner: str) -> None:
         """Note that a node gets another shard, before it says so itself."""

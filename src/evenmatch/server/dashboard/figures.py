@@ -40,11 +40,13 @@ class Figures(LifecycleView):
         self.version, self.paused = tables.version, frozenset(tables.paused)
         self._follow(tables.queues.values(), int(tables.now // self.step), live)
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Show the queues of a new configuration, with those who wait in them."""
         del record
-        self.version, self.paused = given.version, frozenset(given.pause)
-        self._follow(given.queues, int(given.now // self.step), live)
+        self.version, self.paused = configuration.version, frozenset(configuration.pause)
+        self._follow(configuration.queues, int(configuration.now // self.step), live)
 
     def advance(self, queue: str, now: float) -> None:
         """Close the ticks of a queue that are over at an instant."""

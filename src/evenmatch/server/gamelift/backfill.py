@@ -76,28 +76,28 @@ class Backfills:
     def _tables(self) -> Tables:
         return self._runtime.engine.tables
 
-    async def start(self, given: shapes.StartMatchBackfill) -> shapes.MatchmakingTicket:
+    async def start(self, request: shapes.StartMatchBackfill) -> shapes.MatchmakingTicket:
         """Let a session ask for players; an earlier request of the same session ends.
 
         Raises:
             ServiceError: The players fit neither the rule set nor its teams, or the id was used.
         """
-        name, table = self._resources.configuration(given.configuration_name)
+        name, table = self._resources.configuration(request.configuration_name)
         rule_set = self._rule_set(table.rule_set)
-        players = players_of(given.players, rule_set)
-        ticket = given.ticket_id if given.ticket_id is not None else str(uuid.uuid4())
+        players = players_of(request.players, rule_set)
+        ticket = request.ticket_id if request.ticket_id is not None else str(uuid.uuid4())
         if not ticket or ticket in self or self._tables.knows(PREFIX + ticket):
             raise invalid(f"TicketId: {ticket!r} was used before, or is empty")
         queue = queue_name_of(name)
         sides = self._tables.queues[queue].format.sides
-        places = [_side_of(at, each.team, sides) for at, each in enumerate(given.players)]
+        places = [_side_of(at, each.team, sides) for at, each in enumerate(request.players)]
         asking: dict[str, Any] = {
             "ticket": PREFIX + ticket,
             "priority": PRIORITIES[rule_set.algorithm.backfill_priority],
             "steps": _steps_in(rule_set),
             "lease": float(table.request_timeout),
         }
-        arn = given.game_session_arn or ""
+        arn = request.game_session_arn or ""
         match = arns.match_in(arn) if arn.startswith(arns.SESSION) else ""
         roster = self._own(match, queue)
         if roster is not None and _plays_as(roster, players, places):
@@ -121,7 +121,7 @@ class Backfills:
             await self._runtime.ask(opening)
         except (InvalidOpening, NoBackfill) as error:
             raise invalid(f"Players: {error.message}") from None
-        self._memory.keep_roster(ticket, given.players)
+        self._memory.keep_roster(ticket, request.players)
         return self.describe(self._runtime.engine, ticket, is_new=True)
 
     async def stop(self, ticket: str) -> None:

@@ -28,17 +28,17 @@ class Target:
 
     Args:
         name: Its own.
-        given: Its settings.
+        notification: Its settings.
 
     Raises:
         ConfigError: The file of its secret cannot be read.
     """
 
-    def __init__(self, name: str, given: Notification) -> None:
+    def __init__(self, name: str, notification: Notification) -> None:
         self.name = name
-        self._given = given
-        self._tls = tls_of(given.url)
-        self._secret = secret_in(given.secret_file, f"server.notifications.{name}")
+        self._given = notification
+        self._tls = tls_of(notification.url)
+        self._secret = secret_in(notification.secret_file, f"server.notifications.{name}")
         self._waiting: deque[tuple[str, bytes]] = deque()
         self._task: asyncio.Task[None] | None = None
         self.sent = 0
@@ -99,8 +99,8 @@ class Target:
 class Targets:
     """All webhooks of a server, by the names under which configurations know them."""
 
-    def __init__(self, given: Mapping[str, Notification]) -> None:
-        self._targets = {name: Target(name, each) for name, each in given.items()}
+    def __init__(self, notifications: Mapping[str, Notification]) -> None:
+        self._targets = {name: Target(name, each) for name, each in notifications.items()}
 
     def send(self, topic: str, envelope: Mapping[str, Any]) -> None:
         """Send an event to the webhook that a topic's ARN names; to nobody if there is none."""

@@ -157,9 +157,9 @@ class CreateTickets:
             self._metrics.unexpected(error, "POST /v1/tickets")
             self._reply(request, (500, internal_problem(), None))
 
-    def _reply(self, request: CreateRequest, told: EncodedAnswer) -> None:
-        request.reply(*told)
-        self._metrics.created(told[0], self.stopwatch() - request.began)
+    def _reply(self, request: CreateRequest, answer: EncodedAnswer) -> None:
+        request.reply(*answer)
+        self._metrics.created(answer[0], self.stopwatch() - request.began)
 
     def _enter(self, request: CreateRequest) -> None:
         """Let a request in, or have it stand in line."""
@@ -297,8 +297,8 @@ def _one(result: Result, born: float) -> EncodedAnswer:
         status, problem = STATUS.get(result.code, 400), _problem(result)
         return status, encode(problem), headers_for(status, problem.seconds)
     status = 201 if result.enqueued_at == born else 200
-    made = TicketCreated(result.id, result.state, result.queues, result.enqueued_at)
-    return status, encode(made), None
+    created = TicketCreated(result.id, result.state, result.queues, result.enqueued_at)
+    return status, encode(created), None
 
 
 def _item(at: int, result: Result, born: float, seen: set[str]) -> ItemCreated | ItemProblem:

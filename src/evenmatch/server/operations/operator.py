@@ -252,7 +252,7 @@ class OperatorControls:
 
     async def _bring(
         self,
-        given: Configure,
+        configuration: Configure,
         tables: Tables,
         document: dict[str, Any] | None,
         *,
@@ -260,14 +260,14 @@ class OperatorControls:
         dry_run: bool = False,
         is_news: bool = False,
     ) -> ConfigChanged:
-        names = tuple(queue.name for queue in given.queues)
-        foreseen = await self._try_out(given, tables)
+        names = tuple(queue.name for queue in configuration.queues)
+        foreseen = await self._try_out(configuration, tables)
         same = ConfigChanged(tables.version, dry_run, names, *msgspec.structs.astuple(foreseen))
         if dry_run:
             return same
         versions, plan = self._runtime.versions, await self._with_file(document)
         base = digest(plan.document)
-        if not _changes(given, tables) and not is_news:
+        if not _changes(configuration, tables) and not is_news:
             stored = versions.in_force(tables)
             if stored is not None and document is not None and document == plan.document:
                 stored = msgspec.structs.replace(stored, base=base, config=document)
@@ -275,20 +275,26 @@ class OperatorControls:
             self._runtime.plan = plan
             return same
         if document is not None:
-            stored = StoredConfiguration(given.version, self._runtime.wall(), by, base, document)
+            stored = StoredConfiguration(
+                configuration.version, self._runtime.wall(), by, base, document
+            )
             await versions.write(stored)
         try:
-            expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
+            expired, left = _counts(
+                await self._hand_in(msgspec.structs.replace(configuration, by=by))
+            )
         except JournalError:
             # The journal may have it all the same: the version must stay readable.
             raise
         except MatchmakingError:
-            await versions.set_aside(given.version)
+            await versions.set_aside(configuration.version)
             raise
-        self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
+        self._runtime.plan = msgspec.structs.replace(
+            plan, queues=configuration.queues, seed=configuration.seed
+        )
         ended = {"expired": expired, "overdue": foreseen.overdue}
-        log.warning("configuration_changed", version=given.version, by=by, **ended)
-        return ConfigChanged(given.version, False, names, expired, left, foreseen.overdue)
+        log.warning("configuration_changed", version=configuration.version, by=by, **ended)
+        return ConfigChanged(configuration.version, False, names, expired, left, foreseen.overdue)
 
     async def _with_file(self, document: dict[str, Any] | None) -> ShardPlan:
         """Return the plan; if a change is the edited CONFIG file, with the file as it is now.
@@ -303,18 +309,18 @@ class OperatorControls:
             return plan
         return msgspec.structs.replace(plan, document=in_file)
 
-    async def _try_out(self, given: Configure, tables: Tables) -> ConfigurationEffect:
+    async def _try_out(self, configuration: Configure, tables: Tables) -> ConfigurationEffect:
         """Return what a change would do.
 
         Raises:
             ConfigError: It cannot come into force.
         """
-        self._runtime.engine.ladders.check(given.queues)
-        return await asyncio.to_thread(try_out, given, tables)
+        self._runtime.engine.ladders.check(configuration.queues)
+        return await asyncio.to_thread(try_out, configuration, tables)
 
-    async def _hand_in(self, given: Configure) -> Record:
+    async def _hand_in(self, configuration: Configure) -> Record:
         now = self._runtime.now()
-        record: Record = await self._runtime.ask(msgspec.structs.replace(given, now=now))
+        record: Record = await self._runtime.ask(msgspec.structs.replace(configuration, now=now))
         return record
 
     async def _tables(self) -> Tables:
@@ -424,8 +430,10 @@ def _extract(engine: Engine) -> Tables:
     )
 
 
-def _changes(given: Configure, tables: Tables) -> bool:
-    return given.queues != tuple(tables.queues.values()) or given.seed != tables.seed
+def _changes(configuration: Configure, tables: Tables) -> bool:
+    return (
+        configuration.queues != tuple(tables.queues.values()) or configuration.seed != tables.seed
+    )
 
 
 def _counts(record: Record) -> tuple[int, int]:

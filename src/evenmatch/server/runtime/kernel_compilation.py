@@ -52,13 +52,13 @@ def must_compile(plans: Sequence[ShardPlan]) -> bool:
     return False
 
 
-def try_out(given: Configure, tables: Tables) -> ConfigurationEffect:
+def try_out(configuration: Configure, tables: Tables) -> ConfigurationEffect:
     """Return what a change would do, with all at hand by then that its queues run.
 
     Raises:
         ConfigError: It cannot come into force.
     """
-    foreseen = foresee(given, tables, pools_of(given.seed))
+    foreseen = foresee(configuration, tables, pools_of(configuration.seed))
     kernel.settle()
     return foreseen
 

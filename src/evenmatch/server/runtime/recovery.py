@@ -205,7 +205,7 @@ async def recover(
     *,
     wall: Callable[[], float] = time.time,
     granted: Callable[[int], None] = lambda _: None,
-    known: Rebuilt | None = None,
+    rebuilt: Rebuilt | None = None,
 ) -> RecoveredEngine:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
 
@@ -216,7 +216,7 @@ async def recover(
         wall: Unix time.
         granted: Called with the epoch when the lease is granted, before anything is read: reading
             may take longer than a lease.
-        known: What was read of it while another owner wrote.
+        rebuilt: What was read of it while another owner wrote.
 
     Raises:
         StaleOwner: Another owner holds the shard.
@@ -224,13 +224,13 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, plan.lease_seconds)
     granted(epoch)
-    if known is not None and not known.can_be_checked:
+    if rebuilt is not None and not rebuilt.can_be_checked:
         # It ends with a snapshot whose record is gone, so nothing tells whether it still counts.
-        known = None
+        rebuilt = None
     try:
-        found = await rebuild(journal, plan, watch, known)
+        found = await rebuild(journal, plan, watch, rebuilt)
     except JournalCorrupt:
-        if known is None:
+        if rebuilt is None:
             raise
         # Whoever read too slowly misses records that two snapshots cover.
         found = await rebuild(journal, plan, watch)
@@ -266,7 +266,7 @@ async def rebuild(
     journal: Journal,
     plan: ShardPlan,
     watch: Watch | None = None,
-    known: Rebuilt | None = None,
+    rebuilt: Rebuilt | None = None,
 ) -> Rebuilt:
     """Return an engine with all that a journal holds, which nobody may change that way.
 
@@ -274,26 +274,26 @@ async def rebuild(
         journal: Where the records are.
         plan: What to run.
         watch: Put around each matcher.
-        known: What was read before; it reads on.
+        rebuilt: What was read before; it reads on.
 
     Raises:
         JournalError: The journal cannot be read, or is damaged.
     """
-    if known is not None:
+    if rebuilt is not None:
         try:
-            return await _read_on(journal, plan.shard, known)
+            return await _read_on(journal, plan.shard, rebuilt)
         except OtherPast:
             log.warning("journal_has_another_past", shard=plan.shard, consequence="read anew")
     return await _read_on(journal, plan.shard, await _from_snapshot(journal, plan, watch))
 
 
-async def _read_on(journal: Journal, shard: str, found: Rebuilt) -> Rebuilt:
+async def _read_on(journal: Journal, shard: str, rebuilt: Rebuilt) -> Rebuilt:
     """Fold what the journal has beyond what was read of it.
 
     Raises:
         OtherPast: The last record that was read is another one now; nothing was folded.
     """
-    engine, last = found.engine, found.last
+    engine, last = rebuilt.engine, rebuilt.last
     is_known, count = last is None, 0
     async for entry in journal.read(shard, engine.tables.sequence + is_known):
         if not is_known:
@@ -301,19 +301,19 @@ async def _read_on(journal: Journal, shard: str, found: Rebuilt) -> Rebuilt:
             is_known = True
             continue
         engine.apply(entry.record)
-        found.last, found.events = entry, found.events + len(entry.record.events)
+        rebuilt.last, rebuilt.events = entry, rebuilt.events + len(entry.record.events)
         count += len(entry.record.events)
         if count >= APPLIED_AT_ONCE:
             count = 0
             await asyncio.sleep(0)
     if not is_known:
         _check_past(None, last)
-    return found
+    return rebuilt
 
 
-def _check_past(present: Entry | None, known: Entry | None) -> None:
+def _check_past(present: Entry | None, entry: Entry | None) -> None:
     """Refuse a record that is not the one that was read under its number."""
-    if present != known:
+    if present != entry:
         raise OtherPast("the journal has other records now than were read of it")
 
 

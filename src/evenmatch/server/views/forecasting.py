@@ -112,11 +112,13 @@ class WaitEstimates(LifecycleView):
         del event
         self._forecast.leave(row.ticket.id, record.input.now)
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Take queues as they are configured now, and which of them are paused."""
         del record, live
-        self._forecast.configure(given.queues)
-        self._forecast.pause(given.pause, given.now)
+        self._forecast.configure(configuration.queues)
+        self._forecast.pause(configuration.pause, configuration.now)
 
     def _learn(self, tables: Tables) -> None:
         """Learn from the tickets that ended, of which little more than the wait is kept."""

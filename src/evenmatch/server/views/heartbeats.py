@@ -143,9 +143,11 @@ class Presence(LifecycleView):
         self._allow(row.ticket.id)
         self._arm()
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Start over where other silences are allowed; a paused queue changes nothing here."""
-        del record, given, live
+        del record, configuration, live
         assert self._engine is not None
         if self._limits != _limits_of(self._engine):
             self._begin_anew(self._engine, 0.0)

@@ -187,10 +187,12 @@ class Statistics(LifecycleView):
         """Note how far the records have come."""
         self.sequence, self._now = record.sequence, record.input.now
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Take queues as they are configured now."""
         del record, live
-        self._configure(given.queues)
+        self._configure(configuration.queues)
 
     def _configure(self, queues: Iterable[Queue]) -> None:
         """Take queues as they are configured now; none of them stands still for what was."""

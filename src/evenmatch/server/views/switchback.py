@@ -68,10 +68,12 @@ class Switchbacks(LifecycleView):
         waiting = {row.ticket.id for row in live}
         self._known = {at: known for at, known in self._known.items() if at in waiting}
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Start over for queues with other blocks or policies."""
         del record, live
-        self._configure(given.queues, given.now)
+        self._configure(configuration.queues, configuration.now)
 
     def of(self, queue: str, now: float) -> SwitchbackStats | None:
         """Return how the policies of a queue compare; `now` is engine time."""

@@ -81,10 +81,10 @@ class Timings:
         self._recent: dict[tuple[str, str], RecentDurations] = {}
         self._began = clock()
 
-    def input(self, given: Input, queue: str, began: float) -> None:
+    def input(self, input_: Input, queue: str, began: float) -> None:
         """Count an input that was handed in at an instant of `clock` and is dealt with now."""
         if self._handled is not None:
-            self._handled(self.clock() - began, type(given).__name__.lower(), queue)
+            self._handled(self.clock() - began, type(input_).__name__.lower(), queue)
 
     def watch(self, queue: Queue, matcher: Matcher) -> Matcher:
         """Return a matcher with a stopwatch around it."""
@@ -168,19 +168,19 @@ class _TimedMatcher:
         self._timings.decision(self._queue, spent + self._clock() - began)
 
 
-def queue_of(given: Input, tables: Tables) -> str:
+def queue_of(input_: Input, tables: Tables) -> str:
     """Return the queue that an input is about, the first of several; empty where it names none.
 
     A name that a caller made up is none of ours.
     """
-    if isinstance(given, Enqueue):
-        named = given.tickets[0].queues if given.tickets else ("",)
+    if isinstance(input_, Enqueue):
+        named = input_.tickets[0].queues if input_.tickets else ("",)
         name = next(iter(named or tables.queues), "")
-    elif isinstance(given, Settle):
-        name = given.queue
+    elif isinstance(input_, Settle):
+        name = input_.queue
     else:
-        row = tables.waiting.get(getattr(given, "ticket", ""))
-        kept = tables.matches.get(getattr(given, "match", ""))
+        row = tables.waiting.get(getattr(input_, "ticket", ""))
+        kept = tables.matches.get(getattr(input_, "match", ""))
         name = next(iter(row.queues), "") if row is not None else kept.match.queue if kept else ""
     return name if name in tables.queues else ""
 

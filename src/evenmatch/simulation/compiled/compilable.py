@@ -217,8 +217,10 @@ def _why_other_parties(arrivals: Arrivals, queues: Sequence[Queue]) -> str:
     return ""
 
 
-def _are_sides(drawn: Distribution, queue: Queue) -> bool:
-    return isinstance(drawn, Choice) and all(_is_side(value, queue) for value in drawn.values)
+def _are_sides(distribution: Distribution, queue: Queue) -> bool:
+    return isinstance(distribution, Choice) and all(
+        _is_side(value, queue) for value in distribution.values
+    )
 
 
 def _is_side(value: object, queue: Queue) -> bool:
