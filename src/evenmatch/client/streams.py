@@ -43,7 +43,7 @@ IDS_AT_ONCE = 500
 
 
 async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
-    """Yield the data of server-sent events, and resume after interruptions, until the end."""
+    """Yield the data of server-sent events until the end, and reconnect after interruptions."""
     last, tried = "", 0
     while True:
         asked = 0.0
@@ -71,7 +71,7 @@ async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
 
 
 class TicketStream:
-    """Many tickets over one connection, for as long as one iterates; it comes back by itself.
+    """Events of many tickets over one connection, which reconnects by itself.
 
     Each ticket's present state comes first, then each change; nothing is missed and nothing comes
     twice, whatever happens to the connection. What the server could not do comes as a
@@ -89,13 +89,13 @@ class TicketStream:
         self._socket: ClientConnection | None = None
 
     async def follow(self, *tickets: str) -> None:
-        """Hear of these tickets too."""
+        """Follow these tickets too."""
         new = [each for each in tickets if each not in self._followed]
         self._followed.update(dict.fromkeys(new))
         await self._say("follow", new, 0)
 
     async def unfollow(self, *tickets: str) -> None:
-        """Hear of these tickets no more."""
+        """Stop following these tickets."""
         for ticket in tickets:
             self._followed.pop(ticket, None)
             self._seen.pop(ticket, None)
@@ -177,7 +177,7 @@ class TicketStream:
 
 
 class _StreamEnded(Exception):
-    """The server has nothing more to say on a stream, now or later."""
+    """The server will send nothing more on a stream."""
 
 
 class _SocketMessage(msgspec.Struct, frozen=True, gc=False):

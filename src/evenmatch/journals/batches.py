@@ -35,7 +35,7 @@ class StoredBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 def make_batch(shard: str, wall: float, records: Sequence[Record]) -> StoredBatch:
-    """Return the records, of which there is one at least, as they are stored.
+    """Return some records, at least one, in their stored form.
 
     Raises:
         TypeError: A record holds what cannot be encoded.
@@ -46,7 +46,7 @@ def make_batch(shard: str, wall: float, records: Sequence[Record]) -> StoredBatc
 
 
 class BatchReader:
-    """Turns the stored batches of a shard back into entries, or says what is wrong with them.
+    """Turns the stored batches of a shard back into entries, or reports what is wrong with them.
 
     Args:
         shard: Whose.

@@ -38,7 +38,7 @@ OWNER = "copy"
 
 
 class ReadableJournal(Journal, Protocol):
-    """What a copy asks of a journal, beside what a server asks."""
+    """What copying needs of a journal, beyond what a server needs."""
 
     async def shards(self) -> list[str]:
         """Return the names of all shards."""
@@ -64,7 +64,7 @@ def is_address(place: str) -> bool:
 
 @contextmanager
 def as_path(place: str, say: Say) -> Iterator[Path]:
-    """Give the data directory or file that a place names; of a journal on a server, a copy.
+    """Yield the data directory or file that a place names; for a journal on a server, a copy.
 
     Args:
         place: A data directory, the journal in it, or the address of a journal.
@@ -163,7 +163,7 @@ async def _copy_once(
 
 
 class RecordWriter:
-    """Writes records into a file, those of one instant together.
+    """Writes records into a file, all records of one instant together.
 
     Args:
         target: In a transaction.
@@ -178,7 +178,7 @@ class RecordWriter:
         self._records: list[Record] = []
 
     def add(self, record: Record, wall: float) -> None:
-        """Add the next one."""
+        """Add the next record."""
         if self._records and (wall != self._wall or len(self._records) >= GATHERED):
             self._write()
         self._records.append(record)
@@ -196,7 +196,7 @@ class RecordWriter:
 
 
 def check_path(place: str) -> None:
-    """Refuse a place that is neither there nor the address of a journal.
+    """Refuse a place that neither exists nor is the address of a journal.
 
     Raises:
         ConfigError: It is neither.

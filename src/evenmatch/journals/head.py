@@ -43,7 +43,7 @@ class JournalHead(msgspec.Struct, frozen=True, gc=False):
 
 
 class HasOwner(Protocol):
-    """What every head says, whatever its adapter keeps beside."""
+    """What every head contains, whatever else its adapter keeps in it."""
 
     @property
     def owner(self) -> str:
@@ -65,7 +65,7 @@ _Head = TypeVar("_Head", bound=HasOwner)
 
 
 def check_ttl(ttl: float) -> None:
-    """Refuse a lease of no length, or of one beyond every date.
+    """Refuse a lease whose length is not above 0, or reaches beyond every date.
 
     Raises:
         ConfigError: It is one of these.
@@ -187,7 +187,7 @@ def missing(shard: str, seq: int, last_seq: int) -> JournalCorrupt:
 
 
 def sealer(shard: str) -> Callable[[int, float, bytes], int]:
-    """Return the function that computes a checksum of (sequence, wall, body) in this shard.
+    """Return the function that computes the checksum of (sequence, wall, body) in this shard.
 
     The sequence and the shard are part of the sum, so that an intact body in the place of
     another one is found out as well.
@@ -205,7 +205,7 @@ def sealer(shard: str) -> Callable[[int, float, bytes], int]:
 
 
 class EntryReader:
-    """Turns stored rows of a shard back into entries, or says what is wrong with them."""
+    """Turns stored rows of a shard back into entries, or reports what is wrong with them."""
 
     def __init__(self, shard: str, expected: int, last_seq: int) -> None:
         self._shard = shard
@@ -239,6 +239,6 @@ class EntryReader:
 def is_intact(
     seal: Callable[[int, float, bytes], int], sequence: int, wall: float, *, crc: int, body: bytes
 ) -> bool:
-    """Return whether a stored row is what was written; damage may change even its types."""
+    """Return whether a stored row is as it was written; damage may change even its types."""
     typed = type(wall) is float and type(body) is bytes
     return typed and seal(sequence, wall, body) == crc

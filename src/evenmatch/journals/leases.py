@@ -19,7 +19,7 @@ Renewal: TypeAlias = tuple[str, int, int]
 
 
 class LeaseWatch:
-    """Remembers since when each shard's lease has not been renewed.
+    """Remembers for how long each shard's lease has not been renewed.
 
     Args:
         clock: Monotonic seconds.
@@ -54,7 +54,7 @@ class LeaseWatch:
         return max(0.0, since + ttl - now)
 
     def check_over(self, shard: str, renewal: Renewal, ttl: float, newcomer: str) -> None:
-        """Refuse a newcomer as long as the lease is not over.
+        """Refuse a new owner while the lease is not over.
 
         Raises:
             StaleOwner: It is not, as far as was seen here.

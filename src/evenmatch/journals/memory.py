@@ -43,7 +43,7 @@ class StoredShard(msgspec.Struct):
 
 
 class MemoryJournal:
-    """Keeps the promises of the port as long as the process lives.
+    """A journal that lasts as long as its process.
 
     Only encoded bytes are stored, so a record that cannot be encoded is refused here too, and
     changing an object after it was appended does not change the journal.

@@ -64,7 +64,7 @@ LOOK_AGAIN = 0.1
 
 
 class NatsHead(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a message of a shard's log says before the records.
+    """The facts in the head of a message of a shard's log.
 
     Args:
         kind: What it is for.
@@ -103,7 +103,7 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredDocument(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot: where its parts are, and its checksum."""
+    """A snapshot: the name of its parts, and its checksum."""
 
     sequence: int
     wall: float

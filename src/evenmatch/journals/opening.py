@@ -48,7 +48,7 @@ nats://HOST:PORT[,...] or sqlite:PATH, got 'valkey://localhost'
 
 
 def folder_beside(address: str, *, game: str = "") -> Path:
-    """Return the folder of what a game keeps beside a journal in a file of SQLite.
+    """Return the folder for what a game keeps beside a journal in a SQLite file.
 
     >>> folder_beside("sqlite:games/night.db").as_posix()
     'games/night.db-beside'
@@ -122,7 +122,7 @@ def _place_and_name(address: str, game: str) -> tuple[str, str]:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a journal.
+    """Refuse a text that is no address of a journal.
 
     Raises:
         ConfigError: It is none.

@@ -33,7 +33,7 @@ def journal_of(data: Path) -> Path:
 
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a connection that cannot write; what SQLite says becomes our errors."""
+    """Yield a connection that cannot write; errors of SQLite become ours."""
     with translate_errors(path):
         uri = f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
@@ -109,7 +109,7 @@ def _gone(connection: sqlite3.Connection, shard: str, first: int, last: int) -> 
 
 
 def segments(connection: sqlite3.Connection, shard: str) -> list[Segment]:
-    """Return who wrote from where on, in order; what is damaged is left out."""
+    """Return the writers of all stretches in order; damaged rows are left out."""
     bodies = _intact(connection, shard, "segments").values()
     return [msgspec.json.decode(body, type=Segment) for body in bodies]
 

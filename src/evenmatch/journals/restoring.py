@@ -97,7 +97,7 @@ class FileShard:
 def bring_to_server(
     path: Path, address: str, documents: dict[str, bytes], say: Callable[[str, int, int], None]
 ) -> dict[str, int]:
-    """Bring a journal and what lies beside it to a server that has none.
+    """Copy a journal, and what lies beside it, to a server that has none.
 
     Args:
         path: The file, which is whole.

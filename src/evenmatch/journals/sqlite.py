@@ -260,7 +260,7 @@ def record_rows(
 def put_row(
     connection: sqlite3.Connection, *, table: str, row: tuple[str, int, float, bytes]
 ) -> None:
-    """Put a snapshot or a segment in its place: shard, sequence, wall time and body."""
+    """Write a snapshot or a segment: shard, sequence, wall time and body."""
     shard, seq, wall, body = row
     connection.execute(
         f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?, ?)",
@@ -286,7 +286,7 @@ def _head(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
 
 
 def put_head(connection: sqlite3.Connection, shard: str, head: JournalHead) -> None:
-    """Put the head of a shard in its place."""
+    """Write the head of a shard."""
     values = msgspec.structs.astuple(head)
     connection.execute(
         "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -117,7 +117,7 @@ class ConnectionThread:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into our errors, with advice."""
+    """Turn errors of SQLite into ours, with advice."""
     try:
         yield
     except sqlite3.Error as error:
@@ -230,7 +230,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def raise_format(connection: sqlite3.Connection, number: int) -> None:
-    """Note that from here on it may hold what versions with older formats could not read."""
+    """Note that the journal may now hold what versions with older formats cannot read."""
     if _number(connection, "PRAGMA user_version") < number:
         connection.execute(f"PRAGMA user_version = {number:d}")
 
@@ -411,7 +411,7 @@ PARTS = ("", "-wal", "-shm")
 
 
 class FileIdentity:
-    """Remembers which files a journal's names stood for; one thread calls it.
+    """Remembers which files a journal's names referred to; one thread calls it.
 
     Args:
         path: The journal's file.

@@ -160,7 +160,7 @@ def seal_document(name: str, body: bytes) -> int:
 
 
 def changed_document_error(name: str, where: str) -> JournalCorrupt:
-    """Return the error for a document that is not what was put."""
+    """Return the error for a document that is not as it was stored."""
     return JournalCorrupt(
         f"{name} in {where} fails its checksum: keep what is there for inspection and restore a "
         "copy"
@@ -168,7 +168,7 @@ def changed_document_error(name: str, where: str) -> JournalCorrupt:
 
 
 class StoredMemory(msgspec.Struct):
-    """What a store in memory holds."""
+    """The contents of a store in memory."""
 
     documents: dict[str, tuple[int, int, bytes]] = msgspec.field(default_factory=dict)
     series: dict[str, deque[StoredNote]] = msgspec.field(default_factory=dict)
@@ -178,7 +178,7 @@ class StoredMemory(msgspec.Struct):
 
 
 class MemoryStore:
-    """Keeps the promises of the port as long as the process lives.
+    """A store that lasts as long as its process.
 
     Args:
         shelf: What another one stored.

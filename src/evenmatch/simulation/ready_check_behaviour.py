@@ -23,7 +23,7 @@ ACCEPT, DECLINE, SILENT = "accept", "decline", "silent"
 
 
 class PlayerAnswer(NamedTuple):
-    """What a player says when asked, and after how many seconds."""
+    """What a player answers to a ready-check, and after how many seconds."""
 
     says: str
     after: float
@@ -56,7 +56,7 @@ def _says(answers: Answers, lot: float) -> str:
 
 
 class AnswerStream:
-    """The answers that are on their way.
+    """The answers that are still to come.
 
     Args:
         answers: How players answer.
@@ -82,7 +82,7 @@ class AnswerStream:
 
     @property
     def at(self) -> float:
-        """Return the instant of the next answer; inf if none is on its way."""
+        """Return the instant of the next answer; inf if there is none."""
         return self._due[0][0] if self._due else math.inf
 
     def take(self) -> Answer:
@@ -90,7 +90,7 @@ class AnswerStream:
         return heapq.heappop(self._due)[2]
 
     def hear(self, event: Event, now: float) -> None:
-        """Let the players who are asked by an event think of their answers."""
+        """Draw the answers of the players whom an event asks."""
         if isinstance(event, Proposed):
             self._ask(event.match.id, event.match.tickets, now)
         elif isinstance(event, Repaired):

@@ -180,7 +180,7 @@ class Simulator:
         return self.history
 
     def check(self, arrival: Arrival) -> None:
-        """Check before the run that the queues would take an arrival.
+        """Check before the run that the queues would admit an arrival.
 
         Raises:
             ArrivalsError: They would not; the sentence names the row.
@@ -194,7 +194,7 @@ class Simulator:
             raise self._error(arrival, event.message, _subject(event))
 
     def figures(self) -> dict[str, Any]:
-        """Return what a run adds to its summary: how its outcomes were rated, if it has any."""
+        """Return what a run adds to its summary: how its outcomes were rated, if there are any."""
         if self._played is None:
             return {}
         return {"outcomes": self._played.figures(self.engine.tables)}
@@ -394,7 +394,7 @@ AHEAD_MAX = 100_000
 
 
 class AnnouncedArrivals:
-    """The arrivals in order, and beside them their announcements.
+    """The arrivals in order, with their announcements.
 
     Args:
         arrivals: By ascending time.
@@ -418,7 +418,7 @@ class AnnouncedArrivals:
 
     @property
     def at(self) -> float:
-        """Return when the next ticket arrives; inf if none does."""
+        """Return when the next ticket arrives; inf if there is none."""
         read = self._read
         if read or self._read_on():
             return read[0].at
@@ -440,7 +440,7 @@ class AnnouncedArrivals:
         return at
 
     def announce(self, now: float) -> tuple[Ticket, str]:
-        """Return a ticket to be announced now, as it will wait, and the queue to be told."""
+        """Return the next ticket to announce, as it will wait, and the queue to tell."""
         for name, ahead in self._horizons.items():
             arrival = self._next_for(name)
             if arrival is not None and arrival.at - ahead <= now:

@@ -49,7 +49,7 @@ class Termination:
         )
 
     def before(self, now: float) -> None:
-        """Note what the queues that are about to be woken know."""
+        """Note the memories of the queues that are about to be woken."""
         self._due = {
             name: pool.matcher.memory()
             for name, pool in self._engine.pools.items()
@@ -57,7 +57,7 @@ class Termination:
         }
 
     def after(self, now: float, events: tuple[Event, ...]) -> None:
-        """Judge a wake by what came of it; a job that was asked for may still come to nothing."""
+        """Judge a wake by its result; a job that it requested may still come to nothing."""
         if self.settled(events):
             return
         if now <= self._last_change():

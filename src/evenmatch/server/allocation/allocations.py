@@ -38,7 +38,7 @@ DEAD_MOST = 1_000
 
 
 class _Order(msgspec.Struct):
-    """A match on its way to a server."""
+    """A match that needs a server."""
 
     match: str
     queue: str
@@ -51,7 +51,7 @@ class _Order(msgspec.Struct):
 
 
 class Allocations:
-    """The matches without a server, and the hooks that are asked for one.
+    """Matches without a server, and the hooks that look for one.
 
     Args:
         hooks: By name.
@@ -68,11 +68,11 @@ class Allocations:
         self._chance = random.Random()
 
     def begin(self, runtime: Runtime) -> None:
-        """Ask hooks for this runtime's matches."""
+        """Start asking hooks for the matches of this runtime."""
         self._runtime = runtime
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Stop asking."""
         for match_id in list(self._orders):
             self._drop(match_id)
         self._runtime = None
@@ -89,7 +89,7 @@ class Allocations:
                 self._order(match_id, roster.queue, roster.allocation)
 
     def hear(self, record: Record) -> None:
-        """Take orders for new matches, and drop those that need no server any more."""
+        """Note new matches that need a server, and drop those that need none any more."""
         for event in record.events:
             if type(event) is Matched:
                 assert self._engine is not None
@@ -102,7 +102,7 @@ class Allocations:
     # Operators
 
     def states(self, wanted: str | None = None) -> list[AllocationState]:
-        """Return how the matches without a server do, and those that failed, oldest first."""
+        """Return the state of each match without a server, failed ones too, oldest first."""
         return [
             AllocationState(o.match, o.queue, o.hook, o.state, o.attempts, o.reason)
             for o in (*self._dead.values(), *self._orders.values())

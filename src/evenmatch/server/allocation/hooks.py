@@ -35,7 +35,7 @@ KUBERNETES = "/apis/allocation.agones.dev/"
 
 
 class AllocatedPlace(msgspec.Struct, frozen=True):
-    """An answer: where the match is played; None if somebody will say so later."""
+    """A hook's answer: where the match is played; None if somebody will say so later."""
 
     assignment: dict[str, str] | None
 
@@ -163,7 +163,7 @@ class Hook:
 
 
 def signature(secret: bytes, body: bytes, at: int) -> str:
-    """Return the header by which a webhook knows that a body is ours and fresh.
+    """Return the header that proves to a webhook that a body is ours and recent.
 
     >>> signature(b"key", b"{}", 7).split(",")[0]
     't=7'
@@ -243,7 +243,7 @@ class Unreachable(Exception):
 
 
 def tls_of(url: str) -> ssl.SSLContext | None:
-    """Return what a URL's requests are encrypted with, None for http.
+    """Return the TLS context for a URL's requests, None for http.
 
     To make it reads the certificates of the machine, which takes tens of milliseconds: it is made
     once for each hook.

@@ -125,7 +125,7 @@ class Backfills:
         return self.describe(self._runtime.engine, ticket, is_new=True)
 
     async def stop(self, ticket: str) -> None:
-        """Let a session ask for nobody any more.
+        """Let a session ask for no more players.
 
         Raises:
             ServiceError: The request has ended otherwise.
@@ -140,7 +140,7 @@ class Backfills:
     def describe(
         self, engine: Engine, ticket: str, *, is_new: bool = False
     ) -> shapes.MatchmakingTicket:
-        """Return a ticket of a backfill as GameLift shows it; with who came, once it is done."""
+        """Return a backfill's ticket as GameLift shows it, with its newcomers once it is done."""
         tables = engine.tables
         row = tables.backfills[PREFIX + ticket]
         name = self._name_of(row.queue)

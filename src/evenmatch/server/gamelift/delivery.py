@@ -45,7 +45,7 @@ class Target:
         self.dropped = 0
 
     def put(self, topic: str, envelope: Mapping[str, Any]) -> None:
-        """Send an event when those before it are sent."""
+        """Send an event after those before it."""
         if len(self._waiting) >= BACKLOG_MAX:
             self._drop("the backlog is full")
             return
@@ -103,7 +103,7 @@ class Targets:
         self._targets = {name: Target(name, each) for name, each in notifications.items()}
 
     def send(self, topic: str, envelope: Mapping[str, Any]) -> None:
-        """Send an event to the webhook that a topic's ARN names; to nobody if there is none."""
+        """Send an event to the webhook that a topic's ARN names, if there is one."""
         target = self._targets.get(target_in(topic))
         if target is not None:
             target.put(topic, envelope)

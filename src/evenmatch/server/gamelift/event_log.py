@@ -30,7 +30,7 @@ class StoredEvent(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which events a follower hears of; empty means all.
+    """Which events a follower wants; empty means all.
 
     Args:
         queues: Those that its key is for.
@@ -46,7 +46,7 @@ class Filter(NamedTuple):
 
 
 class EventLog:
-    """Events that are followed, newest last."""
+    """The latest events, newest last."""
 
     def __init__(self) -> None:
         self._kept: deque[StoredEvent] = deque()
@@ -65,11 +65,11 @@ class EventLog:
         self._forgotten = self._number
 
     def turn(self, record: int) -> None:
-        """Number the events that follow by a record."""
+        """Number the following events by a record."""
         self._record, self._place = record, 0
 
     def put(self, queue: str, envelope: Mapping[str, Any]) -> None:
-        """Keep an event, and tell those who follow."""
+        """Keep an event, and tell the followers."""
         self._place = min(self._place + 1, PLACES - 1)
         event = Event(self._number, str(envelope["detail"]["type"]), encode(envelope))
         self._kept.append(StoredEvent(queue, event))
@@ -83,7 +83,7 @@ class EventLog:
                 follower.offer(event)
 
     def join(self, follower: Follower, wanted: Filter, after: int | None) -> list[Event]:
-        """Let a follower hear of what comes, and return what it missed.
+        """Start telling a follower about events, and return those that it missed.
 
         Args:
             follower: It.
@@ -110,7 +110,7 @@ class EventLog:
         return found
 
     def part(self, follower: Follower) -> None:
-        """Let a follower hear no more."""
+        """Stop telling a follower about events."""
         self._followers.pop(follower, None)
 
     @property

@@ -59,7 +59,7 @@ Lookup = Callable[[str], tuple[str, ConfigurationTable] | None]
 
 
 class EventSources(NamedTuple):
-    """Where the events take from what records do not say.
+    """Where events get the facts that records do not contain.
 
     Args:
         lookup: The configuration of a queue.
@@ -82,7 +82,7 @@ class OpenBackfill(NamedTuple):
 
 
 class GameLiftEvents(LifecycleView):
-    """Hears of durable records and tells of the tickets that came over GameLift's protocol.
+    """Makes events of tickets that came over GameLift's protocol, from durable records.
 
     Args:
         send: Takes the target of a configuration and an envelope for it.

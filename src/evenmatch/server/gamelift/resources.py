@@ -53,7 +53,7 @@ class Resources:
         self._read: tuple[int, GameLiftTable] | None = None
 
     def table(self) -> GameLiftTable:
-        """Return what is in force now."""
+        """Return the configuration that is in force."""
         version = self._runtime.engine.tables.version
         if self._read is None or self._read[0] != version:
             self._read = version, gamelift_of(self._operator.document() or {})
@@ -143,7 +143,7 @@ class Resources:
     async def validate_rule_set(
         self, request: shapes.ValidateMatchmakingRuleSet, by: str
     ) -> shapes.ValidAnswer:
-        """Say that a rule set could be kept."""
+        """Check a rule set without keeping it."""
         del by
         await _check_body(request.rule_set_body)
         return shapes.ValidAnswer(valid=True)

@@ -49,7 +49,7 @@ class ServiceOrderPolicy(Protocol):
     """A policy that serves parties in an order, in compiled code."""
 
     def layout(self, queue: Queue) -> Layout:
-        """Return who fits into a match."""
+        """Return which parties fit into a match."""
         ...
 
     def plan(self, queue: Queue) -> ServicePlan:
@@ -171,7 +171,7 @@ def why_engine_of_recording(
 
 
 def is_worth_loading(tickets: int) -> bool:
-    """Return whether so many tickets are worth it to load the kernels of a compiled run."""
+    """Return whether a run has so many tickets that loading compiled kernels pays."""
     return tickets >= FEW or _is_ready("steps.play", "play")
 
 

@@ -89,7 +89,7 @@ class Recording(NamedTuple):
 
 
 def read_recording(arrivals: list[Arrival], queue: Queue) -> Recording | None:
-    """Return a recording as arrays; None where the engine has to look at it.
+    """Return a recording as arrays; None where the engine has to simulate it.
 
     That is where somebody is no single player, leaves, names another queue, lacks what the queue
     compares, or has what the engine would refuse.
@@ -263,7 +263,7 @@ CHUNK = 100_000
 
 @dataclass(frozen=True)
 class CompiledResult:
-    """What came of a run.
+    """The result of a run.
 
     Args:
         tickets: Shape (matches, k): numbers of arrivals by age, -1 for bots, by time of making.

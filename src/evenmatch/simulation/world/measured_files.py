@@ -38,7 +38,7 @@ class Cities(msgspec.Struct, frozen=True):
     people: Floats
 
     def nearest(self, where: Floats) -> NDArray[np.intp]:
-        """Return the place of the nearest city to each direction (N x 3)."""
+        """Return the index of the nearest city to each direction (N x 3)."""
         return np.asarray(np.argmax(where @ directions(self.spots).T, axis=1))
 
 
@@ -150,7 +150,7 @@ def read_pings(file: str, cities: Cities, base_dir: Path | None = None) -> Float
 
 
 def misplaced(cities: Cities, rtt: Floats) -> NDArray[np.bool_]:
-    """Return which cities lie elsewhere than their file says: their pings are faster than light.
+    """Return the cities whose position in the file is wrong: their pings are faster than light.
 
     Files mix up places of one name; the pings between them do not.
 

@@ -147,7 +147,7 @@ class WorldDraws:
         self._roles = None if world.roles is None else RoleDraws(world.roles)
 
     def crowd(self, hours: Floats) -> PartyColumns:
-        """Return one party for each hour of arrival.
+        """Return one party for each instant of arrival, an hour of the day.
 
         Args:
             hours: UTC hours of the day, fractions included (T).
@@ -220,7 +220,7 @@ class RoleDraws:
         self._bounds: dict[tuple[int, ...], tuple[list[int], list[float]]] = {}
 
     def agree(self, lots: Iterable[float]) -> list[int]:
-        """Return the place of each member's list in the mix.
+        """Return the index of each member's list in the mix.
 
         Args:
             lots: A number in [0, 1) for each member.
