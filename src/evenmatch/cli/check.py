@@ -244,9 +244,9 @@ def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:
     """Return the exit code: 1 if a line breaks the configuration."""
     from evenmatch.lab.check_matches import MatchCheck
 
-    found = MatchCheck(scenario.queues)
+    check = MatchCheck(scenario.queues)
     problems = 0
-    for problem in found.problems(matches):
+    for problem in check.problems(matches):
         problems += 1
         if problems <= PROBLEMS_MAX:
             print(f"{matches}: {problem}", file=sys.stderr)
@@ -254,6 +254,6 @@ def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:
         often = "once" if problems == 1 else f"{problems:,} times"
         print(f"{matches} breaks {config} {often}.", file=sys.stderr)
         return 1
-    kept = "1 match keeps" if found.count == 1 else f"{found.count:,} matches keep"
+    kept = "1 match keeps" if check.count == 1 else f"{check.count:,} matches keep"
     print(f"{matches}: {kept} to {config}, as far as the file can show.")
     return 0

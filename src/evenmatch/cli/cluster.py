@@ -116,18 +116,18 @@ def cluster(
     if action == FINISH and (why := _finish(nodes[0], headers)):
         print(f"evenmatch: {nodes[0]} has not finished the upgrade: {why}", file=sys.stderr)
         return 1
-    told = [_asked(node, headers) for node in nodes]
-    shards = shard_states(told)
+    answers = [_asked(node, headers) for node in nodes]
+    shards = shard_states(answers)
     is_well = bool(shards) and all(each.ok for each in shards)
     if action == FINISH:
         # Nodes that are not named here may answer for some: of these nothing is known.
-        newest = max((each.format or 0 for each in told), default=0)
+        newest = max((each.format or 0 for each in answers), default=0)
         is_well = all((each.format or newest) == newest for each in shards)
     if json:
-        found = {"nodes": told, "shards": shards, "ok": is_well}
+        found = {"nodes": answers, "shards": shards, "ok": is_well}
         print(msgspec.json.encode(found).decode())
     else:
-        _show(told, shards)
+        _show(answers, shards)
     return 0 if is_well else 1
 
 
@@ -173,10 +173,10 @@ def signed_by(key: Path) -> dict[str, str]:
 
 def _finish(node: str, headers: dict[str, str]) -> str:
     """Have the format of all shards raised by a node; return why that was not done, or ""."""
-    known = _asked(node, headers)
-    if known.why:
-        return known.why
-    if known.format is None:
+    answer = _asked(node, headers)
+    if answer.why:
+        return answer.why
+    if answer.format is None:
         return "it runs a version that knows no finish-upgrade: start it with the new one first"
     place = f"{_place(node)}/{FINISH}"
     request = urllib.request.Request(place, headers=headers, method="POST", data=b"")

@@ -103,17 +103,17 @@ def _copy(path: Path, journal: str) -> None:
 
     if not is_shared(journal):
         raise ConfigError("copy takes the keys to --journal postgresql://... or nats://...")
-    found, place = read_keys(path), JournalKeys(journal)
+    keys, place = read_keys(path), JournalKeys(journal)
 
     def edit() -> None:
         if present := place.read():
             raise ConfigError(
                 f"{place} holds {len(present)} keys already: revoke or add them there"
             )
-        place.write(found)
+        place.write(keys)
 
     place.edit(edit)
-    print(f"{len(found)} keys of {path} are at {place} now.")
+    print(f"{len(keys)} keys of {path} are at {place} now.")
     secret = path.with_name(SECRET_NAME)
     if secret.is_file() and place.keep(SECRET_NAME, secret.read_bytes()):
         print("So is the secret of guests, who stay the players that they are.")
@@ -155,13 +155,13 @@ def _rotate(place: KeyPlace, name: str, keep_hours: int, *, is_json: bool) -> No
     )
     end = now + keep_hours * HOUR
     ids = {each.id for each in live}
-    kept = tuple(
+    keys = tuple(
         msgspec.structs.replace(each, expires=min(end, each.expires or end))
         if each.id in ids
         else each
         for each in present
     )
-    place.write((*kept, key))
+    place.write((*keys, key))
     _tell(key, text, place, is_json=is_json)
 
 

@@ -99,12 +99,12 @@ def replay(
 
 def _redecide(source: Source, *, is_json: bool) -> int:
     with _told("Deciding again") as say:
-        found = redecide(source, say)
+        result = redecide(source, say)
     if is_json:
-        print_json(redecided_as_json(found))
+        print_json(redecided_as_json(result))
     else:
-        print_redecided(console(), found)
-    return 0 if found.first_difference is None else 1
+        print_redecided(console(), result)
+    return 0 if result.first_difference is None else 1
 
 
 def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int:
@@ -120,11 +120,11 @@ def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int
 
 def _compare(source: Source, policy: str, queue: str | None, *, is_json: bool) -> int:
     with _told("Playing again") as say:
-        found = with_other_policy(source, policy, say, queue=queue)
+        result = with_other_policy(source, policy, say, queue=queue)
     if is_json:
-        print_json(comparison_as_json(found))
+        print_json(comparison_as_json(result))
     else:
-        print_comparison(console(), found)
+        print_comparison(console(), result)
     return 0
 
 

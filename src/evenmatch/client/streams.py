@@ -120,8 +120,8 @@ class TicketStream:
                     await self._resume()
                     async for text in socket:
                         tried = 0
-                        if (found := self._heard(text)) is not None:
-                            yield found
+                        if (event := self._heard(text)) is not None:
+                            yield event
             except lost as error:
                 asked = _asked(error)
             except ssl.SSLCertVerificationError as error:

@@ -197,7 +197,7 @@ class _SeatingWalk:
         return missing
 
 
-def tabulated(
+def division_tables(
     sizes: Sequence[int], found: Iterable[Division], seats: Layout
 ) -> tuple[DivisionTable, ...]:
     """Return divisions as tables, the most even layout first."""
@@ -380,12 +380,12 @@ class Divider:
         few = min(FEW, CELLS_MAX // max(1, sum(sizes)))
         some = list(islice(walk, few + 1))
         if len(some) <= few:
-            return tabulated(sizes, some, self._room.seats), True
+            return division_tables(sizes, some, self._room.seats), True
         first = self.first(tickets)
         assert first is not None
         places = {ticket.id: place for place, ticket in enumerate(tickets)}
         division = tuple([tuple([places[ticket.id] for ticket in team]) for team in first])
-        return tabulated(sizes, [division], self._room.seats), False
+        return division_tables(sizes, [division], self._room.seats), False
 
     def neighbours(
         self, tickets: Sequence[Ticket], table: DivisionTable, row: int

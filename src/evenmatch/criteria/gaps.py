@@ -42,9 +42,9 @@ class Gaps:
         self.queue = queue
         self._asked: list[tuple[Comparison, tuple[int, ...]]] = []
         names: list[str] = []
-        for given in _given(queue):
-            compared = comparison_of(given, queue)
-            own = [name_of(given.attribute, gap) for gap in compared.raw]
+        for definition in _given(queue):
+            compared = comparison_of(definition, queue)
+            own = [name_of(definition.attribute, gap) for gap in compared.raw]
             new = tuple([at for at, name in enumerate(own) if name not in names])
             if new:
                 self._asked.append((compared, new))

@@ -77,9 +77,9 @@ def comparison_of(definition: Criterion | Rule, queue: Queue) -> Comparison:
 
 def numeric_kind(definition: Criterion | Rule) -> type[Numeric]:
     """Return the kind of a criterion or a rule that compares numbers."""
-    found = kind_of(definition)
-    assert issubclass(found, Numeric)
-    return found
+    kind = kind_of(definition)
+    assert issubclass(kind, Numeric)
+    return kind
 
 
 def form_of(definition: Criterion | Rule) -> Form:

@@ -85,7 +85,7 @@ class Rules:
         return None if self.conditions is None else self.conditions.problem(ticket)
 
     @property
-    def known(self) -> tuple[RuleLimit, ...]:
+    def widening_limits(self) -> tuple[RuleLimit, ...]:
         """Return the rules that only widen, each with its inverse at hand."""
         return tuple(self._rules)
 

@@ -201,11 +201,11 @@ class TicketLifecycle:
 
     def _configure(self, record: Record, event: Configured) -> None:
         del event
-        given = record.input
-        assert isinstance(given, Configure)
-        self._first_queue = given.queues[0].name
-        self._voidable.configure(given.queues)
-        self._tell("configured", record, given, self.live.values())
+        input_ = record.input
+        assert isinstance(input_, Configure)
+        self._first_queue = input_.queues[0].name
+        self._voidable.configure(input_.queues)
+        self._tell("configured", record, input_, self.live.values())
 
     def _accept(self, record: Record, event: Accepted) -> None:
         present = self._row(event.ticket)
@@ -219,15 +219,15 @@ class TicketLifecycle:
 
         It lacks whom its players met before; only the engine knew.
         """
-        given = record.input
-        assert isinstance(given, Enqueue)
-        new = given.tickets[event.item]
+        input_ = record.input
+        assert isinstance(input_, Enqueue)
+        new = input_.tickets[event.item]
         if event.ratings or event.defaults:
             new = accepted_ticket(new, event)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         queues = new.queues or (self._first_queue,)
         return Ticket(
-            event.ticket, event.sequence, given.now, new.players, queues, new.attributes, places
+            event.ticket, event.sequence, input_.now, new.players, queues, new.attributes, places
         )
 
     def _row(self, ticket_id: str) -> LiveTicket | None:

@@ -98,16 +98,16 @@ class Replay:
                 return self._compared(record, decided)
             if decided:
                 return Difference(record, at, decided)
-        given = Advance(now) if is_advance else as_judged(record)
+        input_ = Advance(now) if is_advance else as_judged(record)
         try:
-            return self._compared(record, self._step(given).events)
+            return self._compared(record, self._step(input_).events)
         except MatchmakingError as error:
             return Difference(record, now, (), str(error))
 
     def _step(self, input_: Input) -> Record:
-        made = self.engine.step(input_)
+        record = self.engine.step(input_)
         self.engine.take_jobs()
-        return made
+        return record
 
     def _compared(self, record: Record, decided: tuple[Event, ...]) -> Difference | None:
         if _comparable(record.events) == _comparable(decided):
@@ -124,15 +124,15 @@ class Replay:
 
 def as_judged(record: Record) -> Input:
     """Return an input without the items that limits refused; each becomes one that nobody takes."""
-    given = record.input
-    if not isinstance(given, Enqueue):
-        return given
+    input_ = record.input
+    if not isinstance(input_, Enqueue):
+        return input_
     out = {e.item for e in record.events if type(e) is Refused and e.code in BY_LIMITS}
     if not out:
-        return given
+        return input_
     nobody = NewTicket(())
-    tickets = [nobody if item in out else new for item, new in enumerate(given.tickets)]
-    return replace(given, tickets=tuple(tickets))
+    tickets = [nobody if item in out else new for item, new in enumerate(input_.tickets)]
+    return replace(input_, tickets=tuple(tickets))
 
 
 def _comparable(events: Sequence[Event], like: Sequence[Event] = ()) -> list[Event]:

@@ -66,10 +66,10 @@ class ShadowEngine:
         Raises:
             ShadowDropped: The shadow cannot go on.
         """
-        given = _translated(record)
+        input_ = _translated(record)
         self._catch_up(record.input.now)
-        if given is not None:
-            self._step(given)
+        if input_ is not None:
+            self._step(input_)
         faults = self.engine.faults
         if faults:
             raise ShadowDropped(str(faults[0]))
@@ -118,22 +118,22 @@ def specs_of(queues: Mapping[str, Queue]) -> dict[str, str]:
 
 def _translated(record: Record) -> Input | None:
     """Return what of a live record is an input of the shadow, too."""
-    given = record.input
-    if isinstance(given, Enqueue):
+    input_ = record.input
+    if isinstance(input_, Enqueue):
         taken = [event for event in record.events if type(event) is Accepted]
         tickets = tuple(
             msgspec.structs.replace(
-                accepted_ticket(given.tickets[event.item], event), id=event.ticket
+                accepted_ticket(input_.tickets[event.item], event), id=event.ticket
             )
             for event in taken
         )
-        return Enqueue(given.now, tickets) if tickets else None
-    if isinstance(given, Configure):
-        queues = tuple(map(_shadowed, given.queues))
-        return msgspec.structs.replace(given, queues=queues)
-    if isinstance(given, Cancel):
-        return given
-    return given if isinstance(given, Update) else None
+        return Enqueue(input_.now, tickets) if tickets else None
+    if isinstance(input_, Configure):
+        queues = tuple(map(_shadowed, input_.queues))
+        return msgspec.structs.replace(input_, queues=queues)
+    if isinstance(input_, Cancel):
+        return input_
+    return input_ if isinstance(input_, Update) else None
 
 
 def _world(start: Tables) -> Tables:

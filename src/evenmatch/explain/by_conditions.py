@@ -1,4 +1,4 @@
-"""Why a ticket waits in a queue that plays by conditions: which of them say no, and until when."""
+"""Why a ticket waits in a queue that plays by conditions: which of them fail, and until when."""
 
 from __future__ import annotations
 

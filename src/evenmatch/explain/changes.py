@@ -18,7 +18,7 @@ from evenmatch.explain.phrases import (
     list_in_words,
     rule_name,
     seconds,
-    sized,
+    size_choices,
 )
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.tolerances import limit_now
@@ -70,7 +70,7 @@ def _of_seats(table: PairColumnTable, pairwise: PairwiseView, seats: Seats) -> l
         found = [f"{more} who may play with this ticket now{at_least(roles)}"]
     if seats.sizes_missing and not seats.roles_missing and not table.queue.format.solo_only:
         size = table.tickets[pairwise.row].size
-        found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")
+        found.append(f"this party of {size} needs {size_choices(seats.sizes_missing)} more")
     return found
 
 

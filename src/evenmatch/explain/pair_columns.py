@@ -94,17 +94,17 @@ class Numbers(PairColumn):
 
     def __init__(self, comparison: Comparison) -> None:
         super().__init__(comparison)
-        given, form = self.definition, self.queue.format
+        definition, form = self.definition, self.queue.format
         self.is_pairwise = form.is_duel or comparison.number_gap is NumberGap.WIDEST
         self._is_solo = form.solo_only
-        self._is_relative = isinstance(given, Rule) and given.unit == "relative"
+        self._is_relative = isinstance(definition, Rule) and definition.unit == "relative"
         self.width = (1 if self._is_solo else 2) + self._is_relative
         self._read = self._reader()
 
     def _reader(self) -> Callable[[Ticket], list[float]]:
-        given, compared = self.definition, self.comparison
-        if isinstance(given, Criterion):
-            return lambda ticket: scaled_numbers(given, self.queue.name, ticket)
+        definition, compared = self.definition, self.comparison
+        if isinstance(definition, Criterion):
+            return lambda ticket: scaled_numbers(definition, self.queue.name, ticket)
         assert isinstance(compared, Numeric)
         return compared.values
 
@@ -125,12 +125,12 @@ class Numbers(PairColumn):
 
     def costs(self, own: Floats, table: Floats) -> Floats:
         """Return the scaled spread."""
-        given, gaps = self.definition, self.gaps(own, table)
-        assert isinstance(given, Criterion)
+        definition, gaps = self.definition, self.gaps(own, table)
+        assert isinstance(definition, Criterion)
         assert isinstance(self.comparison, Numeric)
-        if (step := self.comparison.step_of(given)) > 0.0:
+        if (step := self.comparison.step_of(definition)) > 0.0:
             gaps = np.floor(gaps / step + STEP_SLACK) * step
-        return scale_gaps(given.scale, gaps)
+        return scale_gaps(definition.scale, gaps)
 
 
 class Codes(PairColumn):
@@ -463,9 +463,9 @@ class LatencyColumns(NamedPlayers):
 
     def costs_of(self, gaps: Floats) -> Floats:
         """Return what pings cost."""
-        given = self.definition
-        assert isinstance(given, Criterion)
-        return costs_of_ms(gaps, given.best, given.worst)
+        definition = self.definition
+        assert isinstance(definition, Criterion)
+        return costs_of_ms(gaps, definition.best, definition.worst)
 
     def _joint(self, own: Floats, table: Floats) -> Floats:
         """Return the mean cost of each duel in the best region that ever opens; inf for none."""

@@ -63,10 +63,10 @@ def the_rule(rule: Rule | Tolerance) -> str:
     return f"the {name[2:]}" if name.startswith("a ") else name
 
 
-def sized(sizes: Sequence[int]) -> str:
+def size_choices(sizes: Sequence[int]) -> str:
     """Return parties any of which would do.
 
-    >>> sized([1, 4])
+    >>> size_choices([1, 4])
     'a solo or a party of 4'
     """
     return list_in_words(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")

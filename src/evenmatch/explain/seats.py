@@ -1,4 +1,4 @@
-"""What sizes, sides and roles have to say: who can never be in one match, and who is missing."""
+"""What sizes, sides and roles rule out: who can never be in one match, and who is missing."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ import msgspec
 
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
-from evenmatch.journals.head import is_intact, missing, sealer
+from evenmatch.journals.head import is_intact, missing_record_error, sealer
 from evenmatch.journals.opening import check_address, is_shared, open_store, without_password
 from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
@@ -263,17 +263,17 @@ def _judge_shard(connection: sqlite3.Connection, shard: str, last: int, say: Say
     first = first_of(connection, shard)
     if first is None:
         if last and readable < last:
-            raise missing(shard, 1, last)
+            raise missing_record_error(shard, 1, last)
         return
     if first > max(readable, 0) + 1 and last:
-        raise missing(shard, first - 1, last)
+        raise missing_record_error(shard, first - 1, last)
     seq = first - 1
     for record in kept_records(connection, shard, last):
         seq = record.sequence
         if seq % SAY_EVERY == 0:
             say("checking", seq - first, last - first + 1)
     if seq != last:
-        raise missing(shard, seq + 1, last)
+        raise missing_record_error(shard, seq + 1, last)
 
 
 def _digest(path: Path, say: Say) -> str:

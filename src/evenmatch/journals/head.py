@@ -178,7 +178,7 @@ def first_to_read(last_seq: int, shard: str, from_seq: int) -> int:
     return max(from_seq, 1)
 
 
-def missing(shard: str, seq: int, last_seq: int) -> JournalCorrupt:
+def missing_record_error(shard: str, seq: int, last_seq: int) -> JournalCorrupt:
     """Return the error for a record that the head promises and the storage does not have."""
     return JournalCorrupt(
         f"record {seq} of shard {shard!r} is missing, although the journal goes on to "
@@ -220,7 +220,7 @@ class EntryReader:
             JournalCorrupt: The row is not the next one, or is not what was written.
         """
         if sequence != self._expected:
-            raise missing(self._shard, self._expected, self._last_seq)
+            raise missing_record_error(self._shard, self._expected, self._last_seq)
         if not is_intact(self._seal, sequence, wall, crc=crc, body=body):
             raise JournalCorrupt(
                 f"record {sequence} of shard {self._shard!r} fails its checksum: keep the damaged "

@@ -18,7 +18,7 @@ from evenmatch.journals.head import (
     first_to_read,
     grant_lease,
     is_intact,
-    missing,
+    missing_record_error,
     sealer,
 )
 
@@ -114,7 +114,7 @@ class MemoryJournal:
                 yield opener.open(row.sequence, row.wall, row.crc, row.body)
                 found = row.sequence
         if found < last_seq:
-            raise missing(shard, found + 1, last_seq)
+            raise missing_record_error(shard, found + 1, last_seq)
 
     async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
         """Store the state after record `seq`; the last two are kept, and what they do not cover."""

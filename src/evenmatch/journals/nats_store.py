@@ -141,14 +141,14 @@ class NatsStore:
             width *= 4
 
     async def _notes(self, start: int, most: int) -> list[StoredNote]:
-        found: list[StoredNote] = []
+        notes: list[StoredNote] = []
         everything = f"{self._link.notes}.>"
         async with aclosing(self._link.messages(self._link.notes, everything, start)) as messages:
             async for message in messages:
-                if len(found) == most:
+                if len(notes) == most:
                     break
-                found.append(StoredNote(message.seq, message.data))
-        return found
+                notes.append(StoredNote(message.seq, message.data))
+        return notes
 
     async def close(self) -> None:
         """Close the connection."""

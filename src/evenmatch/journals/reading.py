@@ -12,7 +12,7 @@ import msgspec
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
-from evenmatch.journals.head import EntryReader, is_intact, missing, sealer
+from evenmatch.journals.head import EntryReader, is_intact, missing_record_error, sealer
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import examine, translate_errors
 
@@ -101,7 +101,7 @@ def _gone(connection: sqlite3.Connection, shard: str, first: int, last: int) -> 
     """Return the error for a record that is not there: all before it may be gone as well."""
     kept = first_of(connection, shard)
     if kept is not None and kept <= first:
-        return missing(shard, first, last)
+        return missing_record_error(shard, first, last)
     return JournalUnavailable(
         f"the server deleted the oldest records of shard {shard!r} while they were read "
         "(keep_days): run the command again"

@@ -41,7 +41,7 @@ from evenmatch.journals.head import (
     first_to_read,
     grant_lease,
     is_intact,
-    missing,
+    missing_record_error,
     sealer,
 )
 from evenmatch.journals.sqlite_file import (
@@ -335,7 +335,7 @@ def _slice(connection: sqlite3.Connection, shard: str, first: int, last_seq: int
     finally:
         cursor.close()  # ends the read transaction, so that checkpoints can go on
     if not entries:
-        raise missing(shard, first, last_seq)
+        raise missing_record_error(shard, first, last_seq)
     return entries
 
 

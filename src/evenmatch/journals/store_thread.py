@@ -177,8 +177,8 @@ class StoreThread:
         while True:
             await asyncio.sleep(self._look_every)
             with suppress(JournalError):
-                found = await self._store.get(name)
-                self._seen[name] = DocumentObservation(found, self._clock())
+                document = await self._store.get(name)
+                self._seen[name] = DocumentObservation(document, self._clock())
 
     async def _store_notes(self) -> None:
         while True:

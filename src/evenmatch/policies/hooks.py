@@ -162,7 +162,7 @@ def serves_after(policy: object, queue: Queue) -> float:
     return min([each for each in (own, queue.wait_max) if each is not None], default=math.inf)
 
 
-def evaluations_allowed(policy: object, waiting: int) -> int | None:
+def evaluations_limit(policy: object, waiting: int) -> int | None:
     """Return the most evaluations of one call of a policy's matcher; None if it says nothing.
 
     Args:
@@ -171,7 +171,7 @@ def evaluations_allowed(policy: object, waiting: int) -> int | None:
 
     >>> class Pairs:
     ...     evaluations_max = (10, 2)
-    >>> evaluations_allowed(Pairs(), 500)
+    >>> evaluations_limit(Pairs(), 500)
     1010
     """
     declared: EvaluationsMax | None = hook_value(policy, "evaluations_max")

@@ -161,7 +161,7 @@ class _ByPace:
     def played(self, match: TentativeMatch, tickets: Sequence[Ticket], now: float) -> None:
         for ticket in tickets:
             self._prospects.left(ticket.sequence)
-        self.pace.played(match.merit, match.players, now - match.newest + match.mean, now)
+        self.pace.learn_from_match(match.merit, match.players, now - match.newest + match.mean, now)
 
     def confirmed(self, seconds: float) -> None:
         self.pace.confirmed(seconds)
@@ -204,7 +204,7 @@ class _ByPace:
     def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
         if match.quality >= 1.0 - SHORTFALL:
             return -math.inf
-        missing = self.pace.needed(match.merit) - match.scatter
+        missing = self.pace.needed_mean_square(match.merit) - match.scatter
         wait = math.copysign(math.sqrt(abs(missing)), missing) if missing > -math.inf else missing
         return match.newest + round_up(wait - match.mean) if wait > -math.inf else -math.inf
 

@@ -251,8 +251,8 @@ class WeightedRounds(NoJobs):
         return {**beat, **opponents, "countdown": self._countdown}
 
     def _rounds_left(self, now: float) -> int:
-        chosen = self._weights.chosen
-        if not self._tickets or not chosen.floor or not chosen.wait:
+        policy = self._weights.chosen
+        if not self._tickets or not policy.floor or not policy.wait:
             return 0
         youngest = max(ticket.enqueued_at for ticket in self._tickets.values())
         return max(0, math.ceil((youngest + WAIT_COUNTED_MAX - now) / self._clock.every))

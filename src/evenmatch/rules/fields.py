@@ -1,4 +1,4 @@
-"""The keys of one JSON object, asked for one by one, with a finding for each that does not fit."""
+"""Reads the keys of one JSON object, with a finding for each that does not fit."""
 
 from __future__ import annotations
 

@@ -71,14 +71,14 @@ def kernel(
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        made = DeferredKernel(function, signature, inline, allocates)
+        deferred = DeferredKernel(function, signature, inline, allocates)
         if deferred_kernels is None:
-            _imported[id(made)] = made
-        elif _loads_kept and made.is_kept:
-            return cast("Function", made.compiled)
+            _imported[id(deferred)] = deferred
+        elif _loads_kept and deferred.is_kept:
+            return cast("Function", deferred.compiled)
         else:
-            deferred_kernels[made.name] = made
-        return cast("Function", made)
+            deferred_kernels[deferred.name] = deferred
+        return cast("Function", deferred)
 
     return decorate
 
@@ -280,7 +280,7 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
 
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    kept = KernelCache(function, (signature, inline, allocates), _say_once)
+    cache = KernelCache(function, (signature, inline, allocates), _say_once)
 
     def compiled() -> Any:
         from numba.core import typeinfer
@@ -288,14 +288,14 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
         # `_nrt` is missing from numba's own list of keywords.
         unlisted: Any = {"_nrt": allocates}
         made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
-        made._cache = kept
+        made._cache = cache
         with typeinfer.register_dispatcher(made):
             made.compile(eval(signature, {}, _Types()))
             made.disable_compile()
         return made
 
-    loaded = kept.load(compiled)
-    if loaded is None and not kept.is_kept:
+    loaded = cache.load(compiled)
+    if loaded is None and not cache.is_kept:
         # Said before the compiler is loaded, which takes memory that is not given back.
         _say_once()
     return loaded or compiled()

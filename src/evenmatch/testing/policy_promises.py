@@ -15,7 +15,7 @@ import msgspec
 from evenmatch.criteria.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.policies.base import Decision, Memory
-from evenmatch.policies.hooks import evaluations_allowed, hook_value
+from evenmatch.policies.hooks import evaluations_limit, hook_value
 from evenmatch.testing.play import LEFT, LEGAL, Case, DecidedMatch, Play, PromiseGuard
 from evenmatch.testing.scripts import Script, draw_crowds
 
@@ -388,7 +388,7 @@ class _Counted(Play):
     def _held(self, call: str, entering: int) -> Iterator[None]:
         before, waiting = self.count(), len(self.waiting) + entering
         yield
-        spent, most = self.count() - before, evaluations_allowed(self.case.policy, waiting)
+        spent, most = self.count() - before, evaluations_limit(self.case.policy, waiting)
         if most is not None and not 0 <= spent <= most:
             self.case.broken(
                 BOUND,

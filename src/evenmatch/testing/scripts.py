@@ -265,8 +265,8 @@ def _draw_player(
 ) -> Player:
     rating = 1000.0 + 25.0 * rng.randrange(STEPS_TO_TOP + 1)
     attributes: dict[str, Value] = {}
-    given: tuple[Criterion | Rule, ...] = (*queue.criteria, *rules)
-    for each in given:
+    definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *rules)
+    for each in definitions:
         if each.kind not in NUMERIC and each.attribute and each.attribute not in attributes:
             _draw_other(rng, each, player_id, attributes)
     for criterion in queue.criteria:

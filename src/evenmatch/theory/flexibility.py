@@ -192,8 +192,8 @@ def _gain(
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, 0.0)
     met = frozenset(y if x == free else x for x, y in more_edges if free in (x, y)) - {free}
     if met not in singles:
-        found = compatibility_graph(rates=more_rates, edges=more_edges)
-        singles[met] = (found.means or {})[free]
+        waits = compatibility_graph(rates=more_rates, edges=more_edges)
+        singles[met] = (waits.means or {})[free]
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, share)
     then = compatibility_graph(rates=more_rates, edges=more_edges).means
     own, alone = now[name], singles[met]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.kinds.rematch import (
     duel_gap,
     freshness,
@@ -150,7 +150,7 @@ def test_table_equals_the_definition_on_every_division(
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
     found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
-    ((_, orders),) = tabulated(sizes, found, layout)
+    ((_, orders),) = division_tables(sizes, found, layout)
 
     costs = rematch_table(tickets, orders, layout, "recent", matches)
 

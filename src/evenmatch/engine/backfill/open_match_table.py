@@ -51,7 +51,7 @@ class OpenMatchTable:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.pairs = pool.pairs
-        self._costs = pool.least
+        self._costs = pool.least_cost
         # The rows of the matches, in the order in which they were opened.
         self._rows: dict[str, int] = {}
         self._priorities: dict[str, Priority] = {}

@@ -173,13 +173,13 @@ class BackfillRequests:
             TooLate: It was called off.
         """
         scheduler = self._scheduler
-        kept = scheduler.tables.matches[assign.match]
-        if kept.void is not None:
+        kept_match = scheduler.tables.matches[assign.match]
+        if kept_match.void is not None:
             raise TooLate(
                 f"match {assign.match} was called off: its tickets wait again", match=assign.match
             )
         scheduler.emit(Assigned(assign.match))
-        for fill in scheduler.tables.rosters.get(assign.match, kept).fills:
+        for fill in scheduler.tables.rosters.get(assign.match, kept_match).fills:
             scheduler.emit(Assigned(fill, assign.assignment))
 
     def void(self, void: Void) -> None:
@@ -190,11 +190,11 @@ class BackfillRequests:
             TooLate: It has a place to be played, or is over.
         """
         scheduler = self._scheduler
-        kept = find_match(scheduler.tables, scheduler.shard, void.match)
-        if kept.void is not None:
+        kept_match = find_match(scheduler.tables, scheduler.shard, void.match)
+        if kept_match.void is not None:
             return
         roster = scheduler.tables.rosters.get(void.match)
-        if roster is None or kept.assignment is not None:
+        if roster is None or kept_match.assignment is not None:
             raise TooLate(f"match {void.match} cannot be called off now", match=void.match)
         scheduler.withdraw_fill(void.match)
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
@@ -244,25 +244,27 @@ class BackfillRequests:
     def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""
         scheduler = self._scheduler
-        kept = find_match(scheduler.tables, scheduler.shard, match_id)
-        if kept.match.extends is not None:
+        kept_match = find_match(scheduler.tables, scheduler.shard, match_id)
+        if kept_match.match.extends is not None:
             raise NoBackfill(
-                f"match {match_id} brings newcomers to match {kept.match.extends}: open that one",
-                match=kept.match.extends,
+                f"match {match_id} brings newcomers to match {kept_match.match.extends}: "
+                "open that one",
+                match=kept_match.match.extends,
             )
         roster = scheduler.tables.rosters.get(match_id)
-        queue = scheduler.tables.queues.get(kept.match.queue)
+        queue = scheduler.tables.queues.get(kept_match.match.queue)
         if queue is None:
             raise NoBackfill(
-                f"queue {kept.match.queue} is gone: nobody can join its match {match_id}",
+                f"queue {kept_match.match.queue} is gone: nobody can join its match {match_id}",
                 match=match_id,
             )
         if queue.backfill is None:
             raise NoBackfill(
-                f"queue {kept.match.queue} has no backfill; set backfill to manual or automatic",
+                f"queue {kept_match.match.queue} has no backfill; "
+                "set backfill to manual or automatic",
                 match=match_id,
             )
-        if roster is None or roster.backfill is None or not kept.live:
+        if roster is None or roster.backfill is None or not kept_match.live:
             raise NoBackfill(f"match {match_id} is over: nobody can join it", match=match_id)
         if not self._suits(roster, queue):
             raise NoBackfill(
@@ -412,13 +414,13 @@ class BackfillRequests:
         return roster is not None and roster.open is not None and roster.open.expires_at == entry[0]
 
 
-def _is_heartbeat(new: OpenMatch, known: OpenMatch) -> bool:
+def _is_heartbeat(new: OpenMatch, open_match: OpenMatch) -> bool:
     """Return whether an opening asks for nothing else than the one before."""
     return (new.free, new.priority, new.quality_floor, new.ticket) == (
-        known.free,
-        known.priority,
-        known.quality_floor,
-        known.ticket,
+        open_match.free,
+        open_match.priority,
+        open_match.quality_floor,
+        open_match.ticket,
     )
 
 

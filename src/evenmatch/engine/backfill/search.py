@@ -116,9 +116,9 @@ class BackfillSearch:
     def over(self, match_id: str) -> None:
         """Forget a match that is over; newcomers who are being asked wait again."""
         self._scheduler.withdraw_fill(match_id)
-        kept = self._scheduler.tables.matches.get(match_id)
-        if kept is not None:
-            self.close(match_id, kept.match.queue)
+        kept_match = self._scheduler.tables.matches.get(match_id)
+        if kept_match is not None:
+            self.close(match_id, kept_match.match.queue)
 
     def count(self, queue: str) -> int:
         """Return how many matches of a queue are open."""

@@ -126,7 +126,7 @@ def describe(
     match_id: str, pool: Pool, tickets: list[Ticket], seating: Seating, bots: int, now: float
 ) -> Match:
     """Return the match that a division makes now, with its cost, handicap and venue."""
-    given, venues = pool.queue.handicap, pool.objective.venues
+    handicap, venues = pool.queue.handicap, pool.objective.venues
     form = pool.queue.format
     venue = NOWHERE if venues.are_none else venues.of(seating.teams, now)
     return Match(
@@ -139,7 +139,7 @@ def describe(
         bots,
         pool.objective.cost(seating, bots, now),
         seating.quality,
-        handicap=handicap_points(given, seating.teams, bots) if given is not None else None,
+        handicap=handicap_points(handicap, seating.teams, bots) if handicap is not None else None,
         roles=seating.roles,
         region=venue.region,
         latency_delta=venue.delta,

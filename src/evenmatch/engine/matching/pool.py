@@ -54,8 +54,8 @@ class Pool:
         self.objective = Objective(self.queue)
         # What the rules say of pairs, and the criteria at the least, for whole columns of tickets.
         self.pairs = PairTable(self.objective.rules)
-        self.least = LeastCost(self.objective)
-        self.columns = WaitingColumns(self.objective, self.pairs, self.least)
+        self.least_cost = LeastCost(self.objective)
+        self.columns = WaitingColumns(self.objective, self.pairs, self.least_cost)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = policy.matcher(queue, seed=seed, memory=memory)
         self._hears_arrivals = listens(self.matcher, "announce")

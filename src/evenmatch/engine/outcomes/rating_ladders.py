@@ -102,24 +102,24 @@ class Ladders:
         queue = self._rated()[ladder]
         assert self._rate is not None
         assert queue.rating is not None
-        found = aged_rating(
+        rating = aged_rating(
             self._scheduler.tables.ratings.get(ladder, {}).get(player), now, queue.rating_period
         )
-        if found.rating is None:
+        if rating.rating is None:
             if ladder not in self._newcomers:
-                self._newcomers[ladder] = self._rate(queue.rating, {"": found}, ())[""]
+                self._newcomers[ladder] = self._rate(queue.rating, {"": rating}, ())[""]
             return self._newcomers[ladder]
-        if found.periods == 0:
-            return found.rating
-        return self._rate(queue.rating, {player: found}, ())[player]
+        if rating.periods == 0:
+            return rating.rating
+        return self._rate(queue.rating, {player: rating}, ())[player]
 
 
 def _check_format(rate: Rate, queue: Queue, system: str) -> None:
     """Try the rating system on a match of the queue."""
     numbers = iter(range(queue.format.k))
     teams = tuple(tuple(str(next(numbers)) for _ in range(n)) for n in queue.format.players)
-    known = {player: AgedRating() for team in teams for player in team}
+    ratings = {player: AgedRating() for team in teams for player in team}
     try:
-        rate(system, known, (Result(teams, tuple(range(1, len(teams) + 1))),))
+        rate(system, ratings, (Result(teams, tuple(range(1, len(teams) + 1))),))
     except ConfigError as error:
         raise ConfigError(f"queue {queue.name}: rating {system}: {error}") from None

@@ -142,14 +142,14 @@ class OutcomeReports:
             self._count_agreed(kept_match)
 
     def _report(self, player: str, kept_match: KeptMatch, lineup: Lineup, result: Result) -> None:
-        match, told = kept_match.match, kept_match.outcome or MatchOutcome("reported")
+        match, outcome = kept_match.match, kept_match.outcome or MatchOutcome("reported")
         if all(player not in team for team in lineup.match.players):
             raise NotInMatch(
                 f"player {player[:64]!r} is not in match {match.id}",
                 where="/player",
                 match=match.id,
             )
-        before = told.reports.get(player)
+        before = outcome.reports.get(player)
         if before is not None and lineup.retold(before) != result:
             raise OutcomeDiffers(
                 f"player {player[:64]!r} has reported another outcome of match {match.id}, which "
@@ -165,17 +165,17 @@ class OutcomeReports:
                 where="/player",
                 match=match.id,
             )
-        if told.state == "disputed":
+        if outcome.state == "disputed":
             raise OutcomeDisputed(
                 f"the players of match {match.id} did not agree in time; the game's own service "
                 f"can still report the outcome",
                 match=match.id,
             )
         self._check_room(kept_match)
-        until = told.until if told.reports else round_up(self._scheduler.now + REPORTS_LAST)
+        until = outcome.until if outcome.reports else round_up(self._scheduler.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
         kept_match = self._scheduler.tables.matches[match.id]
-        if not told.reports:
+        if not outcome.reports:
             self.watch(kept_match)
         self._count_agreed(kept_match)
 
@@ -222,11 +222,11 @@ class OutcomeReports:
         assert queue.rating is not None
         rows = self._scheduler.tables.ratings.get(queue.rated_in, {})
         players = [player for team in result.teams for player in team]
-        known = {
+        ratings = {
             player: aged_rating(rows.get(player), self._scheduler.now, None) for player in players
         }
         self._emit(
-            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._scheduler.now)
+            Rated(queue.rated_in, self._rate(queue.rating, ratings, (result,)), self._scheduler.now)
         )
 
     def _collect(self, queue: Queue, event: Counted) -> None:
@@ -269,14 +269,14 @@ class OutcomeReports:
         return None if queue is None or queue.rating is None or self._rate is None else queue
 
     def _is_reported(self, entry: Entry) -> bool:
-        kept = self._scheduler.tables.matches.get(entry[3])
-        return kept is not None and _is_reported(kept)
+        kept_match = self._scheduler.tables.matches.get(entry[3])
+        return kept_match is not None and _is_reported(kept_match)
 
 
 def _is_reported(kept_match: KeptMatch) -> bool:
     """Return whether reports on a match wait to be judged; on a void one they never are."""
-    told = kept_match.outcome
-    return told is not None and told.state == "reported" and kept_match.void is None
+    outcome = kept_match.outcome
+    return outcome is not None and outcome.state == "reported" and kept_match.void is None
 
 
 def _is_full(period: Period) -> bool:
@@ -296,18 +296,18 @@ def _agreed(reports: Mapping[str, Result]) -> Result | None:
 
 def _next_slice(period: Period) -> tuple[list[str], list[Result]]:
     """Return the next players to be rated, and all their matches."""
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     players: list[str] = []
     seats = 0
     for player in islice(period.played, len(period.before), None):
         for match_id in period.played[player]:
-            if match_id not in found:
-                found[match_id] = period.results[match_id]
-                seats += sum(map(len, found[match_id].teams))
+            if match_id not in results:
+                results[match_id] = period.results[match_id]
+                seats += sum(map(len, results[match_id].teams))
         players.append(player)
         if seats >= SLICE_SEATS:
             break
-    return players, list(found.values())
+    return players, list(results.values())
 
 
 # Lineups: who has played in a match from first to last, and who of them has left it.
@@ -351,10 +351,10 @@ class Lineup(NamedTuple):
 
 def lineup_of(tables: Tables, kept_match: KeptMatch) -> Lineup:
     """Return who has played in a match, whether it is live or over."""
-    told, match = kept_match.outcome, kept_match.match
+    outcome, match = kept_match.outcome, kept_match.match
     known = tables.rosters.get(match.id, kept_match)
-    if told is not None and told.result is not None:
-        teams = told.result.teams
+    if outcome is not None and outcome.result is not None:
+        teams = outcome.result.teams
     else:
         joined = [tables.matches[fill].match.players for fill in known.fills]
         teams = tuple([sum(team, ()) for team in zip(match.players, *joined, strict=True)])

@@ -57,7 +57,9 @@ class StayingTickets:
         columns, seats = pool.columns, pool.columns.seats
         self._pool, self._seats = pool, seats
         self.pairs: Floats = np.array([pool.pairs.row(ticket) for ticket in tickets]).T
-        self.extents = pool.least.joined(np.array([pool.least.row(ticket) for ticket in tickets]).T)
+        self.extents = pool.least_cost.joined(
+            np.array([pool.least_cost.row(ticket) for ticket in tickets]).T
+        )
         self.regions = [columns.regions.row(ticket) for ticket in tickets]
         self.youngest = max([ticket.enqueued_at for ticket in tickets])
         first, *others = [seats.kind_of(ticket) for ticket in tickets]
@@ -82,18 +84,18 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
     """The free seats of a match, and the tickets that stay.
 
     Args:
-        seated: The tickets that stay.
+        staying: The tickets that stay.
         stayers: The same as columns; None if there is none.
-        left: Those who left.
+        departed: Those who left.
         free: Free seats.
         bots: Seats that computer players fill.
         quality_min: The least that the match may be worth; None where quality is not known.
         quality: What it was worth with those who left: nothing better is looked for.
     """
 
-    seated: tuple[Ticket, ...]
+    staying: tuple[Ticket, ...]
     stayers: StayingTickets | None
-    left: tuple[Ticket, ...]
+    departed: tuple[Ticket, ...]
     free: int
     bots: int = 0
     quality_min: float | None = None
@@ -162,7 +164,7 @@ def find_replacements(
     if seen:
         # Others were seen at earlier instants: a new round may say more of them.
         sought.again_at = min(sought.again_at, now + LOOK_AGAIN)
-    if len(possible) and vacancy.seated:
+    if len(possible) and vacancy.staying:
         sought.again_at = min(sought.again_at, _ready_next(pool, vacancy, among, early, now))
     return sought
 
@@ -197,7 +199,7 @@ def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collectio
             )
             np.maximum(early, ready_at, out=early)
         if vacancy.quality_min is not None:
-            quality = pool.least.of(stayers.extents[:, None], among.extents)[1]
+            quality = pool.least_cost.of(stayers.extents[:, None], among.extents)[1]
             early[quality < vacancy.quality_min] = math.inf
     early[~fits] = math.inf
     if barred or pool.held_until or pool.delayed_until:
@@ -221,7 +223,7 @@ def _ask(
     for asked, ticket in enumerate(left):
         if len(fitting) >= most:
             return asked
-        if _may_join(pool, vacancy.seated, ticket, now):
+        if _may_join(pool, vacancy.staying, ticket, now):
             fitting.append(ticket)
     return len(left)
 
@@ -240,7 +242,7 @@ def _evaluate(
         joining = _filled(pool, vacancy.free, fitting[first:], now, sought)
         if joining is None:
             continue
-        tickets = sorted([*vacancy.seated, *joining], key=lambda ticket: ticket.age_key)
+        tickets = sorted([*vacancy.staying, *joining], key=lambda ticket: ticket.age_key)
         seating = pool.objective.seat(tickets, vacancy.bots, now)
         seatings += 1
         if seating is None or not _is_good(seating, vacancy, now):
@@ -259,16 +261,16 @@ def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> 
     ready = np.flatnonzero(early <= now).tolist()
     if pool.columns.are_exact:
         return now if ready else float(early.min(initial=math.inf))
-    if any(_may_join(pool, vacancy.seated, among.tickets[place], now) for place in ready):
+    if any(_may_join(pool, vacancy.staying, among.tickets[place], now) for place in ready):
         return now
     return _ready_next(pool, vacancy, among, early, now)
 
 
 def without_them(pool: Pool, vacancy: Vacancy, now: float) -> SeatedTickets | None:
     """Return the match of the tickets that stay, where it may start before it is full."""
-    if not pool.queue.format.is_variable or not vacancy.seated:
+    if not pool.queue.format.is_variable or not vacancy.staying:
         return None
-    tickets = sorted(vacancy.seated, key=lambda ticket: ticket.age_key)
+    tickets = sorted(vacancy.staying, key=lambda ticket: ticket.age_key)
     seating = pool.objective.seat(tickets, vacancy.bots, now)
     if seating is None or not _is_good(seating, vacancy, now):
         return None
@@ -310,7 +312,7 @@ def _ready_next(
             break
         if asked == CLOSELY_MOST:
             return min(next_at, now + LOOK_AGAIN)
-        at = _joins_at(pool, vacancy.seated, among.tickets[place])
+        at = _joins_at(pool, vacancy.staying, among.tickets[place])
         next_at = min(next_at, at if at > now else math.inf)
     return next_at
 
@@ -354,7 +356,7 @@ def _by_likeness(
     Those come first who are most like those who left, or else like those who stay; of equals, who
     has waited longest. Who takes none of the roles that became free comes last.
     """
-    alike = vacancy.left or vacancy.seated
+    alike = vacancy.departed or vacancy.staying
     if not alike or len(possible) <= 1:
         return np.arange(len(possible))
     strangeness = np.zeros(len(possible))
@@ -363,7 +365,7 @@ def _by_likeness(
         gaps = np.abs(values - mean)
         strangeness += gaps / (gaps.max() or 1.0)
     roles = 0
-    for ticket in vacancy.left:
+    for ticket in vacancy.departed:
         for player in ticket.players:
             roles |= mask_of(player, pool.queue.format.roles) if player.roles else 0
     if roles:

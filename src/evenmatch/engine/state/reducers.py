@@ -98,13 +98,13 @@ def fold(tables: Tables, input_: Input, event: Event) -> None:
 
 def seal(tables: Tables, record: Record) -> None:
     """End a record: note its number, instant and key, and forget old rows."""
-    given = record.input
-    tables.sequence, tables.now = record.sequence, given.now
-    if type(given) is Enqueue and given.key is not None:
-        tables.keys[given.key] = IdempotencyKey(given.digest, given.now, tables.results(record))
+    input_ = record.input
+    tables.sequence, tables.now = record.sequence, input_.now
+    if type(input_) is Enqueue and input_.key is not None:
+        tables.keys[input_.key] = IdempotencyKey(input_.digest, input_.now, tables.results(record))
     # At once where twice as much has ended as is kept.
     if (
-        given.now >= tables.forget_at
+        input_.now >= tables.forget_at
         or len(tables.ended) >= 2 * KEEP_ENDED_MOST
         or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
     ):
@@ -424,9 +424,9 @@ def forget(tables: Tables) -> None:
         tables.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
     ):
         finish(tables, match_id)
-        kept = tables.matches.pop(match_id)
+        kept_match = tables.matches.pop(match_id)
         tables.rosters.pop(match_id, None)
-        tables.forgotten[kept.match.queue] = kept.made
+        tables.forgotten[kept_match.match.queue] = kept_match.made
 
 
 def _forget_backfills(tables: Tables, before: float) -> None:

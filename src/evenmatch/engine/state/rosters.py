@@ -192,13 +192,13 @@ def voided(tables: Tables, input_: Input, event: Voided) -> None:
 
 def finish(tables: Tables, match_id: str) -> None:
     """Let the players of a live match queue again; nobody joins it any more."""
-    kept = tables.matches.get(match_id)
-    if kept is None or not kept.live:
+    kept_match = tables.matches.get(match_id)
+    if kept_match is None or not kept_match.live:
         return
     over(tables, match_id)
     tables.matches[match_id] = replace(tables.matches[match_id], live=False)
     for busy in tables.busy.values():
-        for team in kept.match.players:
+        for team in kept_match.match.players:
             for player in team:
                 if busy.get(player) == match_id:
                     del busy[player]
@@ -217,8 +217,8 @@ def lay_down(tables: Tables, match_id: str) -> None:
     if roster is not None:
         _end_backfill(tables, tables.now, roster, CANCELLED, "match_over")
     if roster is not None and (roster.fills or roster.left):
-        kept = tables.matches[match_id]
-        tables.matches[match_id] = replace(kept, fills=roster.fills, left=roster.left)
+        kept_match = tables.matches[match_id]
+        tables.matches[match_id] = replace(kept_match, fills=roster.fills, left=roster.left)
 
 
 def _end_backfill(

@@ -114,10 +114,10 @@ def forget_surplus(ladder: Ladder) -> None:
 
 def _reported(tables: Tables, input_: Input, event: Reported) -> None:
     del input_
-    kept = tables.matches[event.match]
-    reports = {} if kept.outcome is None else kept.outcome.reports
-    told = {**reports, event.player: event.result}
-    _note(tables, event.match, MatchOutcome("reported", None, told, event.until))
+    kept_match = tables.matches[event.match]
+    reports = {} if kept_match.outcome is None else kept_match.outcome.reports
+    results = {**reports, event.player: event.result}
+    _note(tables, event.match, MatchOutcome("reported", None, results, event.until))
 
 
 def _counted(tables: Tables, input_: Input, event: Counted) -> None:
@@ -134,9 +134,9 @@ def _counted(tables: Tables, input_: Input, event: Counted) -> None:
 
 def _disputed(tables: Tables, input_: Input, event: Disputed) -> None:
     del input_
-    told = tables.matches[event.match].outcome
-    assert told is not None
-    _note(tables, event.match, replace(told, state="disputed"))
+    outcome = tables.matches[event.match].outcome
+    assert outcome is not None
+    _note(tables, event.match, replace(outcome, state="disputed"))
     tables.counters.disputed += 1
 
 
@@ -177,8 +177,8 @@ def take_ratings(tables: Tables, event: Rated) -> None:
 
 
 def _note(tables: Tables, match_id: str, outcome: MatchOutcome) -> None:
-    kept = tables.matches[match_id]
-    tables.matches[match_id] = replace(kept, outcome=outcome)
+    kept_match = tables.matches[match_id]
+    tables.matches[match_id] = replace(kept_match, outcome=outcome)
 
 
 OUTCOME_REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {

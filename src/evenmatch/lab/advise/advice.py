@@ -65,8 +65,8 @@ def advise(
     133
     """
     _check(base, players_online, target_wait, percentile)
-    found = _of_known(base, known_of(base), players_online, target_wait, percentile)
-    return found if seed is None else simulate(found, seed)
+    advice = _of_known(base, known_of(base), players_online, target_wait, percentile)
+    return advice if seed is None else simulate(advice, seed)
 
 
 def _of_known(
@@ -96,8 +96,8 @@ def _of_known(
         players = market.players_at(rate)
     else:
         players, rate = players_online, market.rate_of(players_online) or math.nan
-    found = _answer(market, evidence, (players, rate), percentile, target_wait)
-    return replace(found, given=players_online is not None)
+    advice = _answer(market, evidence, (players, rate), percentile, target_wait)
+    return replace(advice, given=players_online is not None)
 
 
 def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
@@ -122,13 +122,13 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     if advice.rate is None:
         return advice
     pool, mapper = scenario_of(advice, seed), map_ or one_by_one
-    found = simulated_pool(pool, advice.percentile, mapper)
-    known = known_by(found, advice.known)
-    if known is not advice.known:
+    simulated = simulated_pool(pool, advice.percentile, mapper)
+    evidence = known_by(simulated, advice.known)
+    if evidence is not advice.known:
         players = advice.players_online if advice.given else None
-        advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
-    advice = _seen_instead(found, replace(advice, simulated=found))
-    return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
+        advice = _of_known(advice.base, evidence, players, advice.target_wait, advice.percentile)
+    advice = _seen_instead(simulated, replace(advice, simulated=simulated))
+    return replace(advice, flexible=tuple(shifted(advice, pool, simulated, mapper)))
 
 
 def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
@@ -151,16 +151,16 @@ def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
         f"{simulated.runs} runs of {simulated.policy}, {simulated.players:,} players in all, at "
         f"{simulated.rate:.4g} players per second; with patience waits do not scale to other rates"
     )
-    known = advice.known
+    evidence = advice.known
     if is_all and advice.given:
-        others = tuple(each for each in known.statements if each.figure == "players online")
+        others = tuple(each for each in evidence.statements if each.figure == "players online")
         seen = replace(pool, of_mean="simulated", of_quantiles="simulated")
         statements = (PoolStatement("waits", "simulated", text), *others)
-        known = replace(known, pool=seen, statements=statements)
+        evidence = replace(evidence, pool=seen, statements=statements)
     else:
         statement = PoolStatement("waits of the smallest pool", "simulated", text)
-        known = replace(known, statements=(*known.statements, statement))
-    return replace(advice, known=known, cells=cells, pooled=figures if is_all else advice.pooled)
+        evidence = replace(evidence, statements=(*evidence.statements, statement))
+    return replace(advice, known=evidence, cells=cells, pooled=figures if is_all else advice.pooled)
 
 
 def scenario_of(advice: Advice, seed: int) -> PoolScenario:

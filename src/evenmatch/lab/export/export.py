@@ -126,7 +126,7 @@ def anonymised(trace: Trace) -> Trace:
     ]
     return Trace(
         {each.id: each for each in hidden},
-        {made.id: made for made in map(disguise.match, trace.matches.values())},
+        {match.id: match for match in map(disguise.match, trace.matches.values())},
         trace.queues,
     )
 

@@ -1,4 +1,4 @@
-"""What came of a file of another matchmaker: a TOML text, files beside it, a line for each key."""
+"""The result of importing a file: a TOML text, files beside it, and a line for each key."""
 
 from __future__ import annotations
 

@@ -184,17 +184,17 @@ def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
     samples, recent = samples_of(queue), dict[str, RecentValues]()
     tickets = []
     for sequence, arrival in enumerate(own):
-        given = arrival.ticket
-        places = placed_among(given, samples, recent)
-        remember(given, (queue.name,), places, recent)
+        new = arrival.ticket
+        places = placed_among(new, samples, recent)
+        remember(new, (queue.name,), places, recent)
         tickets.append(
             Ticket(
-                given.id or str(sequence),
+                new.id or str(sequence),
                 sequence,
                 arrival.at,
-                given.players,
-                given.queues,
-                given.attributes,
+                new.players,
+                new.queues,
+                new.attributes,
                 {key: placed.places for key, placed in places.items()},
             )
         )

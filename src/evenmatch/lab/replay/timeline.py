@@ -152,14 +152,14 @@ def _followed(
 
 def _entered_by(player: str, record: Record) -> list[str]:
     """Return the tickets with which a player begins to wait in a record."""
-    given = record.input
-    if not isinstance(given, Enqueue):
+    input_ = record.input
+    if not isinstance(input_, Enqueue):
         return []
     return [
         event.ticket
         for event in record.events
         if isinstance(event, Accepted)
-        and any(each.id == player for each in given.tickets[event.item].players)
+        and any(each.id == player for each in input_.tickets[event.item].players)
     ]
 
 
@@ -352,11 +352,11 @@ class _Teller:
         yield self._waits(match.tickets)
 
     def seats_freed(self, event: SeatsFreed) -> Iterator[str]:
-        given, open_ = self.given, event.open
+        input_, open_ = self.given, event.open
         seated = [self.cast.name(each) for team in open_.seated for each in team]
         stays = f"{name_list(seated) or 'nobody'} {'stay' if len(seated) > 1 else 'stays'}"
         until = open_.expires_at
-        span = "" if until is None else f" for {seconds(until - given.now)}"
+        span = "" if until is None else f" for {seconds(until - input_.now)}"
         yield (
             f"{self._cause()}{plural(sum(open_.free), 'seat')} of {open_.id} to be filled, "
             f"others are sought{span}; {stays}"
@@ -423,12 +423,12 @@ class _Teller:
 
     def _cause(self) -> str:
         """Return who or what made a proposal lose its seats."""
-        given = self.given
-        if isinstance(given, Decline):
-            return f"{self.cast.name(given.ticket)} declined: "
-        if isinstance(given, Cancel):
-            return f"{self.cast.name(given.ticket)} was cancelled: "
-        return "time ran out: " if isinstance(given, Advance) else ""
+        input_ = self.given
+        if isinstance(input_, Decline):
+            return f"{self.cast.name(input_.ticket)} declined: "
+        if isinstance(input_, Cancel):
+            return f"{self.cast.name(input_.ticket)} was cancelled: "
+        return "time ran out: " if isinstance(input_, Advance) else ""
 
 
 PLAIN: dict[type, str] = {

@@ -1,4 +1,4 @@
-"""What is known of a batch that was solved: matches, quality, bound, reasons."""
+"""The solution of a batch: matches, quality, bound, reasons."""
 
 from __future__ import annotations
 
@@ -256,10 +256,10 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
     """Return the round of one against one: a matching, with its certificate."""
     from evenmatch.solvers.duels.plan import plan_duels
 
-    found = plan_duels(batch)
-    if not len(found.plan.seating):
+    duel_plan = plan_duels(batch)
+    if not len(duel_plan.plan.seating):
         return nothing_found(batch), UNKNOWN
-    return found.plan, Bound(POINTS * found.bound, found.is_optimal)
+    return duel_plan.plan, Bound(POINTS * duel_plan.bound, duel_plan.is_optimal)
 
 
 def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], None]) -> Plan:

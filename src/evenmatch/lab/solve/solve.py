@@ -90,10 +90,10 @@ def solve(
         bound_seconds=bound_seconds if bound else None,
     )
     ruled = RuledBatch(None if rules is None else Path(rules), waited)
-    found = solve_batch(_given(batch, ruled), settings)
+    solution = solve_batch(_given(batch, ruled), settings)
     if not explain:
-        return found
-    return replace(found, explanation=explained(found))
+        return solution
+    return replace(solution, explanation=explained(solution))
 
 
 def settings_of(

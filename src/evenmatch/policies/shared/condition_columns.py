@@ -66,7 +66,7 @@ class ConditionColumns:
         team_count: int,
         rules: Rules | None = None,
     ) -> None:
-        self._own = PairTable(rules) if rules is not None and rules.known else None
+        self._own = PairTable(rules) if rules is not None and rules.widening_limits else None
         nobody = np.array(self._own.nobody if self._own else ())
         self._own_rows: Floats = np.tile(nobody[:, None], (1, ROWS_FIRST))
         self._facts = conditions.verdicts.facts
@@ -348,8 +348,8 @@ class _PairTests:
         self.near: dict[int, float] = {}
         """By fact in which players should be alike, on what scale."""
         for leaf in verdicts.leaves:
-            for given in likened(leaf):
-                fact = verdicts.measures.fact_of(given, getattr(leaf, "party", None))
+            for team_property in likened(leaf):
+                fact = verdicts.measures.fact_of(team_property, getattr(leaf, "party", None))
                 scale = getattr(leaf, "most", None) or 1.0
                 self.near[fact] = min(self.near.get(fact, scale), scale)
         self._verdicts = verdicts

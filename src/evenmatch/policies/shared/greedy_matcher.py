@@ -250,8 +250,8 @@ class GreedyMatcher(NoJobs):
         if self._first.get(ticket.sequence) == (limit if self._has_rules else None, self._returns):
             return True, stored
         key = ("first", ticket.sequence)
-        is_over, found = self._turns.run(key, lambda e: self._by(ticket, limit, e))
-        return is_over, stored if found is None else found.tickets
+        is_over, group = self._turns.run(key, lambda e: self._by(ticket, limit, e))
+        return is_over, stored if group is None else group.tickets
 
     def _by(self, ticket: Ticket, limit: InstantLimit, effort: Effort) -> Search:
         """Return the first group of a ticket and older ones."""
@@ -281,9 +281,9 @@ class GreedyMatcher(NoJobs):
         is_back = ticket.sequence in self._returned
         if not self._has_rules:
             others = self._candidates(ticket, is_back, effort)
-            found = yield from self._by_age(ticket, others, effort)
+            group = yield from self._by_age(ticket, others, effort)
             self._first[ticket.sequence] = None, self._returns
-            return found
+            return group
         return (yield from self._soonest.soonest(ticket, self._end(ticket), effort))
 
     def _end(self, ticket: Ticket) -> int:
@@ -322,12 +322,12 @@ class GreedyMatcher(NoJobs):
         effort.total //= 2
         rest, end = effort.total // 2, self._end(ticket)
         effort.total -= rest
-        found = yield from self._soonest.by(ticket, end, limit, effort)
+        group = yield from self._soonest.by(ticket, end, limit, effort)
         effort.total += rest
-        if found is None and effort.gave_up:
+        if group is None and effort.gave_up:
             # Over all places at once it mixes people who cannot meet.
-            found = yield from self._soonest.placed(ticket, end, limit, effort)
-        return found
+            group = yield from self._soonest.placed(ticket, end, limit, effort)
+        return group
 
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""

@@ -139,7 +139,7 @@ class GroupSearch:
         self.joint = joint
         self._judge = judge
         self._judging = judging
-        self._has_rules = bool(rules.known)
+        self._has_rules = bool(rules.widening_limits)
 
     def choose(
         self, scene: GroupCandidates, seats: SeatCompletion, effort: Effort, now: float
@@ -149,8 +149,8 @@ class GroupSearch:
         rest = list(range(1, len(scene.tickets)))
         row = [block[:, 0] for block in scene.rows]
         state = seats.start(scene.kinds[0])
-        found = self._open(levels, _Level([0], state, row, rest, -1), scene, seats, effort, now)
-        while found is None and levels:
+        group = self._open(levels, _Level([0], state, row, rest, -1), scene, seats, effort, now)
+        while group is None and levels:
             if effort.evaluations_left <= 0:
                 yield
             if effort.total <= 0 or effort.groups_left <= 0 or scene.judged <= 0:
@@ -164,8 +164,8 @@ class GroupSearch:
             level.at += 1
             next_level = self._after(level, item, scene, seats, effort)
             if next_level is not None:
-                found = self._open(levels, next_level, scene, seats, effort, now)
-        return found
+                group = self._open(levels, next_level, scene, seats, effort, now)
+        return group
 
     def _open(
         self,

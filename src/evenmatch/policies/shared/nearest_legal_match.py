@@ -118,7 +118,7 @@ class ConditionProspects:
             others = tuple([each for each in self._stated if each is not condition])
             if self._has_match(self._pool_by(others, self._rules), last):
                 found.append(condition.name)
-        if self._rules.known and self._has_match(self._pool_by(self._stated, None), last):
+        if self._rules.widening_limits and self._has_match(self._pool_by(self._stated, None), last):
             found.append(OWN)
         return found
 
@@ -134,14 +134,14 @@ class ConditionProspects:
     def shortages(self) -> list[Shortage]:
         """Return the teams that those who may be in them cannot fill, at any age."""
         conditions = self._pool.conditions
-        told = Implications(conditions.verdicts, len(self._form.players))
+        implications = Implications(conditions.verdicts, len(self._form.players))
         facts = conditions.verdicts.facts
         found: dict[int, Shortage] = {}
         for piece, ways in enumerate(self._pool.search.numbers):
             tests = [
                 each
                 for statement in conditions.statements[piece]
-                for each in told.by_statement(statement)
+                for each in implications.by_statement(statement)
                 if isinstance(each, Between | Word)
             ]
             # An expansion may lower what a team needs: the least of all ages counts.

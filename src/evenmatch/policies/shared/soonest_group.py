@@ -89,9 +89,9 @@ class SoonestGroup:
             if effort.evaluations_left <= 0:
                 yield
             at = around.ready_at(effort, place)
-            found = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
-            if found is not None or effort.total <= 0:
-                return found
+            group = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
+            if group is not None or effort.total <= 0:
+                return group
         return None
 
     def soonest(self, anchor: Ticket, end: int, effort: Effort) -> Search:
@@ -113,9 +113,9 @@ class SoonestGroup:
             at = around.ready_at(effort, place)
             if not self._may_fill(around, limit.allowed(at), effort):
                 continue
-            found = yield from self._at_place(around, at, place, limit, effort)
-            if found is not None:
-                best = found
+            group = yield from self._at_place(around, at, place, limit, effort)
+            if group is not None:
+                best = group
             if effort.total <= 0:
                 effort.gave_up = True
                 break
@@ -143,9 +143,9 @@ class SoonestGroup:
             if place < around.place or self._table.tickets[place] is None:
                 continue
             youngest = self._ticket(place)
-            found = yield from self.by(youngest, place, InstantLimit(now), effort)
-            if found is not None or effort.total <= 0:
-                return found
+            group = yield from self.by(youngest, place, InstantLimit(now), effort)
+            if group is not None or effort.total <= 0:
+                return group
         return None
 
     def _around(self, anchor: Ticket, end: int, effort: Effort) -> _Around:
@@ -170,10 +170,10 @@ class SoonestGroup:
                 limit = InstantLimit(best.ready_at, False)
             if not limit.allows(early):
                 return best
-            found = yield from self._among(around, at, place, limit, effort)
-            if found is None:
+            group = yield from self._among(around, at, place, limit, effort)
+            if group is None:
                 return best
-            best = found
+            best = group
         effort.gave_up = True
         return best
 
@@ -217,9 +217,9 @@ class SoonestGroup:
         effort.spend(PASS)
         if effort.evaluations_left <= 0:
             yield
-        found = yield from self._search.choose(scene, self._seats, effort, now)
-        effort.gave_up |= found is None and is_cut
-        return found
+        group = yield from self._search.choose(scene, self._seats, effort, now)
+        effort.gave_up |= group is None and is_cut
+        return group
 
     def _ticket(self, place: int) -> Ticket:
         ticket = self._table.tickets[place]

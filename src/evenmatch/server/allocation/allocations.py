@@ -190,24 +190,24 @@ class Allocations:
             self._orders.pop(order.match, None)
             return
         order.attempts += 1
-        found = await self._hooks[order.hook].ask(kept.match, roster)
-        if found.assignment is None:
+        place = await self._hooks[order.hook].ask(kept.match, roster)
+        if place.assignment is None:
             order.state, order.reason = "told", None
         else:
-            await runtime.ask(Assign(runtime.now(), order.match, found.assignment))
+            await runtime.ask(Assign(runtime.now(), order.match, place.assignment))
 
     async def _failed(self, order: _Order, error: NoServer) -> None:
         """Try again later, or give up."""
-        given = self._hooks[order.hook].settings
+        settings = self._hooks[order.hook].settings
         order.reason = error.reason
-        last = error.is_final or order.attempts > given.retries
+        last = error.is_final or order.attempts > settings.retries
         say = log.error if last else log.warning
         say(
             "allocation_failed", match=order.match, hook=order.hook,
             attempt=order.attempts, reason=error.reason,
         )  # fmt: skip
         if last:
-            await self._give_up(order, requeue=given.failed == "requeue")
+            await self._give_up(order, requeue=settings.failed == "requeue")
             return
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(order.attempts - 1, 20))
         order.state = "paused"

@@ -101,11 +101,11 @@ class Hook:
         Raises:
             NoServer: There is none.
         """
-        given, kind = self.settings, self.settings.kind
+        settings, kind = self.settings, self.settings.kind
         body = self._order(match) if kind == "agones" else _told(match, roster)
         try:
             reply = await post(
-                given.url, body, self._headers(match, body), given.timeout, self._tls
+                settings.url, body, self._headers(match, body), settings.timeout, self._tls
             )
         except Unreachable as error:
             raise NoServer(str(error)) from None
@@ -187,10 +187,10 @@ def _place(reply: HttpResponse) -> dict[str, str] | None:
     if not reply.body.strip():
         return None
     try:
-        told = msgspec.json.decode(reply.body, type=_WebhookAnswer)
+        answer = msgspec.json.decode(reply.body, type=_WebhookAnswer)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NoServer("the answer must be empty or an object with an assignment") from None
-    return None if told.assignment is None else _checked(told.assignment)
+    return None if answer.assignment is None else _checked(answer.assignment)
 
 
 def _checked(assignment: dict[str, str]) -> dict[str, str]:

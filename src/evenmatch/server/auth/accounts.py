@@ -219,11 +219,11 @@ class Accounts:
         """
         return self._newcomers.take(address, now)
 
-    def guest(self, known: Principal | None = None) -> GuestToken:
+    def guest(self, principal: Principal | None = None) -> GuestToken:
         """Return a new guest's token, or a fresh one for a guest who is known."""
         assert self._guest_secret is not None
         now = self._wall()
-        player = random_player() if known is None else known.name
+        player = random_player() if principal is None else principal.name
         claims: dict[str, object] = {
             "sub": player, "aud": GUEST_AUDIENCE, "iat": int(now), "exp": int(now + GUEST_SECONDS),
         }  # fmt: skip
@@ -367,8 +367,12 @@ class MeasuredLatencies:
 
     def of(self, player: str) -> dict[str, dict[str, float]]:
         """Return the recent measurements of a player, by attribute."""
-        known = self._known.get(player)
-        return known.maps if known is not None and known.until > self._clock() else {}
+        measurement = self._known.get(player)
+        return (
+            measurement.maps
+            if measurement is not None and measurement.until > self._clock()
+            else {}
+        )
 
     def facts(self, player: str, signed: dict[str, Value]) -> dict[str, Value]:
         """Return facts about a player that count more than their client's: signed or measured."""

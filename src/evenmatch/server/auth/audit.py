@@ -140,8 +140,8 @@ class AuditLog:
         """Write down an action of a known caller; `more` are fields of `AuditEntry`."""
         if more.get("status") in NOTHING:
             detail = "nothing was there"
-            seen = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
-            self._gather(seen, **more)
+            entry = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
+            self._gather(entry, **more)
             return
         told = {"kind": principal.kind, "key": principal.key, **more}
         self._write(principal.name, action, often=action in OFTEN_ACTIONS, **told)
@@ -160,28 +160,28 @@ class AuditLog:
             RepeatedEntry(principal.name, "asked too often", principal.kind, principal.key)
         )
 
-    def _gather(self, seen: RepeatedEntry, **more: object) -> None:
+    def _gather(self, entry: RepeatedEntry, **more: object) -> None:
         """Write down what comes in floods: at once, and then once a minute with a count."""
         now = self._wall()
         if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
             self.flush()
             self._failures_since = now
-        if seen in self._failures:
-            self._failures[seen] += 1
+        if entry in self._failures:
+            self._failures[entry] += 1
             return
         if len(self._failures) >= FAILURES_MAX:
-            others = RepeatedEntry("others", seen.action, "nobody", detail="various")
+            others = RepeatedEntry("others", entry.action, "nobody", detail="various")
             self._failures[others] = self._failures.get(others, 0) + 1
             return
-        self._failures[seen] = 0
-        told = {"kind": seen.kind, "key": seen.key, "detail": seen.detail, **more}
-        self._write(seen.who, seen.action, often=True, **told)
+        self._failures[entry] = 0
+        told = {"kind": entry.kind, "key": entry.key, "detail": entry.detail, **more}
+        self._write(entry.who, entry.action, often=True, **told)
 
     def flush(self) -> None:
         """Write down how often the failures of the last minute were repeated."""
-        for seen, count in self._failures.items():
+        for entry, count in self._failures.items():
             if count:
-                self._write(**msgspec.structs.asdict(seen), count=count, often=True)
+                self._write(**msgspec.structs.asdict(entry), count=count, often=True)
         self._failures.clear()
 
     def page(self, after: int | None, most: int = PAGE_MAX) -> AuditPage:
@@ -204,8 +204,8 @@ class AuditLog:
             if after is None:
                 ending = tuple(deque(kept, maxlen=most))
                 return AuditPage(ending, ending[-1].seq if ending else 0)
-            found = tuple(islice((entry for entry in kept if entry.seq > after), most))
-        return AuditPage(found, found[-1].seq if found else after)
+            entries = tuple(islice((entry for entry in kept if entry.seq > after), most))
+        return AuditPage(entries, entries[-1].seq if entries else after)
 
     def _write(self, who: str, action: str, *, often: bool = False, **more: object) -> None:
         if self._store is not None:

@@ -176,14 +176,14 @@ def decode_keys(body: bytes, place: Path | str) -> tuple[ServiceKey, ...]:
         ConfigError: It is not one that `evenmatch keys` wrote.
     """
     try:
-        found = msgspec.json.decode(body, type=KeyFile)
+        key_file = msgspec.json.decode(body, type=KeyFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{place} is not a file of keys: {error}") from None
-    for key in found.keys:
+    for key in key_file.keys:
         _check(key, place)
-    if len({key.id for key in found.keys}) != len(found.keys):
+    if len({key.id for key in key_file.keys}) != len(key_file.keys):
         raise ConfigError(f"{place} names a key twice")
-    return found.keys
+    return key_file.keys
 
 
 def encode_keys(keys: tuple[ServiceKey, ...]) -> bytes:

@@ -153,9 +153,9 @@ class KeyQuota:
 
     def hear(self, record: Record) -> None:
         """Count the key of a create."""
-        given = record.input
-        if type(given) is Enqueue and given.key is not None:
-            self._note(given.key, given.now)
+        input_ = record.input
+        if type(input_) is Enqueue and input_.key is not None:
+            self._note(input_.key, input_.now)
 
     def check(self, principal: Principal, engine: Engine, key: str, now: float) -> None:
         """Refuse a key beyond the quota; one that is already remembered is free.

@@ -26,12 +26,12 @@ class Member(msgspec.Struct, frozen=True):
 
     Args:
         owner: The name under which it owns leases.
-        held: Shards that it has.
+        shards_held: Shards that it has.
         heard_at: When it was heard of last, monotonic seconds.
     """
 
     owner: str
-    held: int
+    shards_held: int
     heard_at: float
 
 
@@ -67,7 +67,7 @@ class Members:
         place = owner.rpartition("@")[2]
         before = self._known.pop(place, None)
         if shards_held is None:
-            shards_held = before.held if before is not None and before.owner == owner else 0
+            shards_held = before.shards_held if before is not None and before.owner == owner else 0
         self._known[place] = Member(owner, shards_held, self._clock())
         while len(self._known) > MEMBERS_MAX:
             del self._known[next(iter(self._known))]
@@ -75,7 +75,7 @@ class Members:
     def forget(self, owner: str) -> None:
         """Leave a node out until it is heard of again: it is stopping, or does not answer."""
         place = owner.rpartition("@")[2]
-        if (known := self._known.get(place)) is not None and known.owner == owner:
+        if (member := self._known.get(place)) is not None and member.owner == owner:
             del self._known[place]
 
     @property
@@ -91,16 +91,18 @@ class Members:
 
     def idlest(self) -> str | None:
         """Return the least loaded node, None if there is no other."""
-        least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
+        least = min(self.alive, key=lambda each: (each.shards_held, each.owner), default=None)
         return None if least is None else least.owner
 
     def relieved_by(self, shards_held: int) -> str | None:
         """Return the node that is to get a shard of this one, None if the shares are fair."""
-        least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
-        return None if least is None or shards_held - least.held < 2 else least.owner
+        least = min(self.alive, key=lambda each: (each.shards_held, each.owner), default=None)
+        return None if least is None or shards_held - least.shards_held < 2 else least.owner
 
-    def given(self, owner: str) -> None:
+    def note_handover(self, owner: str) -> None:
         """Note that a node gets another shard, before it says so itself."""
         for place, member in self._known.items():
             if member.owner == owner:
-                self._known[place] = msgspec.structs.replace(member, held=member.held + 1)
+                self._known[place] = msgspec.structs.replace(
+                    member, shards_held=member.shards_held + 1
+                )

@@ -219,19 +219,21 @@ class Node:
         if body is None:
             return
         try:
-            told = msgspec.json.decode(body, type=NodeStatus)
+            status = msgspec.json.decode(body, type=NodeStatus)
         except msgspec.MsgspecError:
             return
-        if told.leaving:
-            self._members.forget(told.owns_as)
+        if status.leaving:
+            self._members.forget(status.owns_as)
             return
-        self._members.hear(told.owns_as, sum(each.role != "standing_by" for each in told.shards))
-        for each in told.shards:
+        self._members.hear(
+            status.owns_as, sum(each.role != "standing_by" for each in status.shards)
+        )
+        for each in status.shards:
             # Who asks for no lease now learns here who has it.
             seat = self._seats.get(f"{each.tenant}/{each.shard}")
             if seat is not None and seat.is_unfit and each.role == "answering":
-                seat.note(told.owns_as)
-        for other in told.others:
+                seat.note(status.owns_as)
+        for other in status.others:
             if all(other != each.owner for each in self._members.alive):
                 with suppress(RuntimeError):
                     self._begin(self._hello(other))
@@ -273,7 +275,7 @@ class Node:
             # Not at once again: each try costs a snapshot.
             seat.since = asyncio.get_running_loop().time()
         elif await seat.hand_over(successor):
-            self._members.given(successor)
+            self._members.note_handover(successor)
 
     # What a server asks of what it serves
 

@@ -113,9 +113,13 @@ class Backfills:
                 for at in range(len(sides))
             )
             region = arns.location_in(arn)
-            kept = self._tables.matches.get(match)
-            if kept is not None and kept.registered and kept.assignment is not None:
-                arn = kept.assignment["session"]
+            kept_match = self._tables.matches.get(match)
+            if (
+                kept_match is not None
+                and kept_match.registered
+                and kept_match.assignment is not None
+            ):
+                arn = kept_match.assignment["session"]
             opening = Register(self._runtime.now(), queue, teams, arn, region, **asking)
         try:
             await self._runtime.ask(opening)
@@ -258,11 +262,11 @@ def _teams_in(tables: Tables, row: BackfillTicket) -> tuple[tuple[str, ...], ...
     roster = tables.rosters.get(row.match)
     if roster is not None:
         return roster.players
-    kept = tables.matches.get(row.match)
-    if kept is None:
+    kept_match = tables.matches.get(row.match)
+    if kept_match is None:
         return ()
-    fills = [tables.matches[fill].match for fill in kept.fills if fill in tables.matches]
+    fills = [tables.matches[fill].match for fill in kept_match.fills if fill in tables.matches]
     return tuple(
-        tuple(name for each in (kept.match, *fills) for name in each.players[at])
-        for at in range(len(kept.match.players))
+        tuple(name for each in (kept_match.match, *fills) for name in each.players[at])
+        for at in range(len(kept_match.match.players))
     )

@@ -99,15 +99,15 @@ class EventLog:
         self._followers[follower] = wanted
         if after is None:
             return []
-        found = [
+        events = [
             kept.event
             for kept in self._kept
             if kept.event.sequence > after and wanted.takes(kept.queue)
         ]
         if after < self._forgotten or after > self._number:
             told = {"after": str(after), "kept_after": str(self._forgotten)}
-            found.insert(0, Event(self._forgotten, "missed", encode(told)))
-        return found
+            events.insert(0, Event(self._forgotten, "missed", encode(told)))
+        return events
 
     def part(self, follower: Follower) -> None:
         """Stop telling a follower about events."""

@@ -136,10 +136,10 @@ class GameLiftEvents(LifecycleView):
     def heard(self, record: Record) -> None:
         """Tell that somebody turns a match down, before what comes of it."""
         self.log.turn(record.sequence)
-        given = record.input
-        if isinstance(given, Decline) and (match := self._asked.get(given.match)) is not None:
-            row = self._rows.get(given.ticket)
-            named = given.players or tuple(p.id for p in row.ticket.players) if row else ()
+        input_ = record.input
+        if isinstance(input_, Decline) and (match := self._asked.get(input_.match)) is not None:
+            row = self._rows.get(input_.ticket)
+            named = input_.players or tuple(p.id for p in row.ticket.players) if row else ()
             self._answered(match, named, is_yes=False)
 
     def entered(self, record: Record, row: LiveTicket) -> None:

@@ -74,10 +74,10 @@ class Resources:
             ServiceError: There is none.
         """
         plain = arns.name_in(name)
-        given = self.table().configurations.get(plain)
-        if given is None:
+        table = self.table().configurations.get(plain)
+        if table is None:
             raise missing("matchmaking configuration", plain)
-        return plain, given
+        return plain, table
 
     # Rule sets
 

@@ -160,8 +160,8 @@ class Tickets:
             ServiceError: It may not.
         """
         for _ in range(TRIES):
-            given = self._runtime.in_turn(Enqueue(self._runtime.now(), (new,)))
-            (result,) = await self._runtime.ask(given)
+            input_ = self._runtime.in_turn(Enqueue(self._runtime.now(), (new,)))
+            (result,) = await self._runtime.ask(input_)
             if isinstance(result, TicketView) and result.id == new.id:
                 return result
             if isinstance(result, Refused) and result.code != "already_waiting":
@@ -215,8 +215,8 @@ class Tickets:
         return round(self._runtime.wall() - (clock.now() - at) / clock.speed, 3)
 
     def _estimate(self, engine: Engine, ticket: str) -> float | None:
-        found = self._services.waits.estimate(engine, ticket, self._runtime.now())
-        return None if found is None else found.p50
+        estimate = self._services.waits.estimate(engine, ticket, self._runtime.now())
+        return None if estimate is None else estimate.p50
 
 
 def _check_own(caller: Principal, queues: Iterable[str]) -> None:

@@ -234,11 +234,13 @@ class CreateTickets:
     ) -> None:
         """Hand tickets in; `tell` makes the answer of the results and the instant of new ones."""
         runtime = self._runtime
-        given = runtime.in_turn(Enqueue(runtime.now(), tickets, key, digest, strict=True))
-        born = given.now
+        input_ = runtime.in_turn(Enqueue(runtime.now(), tickets, key, digest, strict=True))
+        born = input_.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
-        runtime.handle(given, partial(self._step, request, self._tell, tell, born), is_in_turn=True)
+        runtime.handle(
+            input_, partial(self._step, request, self._tell, tell, born), is_in_turn=True
+        )
         self._admission.leave()
 
     def _tell(

@@ -330,8 +330,8 @@ def state_of_match(engine: Engine, match_id: str) -> MatchState:
     proposal = engine.tables.proposals.get(match_id)
     if proposal is not None:
         return proposal_state(proposal.match, proposal.accepted, proposal.left)
-    kept = engine.match(match_id)
-    return match_state(kept.match, kept.assignment, kept.outcome, kept.void)
+    kept_match = engine.match(match_id)
+    return match_state(kept_match.match, kept_match.assignment, kept_match.outcome, kept_match.void)
 
 
 # `GET /v1/tickets?player=`: what became of somebody, for those who help players.

@@ -97,8 +97,10 @@ class OperatorControls:
             await asyncio.to_thread(self._check_sent, document)
             document = self._with_configurations(document, tables)
             found = await asyncio.to_thread(self._parse, document)
-            given = self._configure(tables, found.queues, found.seed)
-            done = await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
+            configuration = self._configure(tables, found.queues, found.seed)
+            done = await self._bring(
+                configuration, tables, changeable(document), by=by, dry_run=dry_run
+            )
             return msgspec.structs.replace(done, at_restart=found.at_restart)
 
     def document(self) -> dict[str, Any] | None:
@@ -125,8 +127,8 @@ class OperatorControls:
                 raise ConfigError("the server was started without a CONFIG file, so it keeps none")
             document = {**document, GAMELIFT: change(document.get(GAMELIFT, {}))}
             found = await asyncio.to_thread(self._parse, document)
-            given = self._configure(tables, found.queues, found.seed)
-            return await self._bring(given, tables, document, by=by, is_news=True)
+            configuration = self._configure(tables, found.queues, found.seed)
+            return await self._bring(configuration, tables, document, by=by, is_news=True)
 
     async def pause(self, queue: str, paused: bool) -> QueuePaused:
         """Stop a queue from taking tickets and making matches, or let it go on."""
@@ -137,8 +139,8 @@ class OperatorControls:
                 names = {*tables.paused, queue} if paused else {*tables.paused} - {queue}
                 pause = tuple(name for name in tables.queues if name in names)
                 queues = tuple(tables.queues.values())
-                given = msgspec.structs.replace(self._again(tables, queues), pause=pause)
-                await self._runtime.ask(given)
+                configuration = msgspec.structs.replace(self._again(tables, queues), pause=pause)
+                await self._runtime.ask(configuration)
                 log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
             return QueuePaused(queue, paused)
 
@@ -178,17 +180,17 @@ class OperatorControls:
                 document = _with_key(document, queue, key, value)
                 found = await asyncio.to_thread(self._parse, document)
                 queues, seed = found.queues, found.seed
-            given = self._configure(tables, queues, seed)
-            return (await self._bring(given, tables, document, by=by)).version
+            configuration = self._configure(tables, queues, seed)
+            return (await self._bring(configuration, tables, document, by=by)).version
 
     async def take_turns(self) -> None:
         """Bring into force the policies whose turn it is."""
         async with self._lock:
             tables = await self._tables()
             queues = with_current_policies(tables.queues.values(), self._runtime.now())
-            given = self._again(tables, queues)
-            if _changes(given, tables):
-                await self._runtime.ask(given)
+            configuration = self._again(tables, queues)
+            if _changes(configuration, tables):
+                await self._runtime.ask(configuration)
                 log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
 
     async def watch_turns(self) -> None:
@@ -228,17 +230,19 @@ class OperatorControls:
             plan, queues=found.queues, seed=found.seed, document=changeable(document)
         )
         check_waiting(tables, plan)
-        given = self._configure(tables, found.queues, found.seed)
+        configuration = self._configure(tables, found.queues, found.seed)
         expired = overdue = 0
-        if _changes(given, tables) or tables.configured_by:
-            overdue = (await self._try_out(given, tables)).overdue
+        if _changes(configuration, tables) or tables.configured_by:
+            overdue = (await self._try_out(configuration, tables)).overdue
             if whole is document:
-                await runtime.versions.set_aside(given.version)
+                await runtime.versions.set_aside(configuration.version)
             else:
                 kept, base = changeable(whole), digest(plan.document)
-                stored = StoredConfiguration(given.version, runtime.wall(), RELOAD, base, kept)
+                stored = StoredConfiguration(
+                    configuration.version, runtime.wall(), RELOAD, base, kept
+                )
                 await runtime.versions.write(stored)
-            expired, _ = _counts(await self._hand_in(given))
+            expired, _ = _counts(await self._hand_in(configuration))
         runtime.plan = plan
         later = list(found.at_restart)
         log.info(
@@ -370,7 +374,7 @@ class OperatorControls:
         later = edited(plan.settings, settings) if "server" in document else ()
         # A policy that no queue had before brings types of its own, for several threads.
         prepare_structs()
-        return _ParsedConfiguration(plan.changed(queues), seed, later)
+        return _ParsedConfiguration(plan.changed_queues(queues), seed, later)
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:
         """Refuse what may come from a file alone: other settings, code, other files.

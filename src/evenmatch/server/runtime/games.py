@@ -70,7 +70,7 @@ def game(plan: ShardPlan, tenant: str = "") -> Game:
         if store is not None:
             store.close()
         raise
-    plan = msgspec.structs.replace(plan, keyed=accounts.is_keyed)
+    plan = msgspec.structs.replace(plan, has_keys=accounts.is_keyed)
     if plan.journal:
         plan = msgspec.structs.replace(plan, owner=owner_of(plan.data))
     return Game(plan, accounts, tenant)
@@ -178,7 +178,7 @@ class Games:
         """Take keys and CONFIG as they are now: the games may have stood by for long."""
         for each in self.services:
             plan = await asyncio.to_thread(read_anew, each.runtime.plan)
-            each.runtime.plan = msgspec.structs.replace(plan, keyed=self.gate.is_keyed)
+            each.runtime.plan = msgspec.structs.replace(plan, has_keys=self.gate.is_keyed)
 
     async def start(self) -> None:
         """Start all games; if one cannot, none runs.
@@ -279,8 +279,8 @@ class Games:
         def keys_changed() -> None:
             services.followers.cut_all()
             runtime = services.runtime
-            if accounts.is_keyed and not runtime.plan.keyed:
-                runtime.plan = msgspec.structs.replace(runtime.plan, keyed=True)
+            if accounts.is_keyed and not runtime.plan.has_keys:
+                runtime.plan = msgspec.structs.replace(runtime.plan, has_keys=True)
                 task = asyncio.create_task(_note_keys(runtime))
                 self._first_keys.add(task)
                 task.add_done_callback(self._first_keys.discard)

@@ -73,7 +73,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         data: The data directory, where later configurations are kept.
         config_from: Which configuration counts where that of the data directory is another one
             than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
-        keyed: Whether callers need keys or tokens.
+        has_keys: Whether callers need keys or tokens.
         may_be_open: Start without keys also where the journal was written with some.
         journal: Address of the journal, where it is not a file in the data directory.
         waits: Wait at the start for as long as another server holds the shard.
@@ -96,7 +96,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
     data: Path | None = None
     config_from: ConfigFrom = "auto"
     set_by: str = ""
-    keyed: bool = False
+    has_keys: bool = False
     may_be_open: bool = False
     journal: str = ""
     waits: bool = False
@@ -109,7 +109,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         """Return the folder from which file names in the configuration count."""
         return None if self.file is None else self.file.parent
 
-    def own(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+    def own_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
         """Return those queues of a configuration that belong to this shard.
 
         Raises:
@@ -128,14 +128,14 @@ class ShardPlan(msgspec.Struct, frozen=True):
         groups, _ = known[self.shard]
         return tuple(queue for queue in queues if queue.group in groups)
 
-    def changed(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+    def changed_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
         """Return those queues of a changed configuration that belong to this shard.
 
         Raises:
             ConfigError: It has other shards than the nodes were started with, or a queue for which
                 they know no shard.
         """
-        own = self.own(queues)
+        own = self.own_queues(queues)
         known = {name for part in self.layout for name in part.queues if part.name == self.shard}
         for queue in own if self.layout else ():
             if queue.name not in known:
@@ -493,7 +493,7 @@ async def _check_keys(journal: Journal, plan: ShardPlan) -> None:
     Raises:
         ConfigError: The keys are missing.
     """
-    if plan.keyed or plan.may_be_open:
+    if plan.has_keys or plan.may_be_open:
         return
     segments = await journal.segments(plan.shard)
     if (segments and segments[-1].keyed) or (plan.data is not None and had_keys(plan.data)):
@@ -560,8 +560,8 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
     now = resumes_at(plan.data, tables, last_wall, time.time())
-    given = Configure(now, plan.queues, plan.seed, tables.version + 1)
-    return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
+    configuration = Configure(now, plan.queues, plan.seed, tables.version + 1)
+    return foresee(configuration, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
 def segment_of(
@@ -569,4 +569,4 @@ def segment_of(
 ) -> Segment:
     """Return what says that this version writes a journal from a record on, in a format."""
     policies = {queue.name: queue.policy for queue in plan.queues}
-    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.keyed, raised)
+    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.has_keys, raised)

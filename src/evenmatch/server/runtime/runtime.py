@@ -547,9 +547,9 @@ class Runtime(CallbackPort):
         # Nobody who was asked for acceptance pays for the time that the server was away, nor for
         # that which their clients take to come back.
         grace = RETURN_SECONDS * self.clock.speed
-        for given in time_back(recovered.engine.tables, self.clock.now(), grace):
+        for prolong in time_back(recovered.engine.tables, self.clock.now(), grace):
             # They fire the timers that were due, so a policy may have asked for a job.
-            self._execute(self.shard.handle(given, ignore))
+            self._execute(self.shard.handle(prolong, ignore))
         self._see_to_records()
 
     def _lease_lost(self, error: JournalError) -> None:

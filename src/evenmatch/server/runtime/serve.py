@@ -25,7 +25,7 @@ import uvicorn
 
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.journals.opening import without_password
-from evenmatch.server.auth.authenticate import check_apart
+from evenmatch.server.auth.authenticate import check_distinct_games
 from evenmatch.server.cluster.identity import LEASE_SECONDS as NODE_LEASE_SECONDS
 from evenmatch.server.cluster.identity import NodeIdentity, node_identity
 from evenmatch.server.cluster.node import Node
@@ -132,7 +132,7 @@ def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str],
     Raises:
         MatchmakingError: The address, the journal or the configuration cannot be used.
     """
-    check_apart([each.accounts for each in games])
+    check_distinct_games([each.accounts for each in games])
     check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
     check_certificate(place)
     relay_libraries()

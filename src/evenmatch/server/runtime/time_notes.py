@@ -44,7 +44,7 @@ class TimeNote(msgspec.Struct, frozen=True):
     wall: float
     crc: int | None = None
 
-    def summed(self) -> TimeNote:
+    def with_checksum(self) -> TimeNote:
         """Return the note with its checksum."""
         return msgspec.structs.replace(self, crc=self._sum())
 
@@ -114,7 +114,7 @@ class TimeNotes:
         path = self._folder / FILE_NAME
         part = path.with_suffix(".part")
         try:
-            part.write_bytes(msgspec.json.encode(note.summed()))
+            part.write_bytes(msgspec.json.encode(note.with_checksum()))
             os.replace(part, path)
             self._is_broken = False
         except OSError as error:

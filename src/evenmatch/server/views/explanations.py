@@ -123,12 +123,12 @@ class Explanations:
         mark, found = await self._runtime.look(query)
         if isinstance(found, Explanation):
             return found
-        told = await self._in_thread(lambda: self._one.explain(found))
-        self._told[ticket_id] = (mark, told)
+        explanation = await self._in_thread(lambda: self._one.explain(found))
+        self._told[ticket_id] = (mark, explanation)
         self._told.move_to_end(ticket_id)
         if len(self._told) > KEPT:
             self._told.popitem(last=False)
-        return told
+        return explanation
 
     async def longest(self, queue: str, most: int) -> LongestWaiting:
         """Return a line for each of the longest waiting tickets of a queue.
@@ -172,12 +172,12 @@ class Explanations:
     async def _made(self, scene: QueueSnapshot, most: int) -> list[LongWait]:
         """Return the lines of a queue, made slice by slice."""
         lines: Iterator[LongWait] = self._many.longest(scene, most)
-        found: list[LongWait] = []
+        waits: list[LongWait] = []
         while True:
             some = await self._in_thread(lambda: list(islice(lines, SLICE)))
-            found += some
+            waits += some
             if len(some) < SLICE:
-                return found
+                return waits
 
     @contextmanager
     def _queuing(self) -> Iterator[None]:

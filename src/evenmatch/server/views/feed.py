@@ -67,10 +67,16 @@ class MatchFeed:
         self._engine = engine
         self.durable = engine.tables.sequence
         # What a record calls off comes before what it makes.
-        rows = [kept for kept in engine.tables.matches.values() if not kept.registered]
-        told = [(kept.voided, kept.match) for kept in rows if kept.void is not None]
-        told += [(kept.made, kept.match) for kept in rows]
-        for sequence, match in sorted(told, key=itemgetter(0)):
+        rows = [
+            kept_match for kept_match in engine.tables.matches.values() if not kept_match.registered
+        ]
+        matches = [
+            (kept_match.voided, kept_match.match)
+            for kept_match in rows
+            if kept_match.void is not None
+        ]
+        matches += [(kept_match.made, kept_match.match) for kept_match in rows]
+        for sequence, match in sorted(matches, key=itemgetter(0)):
             self._shelf(match.queue).add(sequence, match.id)
 
     def hear(self, record: Record) -> None:
@@ -161,9 +167,9 @@ class MatchFeed:
         if forgotten_to := self._engine.tables.forgotten.get(queue):
             shelf.trim(forgotten_to)
         if shelf.followers:
-            told = event_of(lines)
+            event = event_of(lines)
             for follower in shelf.followers:
-                follower.offer(told)
+                follower.offer(event)
 
 
 TOLD = frozenset({Matched, Voided})
@@ -187,9 +193,9 @@ def _lines(engine: Engine, record: Record) -> list[FeedMatch]:
             found.append(feed_match(event.match, place, record.sequence))
         elif isinstance(event, Voided):
             for match_id in (event.match, *event.fills):
-                kept = engine.tables.matches.get(match_id)
-                if kept is not None:
-                    found.append(feed_match(kept.match, None, record.sequence, event.reason))
+                kept_match = engine.tables.matches.get(match_id)
+                if kept_match is not None:
+                    found.append(feed_match(kept_match.match, None, record.sequence, event.reason))
     return found
 
 

@@ -205,7 +205,7 @@ class TicketFeed:
         self._engine = engine
         tables = engine.tables
         self._configured = {name: queue.accept for name, queue in tables.queues.items()}
-        self._checks = {name: held.queue.accept for name, held in tables.proposals.items()}
+        self._checks = {name: proposal.queue.accept for name, proposal in tables.proposals.items()}
         self._topics.clear()
         self._followers.cut_all()
 
@@ -294,15 +294,15 @@ class TicketFeed:
             place = event.assignment
             if place is None and isinstance(record.input, Assign):
                 place = record.input.assignment
-            kept = self._engine.tables.matches.get(event.match)
-            for ticket_id in kept.match.tickets if kept is not None else ():
+            kept_match = self._engine.tables.matches.get(event.match)
+            for ticket_id in kept_match.match.tickets if kept_match is not None else ():
                 yield ticket_id, {"state": "assigned", "assignment": place}
 
     def _note_checks(self, record: Record) -> None:
         """Note under which ready-check each proposal began; memory may be ahead of this record."""
-        given = record.input
-        if type(given) is Configure:
-            self._configured = {queue.name: queue.accept for queue in given.queues}
+        input_ = record.input
+        if type(input_) is Configure:
+            self._configured = {queue.name: queue.accept for queue in input_.queues}
         if not self._checks and not any(self._configured.values()):
             return
         for event in record.events:

@@ -55,13 +55,17 @@ class WaitEstimates(LifecycleView):
             name: at for name in open_queues if (at := _round_at(engine, name, ticket_id, now))
         }
         others = [name for name in open_queues if name not in rounds]
-        found = self._forecast.estimate(ticket_id, now, others) if others else None
+        quantiles = self._forecast.estimate(ticket_id, now, others) if others else None
         if not rounds:
-            return None if found is None else Estimate(found.p50, found.low, found.high)
+            return (
+                None
+                if quantiles is None
+                else Estimate(quantiles.p50, quantiles.low, quantiles.high)
+            )
         until = min(rounds.values()) - now
-        if others and found is None:
+        if others and quantiles is None:
             return None
-        return _bounded(found, min(until, _ends_after(engine, row, now)))
+        return _bounded(quantiles, min(until, _ends_after(engine, row, now)))
 
     def of(self, queue: str, now: float) -> tuple[Estimate | None, tuple[CellWait, ...]]:
         """Return what a newcomer to a queue can expect, in total and by cell."""
@@ -134,8 +138,8 @@ def _queue_of(tables: Tables, row: EndedTicket) -> str | None:
     """Return the queue in which an ended ticket was matched, None if it was not."""
     if row.match is None:
         return None
-    kept = tables.matches.get(row.match)
-    return row.queues[0] if kept is None else kept.match.queue
+    kept_match = tables.matches.get(row.match)
+    return row.queues[0] if kept_match is None else kept_match.match.queue
 
 
 def _makes_matches(engine: Engine, queue: str) -> bool:
@@ -163,8 +167,8 @@ def _ends_after(engine: Engine, row: LiveTicket, now: float) -> float:
     return max(found)
 
 
-def _bounded(found: Quantiles | None, most: float) -> Estimate:
+def _bounded(quantiles: Quantiles | None, most: float) -> Estimate:
     """Return an estimate that ends with a round; the round itself where nothing else is asked."""
-    if found is None:
+    if quantiles is None:
         return Estimate(most, most, most)
-    return Estimate(min(found.p50, most), min(found.low, most), min(found.high, most))
+    return Estimate(min(quantiles.p50, most), min(quantiles.low, most), min(quantiles.high, most))

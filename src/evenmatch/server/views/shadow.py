@@ -48,11 +48,11 @@ class Shadow:
         Raises:
             ShadowDropped: The shadow cannot go on.
         """
-        given = record.input
-        self.now = given.now
+        input_ = record.input
+        self.now = input_.now
         self.live.hear(record)
-        if isinstance(given, Configure):
-            self._queues = {queue.name: queue for queue in given.queues}
+        if isinstance(input_, Configure):
+            self._queues = {queue.name: queue for queue in input_.queues}
         self._world.hear(record)
 
     def _count(self, record: Record) -> None:

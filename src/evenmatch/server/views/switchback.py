@@ -66,7 +66,7 @@ class Switchbacks(LifecycleView):
         """Go on with this engine; earlier counts are kept."""
         self._configure(tuple(engine.tables.queues.values()), engine.tables.now)
         waiting = {row.ticket.id for row in live}
-        self._known = {at: known for at, known in self._known.items() if at in waiting}
+        self._known = {at: ticket for at, ticket in self._known.items() if at in waiting}
 
     def configured(
         self, record: Record, configuration: Configure, live: Collection[LiveTicket]
@@ -110,10 +110,10 @@ class Switchbacks(LifecycleView):
     def _forget(self, queue: str) -> None:
         """Forget for which blocks of a queue tickets count that wait now: those sums are gone."""
         kept = {}
-        for ticket_id, known in self._known.items():
-            blocks = tuple([at for at in known.blocks if at[0] != queue])
+        for ticket_id, ticket in self._known.items():
+            blocks = tuple([at for at in ticket.blocks if at[0] != queue])
             if blocks:
-                kept[ticket_id] = msgspec.structs.replace(known, blocks=blocks)
+                kept[ticket_id] = msgspec.structs.replace(ticket, blocks=blocks)
         self._known = kept
 
     def entered(self, record: Record, row: LiveTicket) -> None:
@@ -139,11 +139,11 @@ class Switchbacks(LifecycleView):
             return
         tickets = []
         for ticket_id in made.match.tickets:
-            known = self._known.pop(ticket_id, None)
-            if known is not None:
-                blocks = tuple([self._block(*at) for at in known.blocks])
-                tickets.append((ticket_id, known, blocks))
-                _add(made.match, known, blocks, 1)
+            ticket = self._known.pop(ticket_id, None)
+            if ticket is not None:
+                blocks = tuple([self._block(*at) for at in ticket.blocks])
+                tickets.append((ticket_id, ticket, blocks))
+                _add(made.match, ticket, blocks, 1)
         if tickets:
             self._counted[made.match.id] = tickets
 
@@ -173,9 +173,9 @@ class Switchbacks(LifecycleView):
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
         """Count a ticket that expired; one that was taken back counts for nothing."""
         del record
-        known = self._known.pop(row.ticket.id, None)
-        if known is not None and type(event) is Expired:
-            for name, number in known.blocks:
+        ticket = self._known.pop(row.ticket.id, None)
+        if ticket is not None and type(event) is Expired:
+            for name, number in ticket.blocks:
                 if name in self._turns:
                     self._block(name, number).expired += 1
 
@@ -189,13 +189,13 @@ class Switchbacks(LifecycleView):
         return block
 
 
-def _add(match: Match, known: _WaitingTicket, blocks: Sequence[_Block], sign: int) -> None:
+def _add(match: Match, ticket: _WaitingTicket, blocks: Sequence[_Block], sign: int) -> None:
     """Add a matched ticket to the sums of its block in the match's queue, or take it away."""
-    players = sign * known.size
-    for (name, _), block in zip(known.blocks, blocks, strict=True):
+    players = sign * ticket.size
+    for (name, _), block in zip(ticket.blocks, blocks, strict=True):
         if name == match.queue:
             block.players += players
-            block.wait += (match.at - known.enqueued_at) * players
+            block.wait += (match.at - ticket.enqueued_at) * players
             if match.quality is not None:
                 block.rated += players
                 block.quality += match.quality * players

@@ -187,8 +187,8 @@ class TicketLog:
             yield from self._assigned(event.match)
 
     def _assigned(self, match: str) -> Iterator[Facts]:
-        kept = None if self._engine is None else self._engine.tables.matches.get(match)
-        for ticket in () if kept is None else kept.match.tickets:
+        kept_match = None if self._engine is None else self._engine.tables.matches.get(match)
+        for ticket in () if kept_match is None else kept_match.match.tickets:
             yield ticket, "assigned", match, None, None
 
     def _players(self, ticket: str) -> tuple[str, ...]:

@@ -180,8 +180,14 @@ def queue_of(input_: Input, tables: Tables) -> str:
         name = input_.queue
     else:
         row = tables.waiting.get(getattr(input_, "ticket", ""))
-        kept = tables.matches.get(getattr(input_, "match", ""))
-        name = next(iter(row.queues), "") if row is not None else kept.match.queue if kept else ""
+        kept_match = tables.matches.get(getattr(input_, "match", ""))
+        name = (
+            next(iter(row.queues), "")
+            if row is not None
+            else kept_match.match.queue
+            if kept_match
+            else ""
+        )
     return name if name in tables.queues else ""
 
 

@@ -86,14 +86,14 @@ class TicketTraces(LifecycleView):
     def asked(self, record: Record, row: LiveTicket, queue: str) -> None:
         """Note when a ticket is asked for acceptance."""
         del record, queue
-        if (known := self._tickets.get(row.ticket.id)) is not None:
-            known.proposed = self._wall()
+        if (ticket := self._tickets.get(row.ticket.id)) is not None:
+            ticket.proposed = self._wall()
 
     def released(self, record: Record, row: LiveTicket) -> None:
         """Forget a ready-check that failed."""
         del record
-        if (known := self._tickets.get(row.ticket.id)) is not None:
-            known.proposed = None
+        if (ticket := self._tickets.get(row.ticket.id)) is not None:
+            ticket.proposed = None
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Note when the tickets of a match were matched."""
@@ -121,11 +121,11 @@ class TicketTraces(LifecycleView):
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
         """End the span of a ticket that was seen to come."""
         del record
-        known = self._tickets.pop(event.ticket, None)
-        if known is not None:
+        ticket = self._tickets.pop(event.ticket, None)
+        if ticket is not None:
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
             facts = {"state": state, "reason": event.reason}
-            self._span(row.ticket.id, known, self._wall(), facts)
+            self._span(row.ticket.id, ticket, self._wall(), facts)
 
     def told(self, record: Record, event: Event) -> None:
         """Note when a match got its place."""

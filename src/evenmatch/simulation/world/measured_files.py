@@ -167,13 +167,13 @@ def misplaced(cities: Cities, rtt: Floats) -> NDArray[np.bool_]:
 def select_cities(cities: Cities, rtt: Floats, keep: NDArray[np.bool_]) -> tuple[Cities, Floats]:
     """Return some of the cities, and the round trips between them."""
     places = np.flatnonzero(keep)
-    chosen = Cities(
+    cities_kept = Cities(
         tuple(cities.names[at] for at in places),
         tuple(cities.countries[at] for at in places),
         cities.spots[places],
         cities.people[places],
     )
-    return chosen, rtt[np.ix_(places, places)]
+    return cities_kept, rtt[np.ix_(places, places)]
 
 
 def _pairs(table: ArrivalTable) -> Iterator[tuple[str, str, float]]:

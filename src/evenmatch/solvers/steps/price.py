@@ -171,7 +171,7 @@ def _take_cheapest(samples: Floats, costs: Floats, count: int, oldest: int) -> N
 
 
 @kernel("float64(WaitingRoster, int64, float64)")
-def most(waiting: WaitingRoster, slot: int, rate: float) -> float:
+def reservation_price(waiting: WaitingRoster, slot: int, rate: float) -> float:
     """Return the most that a player would pay rather than wait: T, as a cost.
 
     Newton's method on rate * E[(T - cost)+] = c^2 * price, which is convex in T. The mean is over
@@ -220,7 +220,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     elif rate <= 0.0:
         rate = arrival_rate(waiting, now, INSTANTS)
     numbers[RATE_NOW], numbers[LAST] = rate, now
-    marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[WORTH, slot] = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = points[TIME, slot]
     marks[CLOSE, slot] = 0.0
     wake_by(waiting, marks[LOOK, slot])
@@ -232,7 +232,7 @@ def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Note the same for a player who has been here before: no new arrival."""
     marks, numbers = waiting.marks, waiting.numbers
     rate = numbers[RATE_NOW]
-    marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[WORTH, slot] = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = now
     marks[CLOSE, slot] = 0.0
     wake_by(waiting, now)

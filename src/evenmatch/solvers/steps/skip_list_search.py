@@ -1,4 +1,4 @@
-"""Who in the line may be asked: stretches of it in which nobody would be are skipped.
+"""Finds players worth asking: stretches of the skip list without any are skipped.
 
 For each slot in a lane, see `skip_list`, the links hold which slot between it and the next of that
 lane would leave its group for the dearest other. Where that one stays, all do. So somebody to ask

@@ -48,7 +48,7 @@ def test_plan_is_whole_parties_and_its_quality_is_the_reference_s(batch: Batch) 
     plan = anneal(batch, effort=4_000, seed=1)
 
     check_legal(batch, plan.seating)
-    assert len(plan.seating) == len(prepare(batch).seated) > 0
+    assert len(plan.seating) == len(prepare(batch).seating) > 0
     for row, quality, legal in zip(plan.seating, plan.quality, plan.legal, strict=True):
         teams = teams_of(batch, row)
         assert legal == is_legal(batch, teams)
@@ -60,7 +60,7 @@ def test_plan_is_whole_parties_and_its_quality_is_the_reference_s(batch: Batch) 
 def test_energies_kept_by_moves_are_those_of_the_matches(batch: Batch) -> None:
     batch = batch._replace(worth=np.random.default_rng(1).random(batch.players))
     ready = prepare(batch)
-    one = Annealing(ready.scene, ready.seated, ready.candidates, seed=3)
+    one = Annealing(ready.scene, ready.seating, ready.candidates, seed=3)
     for at in range(4):
         one.run(1_000, at / 4, (at + 1) / 4)
     one.finish(2_000)
@@ -77,7 +77,7 @@ def test_energies_kept_by_moves_are_those_of_the_matches(batch: Batch) -> None:
 @pytest.mark.parametrize("batch", WORLDS)
 def test_bench_and_places_stay_true(batch: Batch) -> None:
     ready = prepare(batch)
-    one = Annealing(ready.scene, ready.seated, ready.candidates, seed=5)
+    one = Annealing(ready.scene, ready.seating, ready.candidates, seed=5)
     one.run(5_000)
     rows, places = np.nonzero(one.board.seat[:-2] >= 0)
     who = one.board.seat[rows, places]
@@ -92,7 +92,7 @@ def test_bench_and_places_stay_true(batch: Batch) -> None:
 def test_bound_of_a_move_is_that_of_the_match_it_would_make(batch: Batch) -> None:
     batch = batch._replace(worth=np.random.default_rng(1).random(batch.players))
     ready = prepare(batch)
-    annealing = Annealing(ready.scene, ready.seated, ready.candidates, 1)
+    annealing = Annealing(ready.scene, ready.seating, ready.candidates, 1)
     annealing.run(500)
     scene, board, walk = annealing.scene, annealing.board, annealing.walk
     compared = 0
@@ -152,7 +152,7 @@ def test_resolving_pairs_of_matches_only_gains_and_splits_no_party() -> None:
     # A prototype's re-solve split parties, which gained three points that were not there.
     batch = plain_batch((3, 3), 90, 2)
     ready = prepare(batch)
-    one = Annealing(ready.scene, ready.seated, ready.candidates, seed=1)
+    one = Annealing(ready.scene, ready.seating, ready.candidates, seed=1)
     one.run(3_000)
     before = one.energy
     one.finish(10**6)
@@ -189,7 +189,7 @@ def test_objectives_sum_transformed_qualities() -> None:
 
 def _begun(batch: Batch, objective: str) -> Annealing:
     ready = prepare(batch, objective=objective)
-    return Annealing(ready.scene, ready.seated, ready.candidates, seed=1)
+    return Annealing(ready.scene, ready.seating, ready.candidates, seed=1)
 
 
 @pytest.mark.parametrize("objective", ["sqrt", "power:0.1", "rms"])
@@ -270,8 +270,8 @@ def test_without_a_table_of_pairs_matches_are_worth_the_same(
             free = prepare(batch)
         assert not len(free.scene.costs)
         assert np.array_equal(free.scene.floor, np.zeros(batch.players))
-        one = Annealing(table.scene, table.seated, table.candidates, seed=1)
-        two = Annealing(free.scene, free.seated, free.candidates, seed=1)
+        one = Annealing(table.scene, table.seating, table.candidates, seed=1)
+        two = Annealing(free.scene, free.seating, free.candidates, seed=1)
         assert two.walk.energies == pytest.approx(one.walk.energies, abs=1e-5)
         before = two.energy
         two.run(4_000)
