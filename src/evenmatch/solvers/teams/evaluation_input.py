@@ -81,7 +81,7 @@ STATES_MAX = 4096
     "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], "
     "float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
     "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1], "
-    "float32[:,::1], float32[::1], Others"
+    "float32[:,::1], float32[::1], MatchFacts"
 )
 class Scene(NamedTuple):
     """A batch as kernels read it.
@@ -102,7 +102,7 @@ class Scene(NamedTuple):
         radix: `Options`, and so are the next five; empty where the division is part of the state.
         trio: `trio_parity` of two teams of three, else shape (0, 0).
         floor: Shape (n,): what a player adds at least to the pairs of any match.
-        others: What is looked up match by match.
+        match_facts: What is looked up match by match.
     """
 
     measures: Measures
@@ -130,7 +130,7 @@ class Scene(NamedTuple):
     signs: Singles
     trio: Singles
     floor: Singles
-    others: MatchFacts
+    match_facts: MatchFacts
 
     @property
     def is_divided(self) -> bool:
