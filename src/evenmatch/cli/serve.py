@@ -107,10 +107,10 @@ def serve(
 ) -> None:
     """Start a server that takes tickets and makes matches, over HTTP.
 
-    Without --data or --journal the server keeps everything in memory and loses it when it stops.
-    The page at / shows the queues, the page at /docs the HTTP interface. A server without service
-    keys can only listen on this machine; make a key with `evenmatch keys add`. A CONFIG with
-    [[tenant]] tables serves several games.
+    Without --data or --journal everything is in memory and lost when the server stops. The page at
+    / shows the queues, /docs the HTTP interface. Without service keys the server only listens on
+    this machine; `evenmatch keys add` makes one. A CONFIG with [[tenant]] tables serves several
+    games.
 
     For example:
 
@@ -121,23 +121,19 @@ def serve(
         host: The address to listen on; without service keys it must be a loopback address.
         port: The port to listen on; 0 chooses a free one.
         data: The directory of the journal; the server creates it if it is missing.
-        journal: The address of the journal, if it is not in --data: postgresql://..., nats://... or
-            sqlite:PATH. Without --data, the keys, changed configurations and the audit log are
-            there too.
+        journal: The journal's address, if it is not in --data: postgresql://..., nats://... or
+            sqlite:PATH. Without --data, keys, changed configurations and the audit log are there
+            too.
         cluster: Several servers on one journal.
         tls_cert: The certificate (PEM) for HTTPS; needs --tls-key.
         tls_key: The certificate's private key (PEM).
-        health_port: Also answer GET /healthz on this port, from a separate thread, so that the
-            answer comes at once however busy the server is.
-        drop_queues: Start even if tickets wait in a queue that CONFIG no longer has, and let these
-            tickets expire; without this option the server then refuses to start.
+        health_port: Also answer GET /healthz on this port, at once however busy the server is.
+        drop_queues: Start even if tickets wait in queues that CONFIG lacks, and let them expire.
         wait: If another server runs on --data or --journal, wait until it stops, then take over.
         config_from: Which configuration to use if it was changed over HTTP: CONFIG (file) or the
-            changed one (data). auto uses the changed one, but refuses to start if CONFIG has been
-            edited since.
-        without_keys: Start without service keys although the journal was written with keys, and let
-            in anybody who can reach the server; without this option the server then refuses to
-            start.
+            change (data). auto uses the change, but refuses to start if CONFIG was edited since.
+        without_keys: Start even if the journal was written with service keys and there are none
+            now; anybody who can reach the server may then use it.
     """
     _check_ports(port, health_port)
     if config is None:

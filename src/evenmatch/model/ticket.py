@@ -16,9 +16,10 @@ class Player(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
     Args:
         id: The game's own id of the player.
-        rating: The player's skill; None where none is known.
-        attributes: Named facts: a number, a word, a set of words, or a map such as region -> ms.
-        roles: Roles that the player would play, preferred first; empty means any.
+        rating: The player's skill, if it is known.
+        attributes: Attributes by name: a number, a text, a set of texts, or a map such as region ->
+            milliseconds.
+        roles: Roles that the player accepts, the preferred one first; empty means any.
     """
 
     id: str
@@ -113,9 +114,9 @@ class Rating(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A player's skill as a rating system sees it.
 
     Args:
-        mean: The estimate, in the rating system's points.
-        deviation: Its standard deviation, in the same points, >= 0.
-        volatility: Glicko-2's volatility; None elsewhere.
+        mean: The estimated strength, in points of the rating system.
+        deviation: The standard deviation of the estimate, in the same points, >= 0.
+        volatility: Glicko-2's volatility; other systems have none.
     """
 
     mean: float

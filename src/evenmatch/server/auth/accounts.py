@@ -46,12 +46,12 @@ Stamp = tuple[tuple[str | int, ...] | None, ...]
 
 
 class GuestToken(msgspec.Struct, frozen=True, gc=False):
-    """What a guest gets.
+    """A guest's player token.
 
     Args:
         player: The guest's id on this server.
-        token: What proves it, for the header `Authorization: Bearer TOKEN`.
-        expires_at: Until when it does, Unix time.
+        token: The player token, for the header `Authorization: Bearer TOKEN`.
+        expires_at: When the token expires, in Unix time.
     """
 
     player: str
