@@ -100,7 +100,7 @@ def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[tuple[str, 
             continue
         for what, other in taken:
             if _is_one_file(path, other):
-                raise ConfigError(f"{option}: {path} is {what} already; name another file")
+                raise ConfigError(f"{option}: {path} is already {what}; name another file")
         taken.append((option, path))
 
 

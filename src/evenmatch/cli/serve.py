@@ -51,7 +51,9 @@ class ClusterArguments(NamedTuple):
         """
         if not self.node and self.cluster_key is None:
             if self.node_address:
-                raise ConfigError("--node-address belongs to --node NAME --cluster-key FILE")
+                raise ConfigError(
+                    "--node-address goes only with --node NAME and --cluster-key FILE"
+                )
             return
         if not self.node or self.cluster_key is None:
             raise ConfigError("--node NAME and --cluster-key FILE go together: give both, or none")
@@ -62,8 +64,8 @@ class ClusterArguments(NamedTuple):
             )
         if with_tls:
             raise NotSupported(
-                "nodes hand requests on without TLS: leave --tls-cert out, and put a proxy with "
-                "TLS before them, in a network of their own"
+                "a node of a cluster cannot use TLS itself: leave --tls-cert out, keep the nodes "
+                "in a private network, and put a proxy with TLS in front of them"
             )
         least, most = LEASE_RANGE
         if not least <= self.lease_seconds <= most:
@@ -143,8 +145,8 @@ def serve(
         check_address(journal)
     elif wait and folder is None:
         raise ConfigError(
-            "--wait takes a data directory over from the server that runs on it: name the "
-            "directory with --data, or leave --wait out"
+            "--wait waits for the server that runs on a data directory or journal: name it with "
+            "--data or --journal, or leave --wait out"
         )
     cluster.check(journal, with_tls=tls_cert is not None)
     # Imported here so that --help needs no server.

@@ -460,7 +460,7 @@ def explained(
         where = _pointer(found.group(1)) if found else ""
         return InvalidTicket(_AT.sub("", str(error)), where=where)
     if isinstance(error, RecursionError):
-        return InvalidRequest("the JSON nests too deep")
+        return InvalidRequest("the JSON is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
     return InvalidRequest(f"the body must be JSON: {error}")

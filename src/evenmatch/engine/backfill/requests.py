@@ -84,7 +84,7 @@ class BackfillRequests:
         if given.roster_version != roster.version:
             raise StaleRoster(
                 f"match {given.match} has been filled since version {given.roster_version}: its "
-                f"roster now has version {roster.version}; look at it, and open it with that one",
+                f"roster now has version {roster.version}; read it, and open it with that one",
                 match=given.match,
                 roster_version=roster.version,
             )

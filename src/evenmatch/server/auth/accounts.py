@@ -201,7 +201,7 @@ class Accounts:
         verifiers: dict[str, Verifier] = {}
         if (tokens := self.settings.tokens) is not None:
             if tokens.audience == GUEST_AUDIENCE:
-                raise ConfigError(f"server.tokens.audience must be another than {GUEST_AUDIENCE!r}")
+                raise ConfigError(f"server.tokens.audience must not be {GUEST_AUDIENCE!r}")
             verifiers[tokens.audience] = Verifier(tokens, read_token_keys(tokens), self.tenant)
         if (secret := self._guest_secret) is not None:
             guests = Tokens("HS256", (), GUEST_AUDIENCE, lifetime_max=GUEST_SECONDS)
