@@ -243,8 +243,11 @@ def configuration_page() -> str:
 
 def python_page() -> str:
     """Return the public names of the package, its client and its kit for tests."""
-    lines = _head("Python", "The public names.")
-    lines += ["`import evenmatch` is quick: each name is loaded when it is first used.", ""]
+    lines = _head("Python", "The public names of the package, its client and its kit for tests.")
+    lines += [
+        "`import evenmatch` is fast, because each name is loaded only when it is first used.",
+        "",
+    ]
     for name in evenmatch.__all__:
         lines += _public("evenmatch", name, getattr(evenmatch, name))
     for name in testing.__all__:

@@ -47,17 +47,17 @@ class NewTicket(
 
 
 class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One accepted request by one party; it never changes.
+    """A party's accepted request to play; it never changes.
 
     Args:
         id: Unique in the shard.
-        sequence: Number of acceptance, from 1; breaks ties between equal `enqueued_at`.
-        enqueued_at: Engine time of the first entry, seconds.
+        sequence: Counts the accepted tickets from 1; it breaks ties between equal `enqueued_at`.
+        enqueued_at: Engine time at which it first entered, in seconds.
         players: The party.
         queues: Where it waits.
         attributes: Facts of the party.
-        percentiles: Each player's place among the last values, where a queue compares these; see
-            `criteria.percentile`.
+        percentiles: Each player's percentile among recent values, in queues that compare
+            percentiles; see `criteria.percentile`.
     """
 
     id: str
