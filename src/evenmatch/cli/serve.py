@@ -30,8 +30,8 @@ class ClusterArguments(NamedTuple):
     Args:
         node: The name of this node in a cluster: several servers share one --journal; one of them
             answers, the others hand requests on to it, and any of them can take over.
-        cluster_key: A file with a secret that all nodes share; make one with: openssl rand -hex 32
-            > cluster.key
+        cluster_key: A file with a secret that all nodes share, such as the output of openssl rand
+            -hex 32.
         node_address: HOST:PORT at which the other nodes reach this one, if that is not where it
             listens.
         lease_seconds: Seconds after which another node takes over from a node that has died.

@@ -87,7 +87,7 @@ class Prospect(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Args:
         at: The time from which every rule allows it; not later than now if it is already legal.
         tickets: Ids of the tickets, the longest waiting first, including this one.
-        teams: Ids by team.
+        teams: Ids of the tickets by team.
         quality: The quality, as for any match; null if no criterion is scaled.
         cost: Cost of criteria and waiting together, if the match is made at `at`, or now if that is
             later.
@@ -128,7 +128,7 @@ class QueuePart(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What holds for a ticket in one of its queues.
 
     Args:
-        queue: Name.
+        queue: The queue's name.
         policy: The SPEC of its policy.
         others: How many other tickets wait there.
         compared: How many of them were compared. These are fewer than `others` only if many wait
@@ -224,8 +224,8 @@ class LongWait(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         ticket: Its id.
-        wait: Seconds.
-        size: Players.
+        wait: Seconds that it has waited.
+        size: How many players it has.
         code: The code of the `Reason` why no match is made.
         summary: The summary of the ticket's own explanation.
     """
@@ -241,7 +241,7 @@ class LongestWaiting(msgspec.Struct, frozen=True, gc=False):
     """The longest waiting tickets of a queue.
 
     Args:
-        queue: Name.
+        queue: The queue's name.
         at: The engine time for which all this holds.
         waiting: How many tickets wait in the queue.
         tickets: The tickets, the longest waiting first.

@@ -71,7 +71,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         closeness counts too, choose `rolling`.
 
     Args:
-        order: As above.
+        order: Which set of parties plays, see above.
         theta: For `reserve`: how many single players must wait before a team of them is made.
         shape: Which teams are allowed. `any`: all; `mirrored`: all teams of a match have the same
             party sizes, as with a rule `party_parity` of limit 0; `unmixed`: each team has parties

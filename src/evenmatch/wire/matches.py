@@ -72,7 +72,7 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
         tickets: Ids of its tickets, the longest waiting first.
         teams: The same ids by team.
         bots: Seats filled by computer players.
-        cost: Criteria and waiting together; lower is better.
+        cost: What its criteria and waits cost together; lower is better.
         quality: How good it is, from 0 to 1; null if no criterion is scaled.
         players: Ids of its players by team.
         assignment: Where it is played, as the game's backend has set it; null before that.

@@ -46,7 +46,7 @@ class TicketCreated(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         id: Its id, for all further requests.
-        state: Its state: `waiting`, or what became of it at once.
+        state: Its state: `waiting`, or a later one if it was matched at once.
         queues: The queues that it waits in.
         enqueued_at: When its wait began, engine time in seconds.
     """
@@ -63,7 +63,7 @@ class ItemCreated(msgspec.Struct, frozen=True, gc=False):
     Args:
         status: 201 if the ticket is new, 200 if its players already waited with it.
         id: Its id, for all further requests.
-        state: Its state: `waiting`, or what became of it at once.
+        state: Its state: `waiting`, or a later one if it was matched at once.
         queues: The queues that it waits in.
         enqueued_at: When its wait began, engine time in seconds.
     """
@@ -79,11 +79,11 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """An error.
 
     Args:
-        error: A code that programs may rely on.
+        error: The error code, on which programs can rely.
         message: What is wrong, what is allowed, and what to do.
         where: JSON pointer to the offending part of the request, or "".
         ticket: The live ticket that stands in the way.
-        match: The match that came first.
+        match: The match that stands in the way.
         next: The `after` with which to read on, if older matches of the feed are no longer kept.
         roster_version: The match's current roster version, if it has changed since the caller read
             it.
@@ -108,11 +108,11 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Args:
         status: The HTTP status that it would have had alone.
-        error: A code that programs may rely on.
+        error: The error code, on which programs can rely.
         message: What is wrong, what is allowed, and what to do.
         where: JSON pointer to the offending part of this ticket, or "".
         ticket: The live ticket that stands in the way.
-        match: The match that came first.
+        match: The match that stands in the way.
         seconds: Seconds after which to try again, if that is known.
     """
 
@@ -154,7 +154,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
         match: The id of the match that it is in, or is asked to accept. For a cancelled ticket, the
             match whose ready-check ended it: a `silent` ticket with a match did not answer the
             ready-check, one without stopped sending heartbeats.
-        assignment: Where the match is played, as the game's backend has put it.
+        assignment: Where the match is played, as the game's backend has set it.
         estimate: How long it will probably still wait; null while too little is known.
         answer_within: Seconds left to accept; present until all its players have accepted.
         long_wait: True if the players had waited for long before they were asked, and may have

@@ -56,8 +56,8 @@ def solve(
             machine.
         parts: Independent searches, each on its own thread; the best result is used.
         seed: Seed of all random draws.
-        objective: `mean`, `sqrt`, `power:P`, `rms`, or `median` or `p10`, which choose among
-            restarts.
+        objective: How to judge all matches together: `mean`, `sqrt`, `power:P` or `rms`, or
+            `median` or `p10`, which choose among restarts.
         bound: Whether to prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take.
         explain: Whether to say what each factor contributes, and what the others gain without it.

@@ -72,8 +72,8 @@ class GapShown(msgspec.Struct, frozen=True, gc=False):
     Args:
         name: What it is, such as `rating: team gap` or `latency: worst ping`.
         unit: `ms`, `%` for a share in [0, 1], or empty for the unit of the attribute.
-        value: The number.
-        shown: The number for people, with its unit.
+        value: The size of the gap.
+        shown: The size for people, with its unit.
         text: Name and number as a clause, such as `rating 120 apart between teams`.
     """
 
