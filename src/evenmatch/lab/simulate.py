@@ -54,12 +54,12 @@ Arrivals = str | Path | Sequence[Ticket | Arrival]
 
 
 class Run:
-    """One simulation: its figures, and what happened.
+    """The result of a simulation: its figures, and what happened.
 
     Args:
         history: What happened.
         summary: The figures, as `--json` prints them.
-        queues: As simulated.
+        queues: The queues, as they were simulated.
     """
 
     def __init__(self, history: History, summary: Summary, queues: tuple[Queue, ...]) -> None:
@@ -93,18 +93,18 @@ def simulate(
 ) -> Run:
     r"""Simulate a scenario with the engine that the server runs.
 
-    Where nothing but arrivals and deadlines happens, a compiled run takes the engine's place and
+    If nothing but arrivals and deadlines can happen, a compiled run takes the engine's place and
     makes the same matches; see `simulation.compiled.run`.
 
-    All chance comes from the seed, and arrivals have streams of their own: with the same seed,
-    another policy meets the same tickets.
+    All random draws come from the seed, and arrivals have their own streams: with the same seed,
+    another policy gets the same tickets.
 
     Args:
         scenario: A TOML file, or a scenario.
-        arrivals: What arrives in place of the scenario's own arrivals.
+        arrivals: What arrives instead of the scenario's own arrivals.
         policy: The policy of every queue: a SPEC such as `window:limit=150`, or a Policy.
-        seed: Root of all chance; None takes the scenario's.
-        optimum: Whether to add the best that was possible.
+        seed: Seed of all random draws; by default the scenario's.
+        optimum: Whether to add the best result possible in hindsight.
         by: Attributes, or `size`, `queue`, `queues`, `NAME_decile`, to split waits and quality
             by; one name or several.
 

@@ -67,15 +67,15 @@ def rate(
     """Return the ratings after one rating period.
 
     All matches count against the ratings at the start of the period, so their order does not
-    matter. Players without a match come out less certain, where the system says so. Players who
-    are in an outcome only are newcomers.
+    matter. In systems that do so, players without a match become less certain. Players who are only
+    in outcomes are newcomers.
 
     Args:
         system: `elo`, `glicko`, `glicko2` or `weng_lin`, with parameters as in
             `glicko2:tau=0.5`.
-        ratings: For each player `mean`, `deviation` and `volatility`; what is missing or None is
-            a newcomer's. Points, as the system counts them, but for the volatility. Numbers may
-            be numpy's, here and in outcomes, and lists its arrays.
+        ratings: For each player `mean`, `deviation` and `volatility`, the first two in the system's
+            points; a value that is missing or None is that of a newcomer. Here and in outcomes,
+            numbers may be numpy numbers and lists numpy arrays.
         outcomes: For each match `teams` (player ids by team) and `ranks` (lower is better, equal
             is a draw) or `points` (higher is better), and if need be `handicap` (points given
             to each team), `quitters` (player ids) and `wide` (see `RatingOutcome`).

@@ -47,20 +47,21 @@ def split_teams(
 ) -> list[list[int]]:
     """Divide players into teams of equal size so that the sums of their skills differ least.
 
-    The largest difference between two teams' sums is as small as it can be for two teams of up
-    to 20 parties in all, a player alone counting as one (so always up to 16 players, and up to
-    20), and for more teams of up to 12 players in all. Beyond that it is small but not proven
-    to be the smallest: teams are divided anew two at a time until no two come closer.
+    The largest difference between two teams' sums is proved to be the smallest possible for two
+    teams of up to 20 parties in all, where a single player counts as a party, and for more teams of
+    up to 12 players in all. Beyond that it is small, but not proved to be the smallest: two teams
+    at a time are divided again until no two come closer.
 
     Args:
-        skills: A number for each player, at most 1e12 in size; at most 500 players.
-        parties: Players who stay together, by their place in `skills`; who is in none is alone.
-        team_count: Teams, at least 1; the players must divide into them evenly.
+        skills: A number for each player, of at most 1e12 in magnitude; at most 500 players.
+        parties: Players who stay together, by their index in `skills`; a player who is in none is
+            alone.
+        team_count: Number of teams, at least 1; the players must divide into them evenly.
 
     Returns:
-        The places of the players by team, ascending, the teams in the order of their first
-        player. Of several equally good ways the one comes out whose first team has the
-        lowest places, then the second; equal input gives equal output.
+        The indices of the players by team, ascending; teams are in the order of their first player.
+        Of several equally good divisions it is the one whose first team has the lowest indices,
+        then the second; equal input gives equal output.
 
     Raises:
         ConfigError: The players do not divide evenly, a skill is not a number, a party is too

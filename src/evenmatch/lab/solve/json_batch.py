@@ -116,7 +116,9 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}
     if "rules_file" in raw:
         if form:
-            raise ConfigError("format contradicts rules_file, which says it: leave it out")
+            raise ConfigError(
+                "format contradicts rules_file, which already says this: leave it out"
+            )
         table["rules_file"] = raw["rules_file"]
     queue = queue_of({"name": QUEUE, "policy": "greedy", **table}, folder)
     tables = _tables(raw.get("pairs", {}))

@@ -67,17 +67,17 @@ UNKNOWN = Bound()
 
 @dataclass(frozen=True)
 class Solution:
-    """Matches for a batch, and what is known about them; qualities are in points of 100.
+    """Matches for a batch, and how good they are; qualities are in points from 0 to 100.
 
     Args:
         given: The batch.
         settings: How it was solved.
-        plan: The matches, in [0, 1].
-        factors: What they are judged by.
-        elapsed: Seconds of the search, pair data included; without the proof.
+        plan: The matches, with qualities in [0, 1].
+        factors: The factors by which matches are judged.
+        elapsed: Seconds that the search took, including the comparison of pairs, without the proof.
         proof: An upper bound on how good the matches can be.
         reason: Why there are no matches, or fewer than players could fill; "" otherwise.
-        explanation: What each factor does; empty unless it was asked for.
+        explanation: What each factor contributes; empty unless you asked for it.
     """
 
     given: FileBatch

@@ -51,18 +51,19 @@ def solve(
             `rules`, or `rules_file` and `waited`; `tickets` and `pairs`.
         policy: `anneal`, or `descent` with `escape=restarts|forced` and
             `start=skill|party|region|random`.
-        budget_ms: Milliseconds to search; None means 1,000 unless `effort` is given.
-        effort: Evaluations to search for instead: the same result on every machine.
-        parts: Independent searches, each on a thread of its own; the best one counts.
-        seed: Of all chance.
-        objective: `mean`, `sqrt`, `power:P`, `rms`, or `median` or `p10`, which choose among
-            restarts.
+        budget_ms: Milliseconds to search; 1,000 unless `effort` is given.
+        effort: Number of evaluations to search for instead; the result is then the same on every
+            machine.
+        parts: Independent searches, each on its own thread; the best result is used.
+        seed: Seed of all random draws.
+        objective: How to judge all matches together: `mean`, `sqrt`, `power:P` or `rms`, or
+            `median` or `p10`, which choose among restarts.
         bound: Whether to prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take.
-        explain: Whether to tell what each factor does, and what the others gain without it.
-        rules: A FlexMatch rule set by which matches have to be legal, in place of the batch's
-            `format` and `rules`.
-        waited: Seconds that everybody has waited, which expansions of the rule set go by.
+        explain: Whether to say what each factor contributes, and what the others gain without it.
+        rules: A FlexMatch rule set that matches must obey, instead of the batch's `format` and
+            `rules`.
+        waited: Seconds that every party has waited, for the expansions of `rules`.
 
     Returns:
         The matches; `Solution.summary` is the dict of `evenmatch solve --json`.
