@@ -81,7 +81,7 @@ STATES_MAX = 4096
     "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], "
     "float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
     "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1], "
-    "float32[:,::1], float32[::1], Others"
+    "float32[:,::1], float32[::1], MatchFacts"
 )
 class Scene(NamedTuple):
     """A batch as kernels read it.
