@@ -43,7 +43,7 @@ def test_array_has_limits(count: int) -> None:
          """roles; a value of your own goes into "attributes": {"skill": ...}"""),
         (b'{"players":true}', "/players", "players must be an array such as"),
         (b'{"queues":["duel"]}', "", "the ticket must have the field players"),
-        (b'{"players":[{"id":"a","rating":{"mean":1e999}}]}', "/players/0/rating/mean", "be between"),
+        (b'{"players":[{"id":"a","rating":{"mean":1e999}}]}', "/players/0/rating/mean", "between"),
     ],
 )  # fmt: skip
 def test_error_points_into_the_body_and_says_what_to_do(
