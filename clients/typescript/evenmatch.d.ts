@@ -586,7 +586,7 @@ export interface AuditPage {
   next: number;
 }
 
-/** One thing that somebody did. */
+/** One action of one caller. */
 export interface AuditEntry {
   seq: number;
   at: number;

@@ -98,9 +98,10 @@ def _tests(data: bytes, output: str, code: int) -> tuple[bool, dict[str, Any]]:
     found = re.findall(r"(\d+) (passed|failed|skipped|error)", output)
     counts = {word: int(number) for number, word in found}
     skipped = re.findall(r"NOT TESTED: [^\n]*", output)
-    return code == 0 and bool(counts.get("passed")), counts | {
-        "not tested": sorted(set(skipped)) or "nothing"
-    }
+    failed = re.findall(r"^FAILED ([^\n]*)", output, re.MULTILINE)
+    why: dict[str, Any] = {"failed tests": failed} if failed else {}
+    why["not tested"] = sorted(set(skipped)) or "nothing"
+    return code == 0 and bool(counts.get("passed")), counts | why
 
 
 PYTEST = "python -m pytest -q -n 0 -rs -m 'long or not long'"

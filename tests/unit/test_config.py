@@ -845,8 +845,8 @@ def test_players_min_is_a_number_for_all_teams_or_one_for_each() -> None:
     (each,) = parse_scenario("[[queue]]\nteams = 3\nplayers_min = [1, 1, 0]").queues
     (full,) = parse_scenario("[[queue]]\nplayers = 3\nplayers_min = 3").queues
 
-    assert (one.format.least, one.format.k_min, one.format.k) == ((2, 2), 4, 6)
-    assert (each.format.least, each.format.k_min) == ((1, 1, 0), 2)
+    assert (one.format.least_players, one.format.k_min, one.format.k) == ((2, 2), 4, 6)
+    assert (each.format.least_players, each.format.k_min) == ((1, 1, 0), 2)
     assert (full.format.players_min, full.format.is_variable) == ((), False)
 
 

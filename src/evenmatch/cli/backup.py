@@ -11,7 +11,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.backup import BackupContents, Say, back_up, check_backup
 from evenmatch.journals.copying import is_address
-from evenmatch.journals.opening import check_address, is_shared, shown
+from evenmatch.journals.opening import check_address, is_shared, without_password
 from evenmatch.server.runtime.process_setup import keep_files_private
 
 STEPS = 100
@@ -77,7 +77,9 @@ def _bring(data: str, address: str) -> None:
         copied = back_up(data, out, say)
         beside = {name: (out / name).read_bytes() for name in copied.beside}
         shards = bring_to_server(out / copied.file, address, beside, say)
-    print(f"{shown(address)} holds {_records(shards)}; every record was read there again.")
+    print(
+        f"{without_password(address)} holds {_records(shards)}; every record was read there again."
+    )
     if copied.keyed is True:
         print(
             f"The keys stayed behind; without --data the server needs them at the address, too: "

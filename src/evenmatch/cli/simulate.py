@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
-from evenmatch.cli.runs import RunOptions, averaged, save, scenario_asked, work
+from evenmatch.cli.runs import RunOptions, mean_summary, save, scenario_asked, work
 from evenmatch.cli.sweep import say_longer, show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figures_of, group_tables, with_width
@@ -77,7 +77,7 @@ def simulate(
     results = work(request, [policy])
     save(request, results)
     (group,) = results
-    summary = averaged(request, group)
+    summary = mean_summary(request, group)
     if json:
         print_json(summary)
     else:

@@ -109,7 +109,7 @@ class AsyncClient:
     async def get(
         self, ticket: str, *, wait: float = 0.0, state: str | None = None, match: str | None = None
     ) -> TicketState:
-        """Return a ticket; with `wait`, at its next change of state, or after so many seconds.
+        """Return a ticket; with `wait`, at its next change of state, or after that many seconds.
 
         With `state`, at once if the ticket is not in that state any more; with `match`, if it is in
         another one, "" meaning none.
@@ -122,12 +122,12 @@ class AsyncClient:
         return await self._exchange.ask(request, TicketState)
 
     async def tickets(self, player: str) -> list[TicketListed]:
-        """Return a player's tickets, newest first: those that wait, and those that ended lately."""
+        """Return a player's tickets, newest first: waiting ones, and those that ended recently."""
         path = f"/v1/tickets?{urlencode({'player': player})}"
         return await self._ask("GET", path, list[TicketListed])
 
     async def cancel(self, ticket: str) -> str:
-        """Take a waiting ticket back, and return its state.
+        """Cancel a waiting ticket, and return its state.
 
         Raises:
             ServerRefused: `too_late`: it was matched before, and `match` says where.
@@ -136,7 +136,7 @@ class AsyncClient:
         return (await self._ask("DELETE", path, TicketCancelled)).state
 
     async def update(self, ticket: str, new: UpdateTicket) -> TicketState:
-        """Give a waiting ticket new facts; it keeps its place.
+        """Give a waiting ticket new facts; it keeps its age.
 
         Raises:
             ServerRefused: `too_late`: it does not wait any more.
@@ -144,7 +144,7 @@ class AsyncClient:
         return await self._ask("PATCH", f"/v1/tickets/{_id(ticket)}", TicketState, new)
 
     async def heartbeat(self, ticket: str) -> TicketState:
-        """Say that the ticket's player is still there, where the queue sets `silent_after`."""
+        """Tell the server that the player is still there, where the queue sets `silent_after`."""
         return await self._ask("POST", f"/v1/tickets/{_id(ticket)}/heartbeat", TicketState)
 
     async def explain(self, ticket: str) -> Explanation:
@@ -152,7 +152,7 @@ class AsyncClient:
         return await self._ask("GET", f"/v1/tickets/{_id(ticket)}/explain", Explanation)
 
     async def events(self, ticket: str) -> AsyncGenerator[TicketState, None]:
-        """Yield a ticket's present state, then each new one, until it ends; survive restarts."""
+        """Yield a ticket's present state, then each change until it ends; it survives restarts."""
         path = f"/v1/tickets/{_id(ticket)}/events"
         async with aclosing(events(self._exchange, path)) as following:
             async for data in following:
@@ -165,7 +165,7 @@ class AsyncClient:
     # Ready-checks
 
     async def accept(self, match: str, ticket: str, *players: str) -> TicketState:
-        """Accept a proposed match for a ticket, or for these players of it; twice is once.
+        """Accept a proposed match for a ticket, or for some of its players; repeating it is safe.
 
         Raises:
             ServerRefused: The check is over, or was never the ticket's.
@@ -174,18 +174,18 @@ class AsyncClient:
         return await self._ask("POST", f"/v1/matches/{_id(match)}/accept", TicketState, body)
 
     async def decline(self, match: str, ticket: str, *players: str) -> TicketState:
-        """Turn a proposed match down for a ticket; the others keep their places."""
+        """Decline a proposed match for a ticket; the others keep their places."""
         body = AnswerCheck(ticket, players)
         return await self._ask("POST", f"/v1/matches/{_id(match)}/decline", TicketState, body)
 
     # Matches
 
     async def match(self, match: str) -> MatchState:
-        """Return a match, made or only proposed."""
+        """Return a match, made or proposed."""
         return await self._ask("GET", f"/v1/matches/{_id(match)}", MatchState)
 
     async def assign(self, match: str, assignment: Mapping[str, str]) -> MatchState:
-        """Say where a match is played; its players hear of it."""
+        """Say where a match is played; its players are told."""
         path = f"/v1/matches/{_id(match)}/assignment"
         return await self._ask("PUT", path, MatchState, dict(assignment))
 
@@ -194,7 +194,7 @@ class AsyncClient:
         return await self._ask("POST", f"/v1/matches/{_id(match)}/finish", MatchState)
 
     async def report(self, match: str, outcome: ReportOutcome) -> MatchState:
-        """Say how a match ended; the same report twice is one."""
+        """Report how a match ended; the same report twice counts once."""
         return await self._ask("POST", f"/v1/matches/{_id(match)}/outcome", MatchState, outcome)
 
     async def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
@@ -208,7 +208,7 @@ class AsyncClient:
         return await self._exchange.ask(Request("GET", path, wait=wait), FeedPage)
 
     async def matches(self, queue: str, after: int | None = None) -> AsyncIterator[FeedMatch]:
-        """Yield every match of a queue, for ever; go on after the last `seq` that was handled.
+        """Yield every match of a queue, without end, from after the last `seq` that you handled.
 
         It survives restarts and a server that is overloaded or cannot write for a while.
         """
@@ -231,7 +231,7 @@ class AsyncClient:
     # Queues and the server
 
     async def rating(self, player: str, queue: str | None = None) -> PlayerRating:
-        """Return what is stored of a player, in the ladder of a queue; left out, the first."""
+        """Return the stored rating of a player in the ladder of a queue; by default the first."""
         query = "" if queue is None else f"?queue={_id(queue)}"
         return await self._ask("GET", f"/v1/players/{_id(player)}/rating{query}", PlayerRating)
 
@@ -240,7 +240,7 @@ class AsyncClient:
         return await self._ask("GET", "/v1/queues", list[QueueState])
 
     async def stats(self, queue: str) -> QueueStats:
-        """Return how a queue does, with estimates of the waits of those who come now."""
+        """Return statistics of a queue, with estimates of the waits of new tickets."""
         return await self._ask("GET", f"/v1/queues/{_id(queue)}/stats", QueueStats)
 
     async def longest_waiting(self, queue: str, most: int = 20) -> LongestWaiting:
@@ -249,7 +249,7 @@ class AsyncClient:
         return await self._ask("GET", path, LongestWaiting)
 
     async def healthz(self) -> bool:
-        """Return whether the server lives; asked once."""
+        """Return whether the server is alive; it is asked once."""
         try:
             return (await self._exchange.once(Request("GET", "/healthz"))).status == 200
         except ServerUnreachable:

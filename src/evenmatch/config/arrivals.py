@@ -281,13 +281,15 @@ def _check_amounts(table: ArrivalsTable, at: Place) -> None:
                 at.refuse(f"have shares that sum to {total:g}{when}; they must sum to 1")
 
 
-def _check_drift(given: ArrivalClass, at: Place) -> None:
+def _check_drift(arrival_class: ArrivalClass, at: Place) -> None:
     """Refuse instants that do not ascend from 0, and shares out of range."""
     before = 0.0
-    for index, (instant, amount) in enumerate(given.drift):
+    for index, (instant, amount) in enumerate(arrival_class.drift):
         if not instant > before:
             at.at(index).refuse_value(f"at an instant later than {before:g} s", instant)
-        at.at(index).at(1).within(amount, TicketRateOrNone if given.share is None else Share)
+        at.at(index).at(1).within(
+            amount, TicketRateOrNone if arrival_class.share is None else Share
+        )
         before = instant
 
 

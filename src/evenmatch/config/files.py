@@ -322,9 +322,9 @@ def _queues(table: ScenarioTable, read: FileReaders) -> tuple[Queue, ...]:
 def _check_policy(queue: Queue, at: Place) -> None:
     """Refuse a SPEC that no policy understands, or that contradicts the queue's own rules."""
     try:
-        chosen = parse_policy(queue.policy)
-        rules_of(chosen, queue)
-        check_conditions(chosen, queue)
+        policy = parse_policy(queue.policy)
+        rules_of(policy, queue)
+        check_conditions(policy, queue)
     except MatchmakingError as error:
         at.refuse(f'= "{queue.policy}": {error}')
 

@@ -103,13 +103,13 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
         )
     # Loaded here, since most files name no rule set.
     from evenmatch.rules.flexmatch.checker.match import Readings
-    from evenmatch.rules.flexmatch.compile import RULES_MAX, joined
+    from evenmatch.rules.flexmatch.compile import RULES_MAX, join_conditions
 
     assert table.rules_file is not None
     given = table.rules_readings or ReadingsTable()
     readings = Readings(**msgspec.structs.asdict(given))
     ruled = read(table.rules_file, readings, at.at("rules_file")).queue(queue)
-    rules = (*joined(ruled.rules, RULES_MAX - len(queue.rules)), *queue.rules)
+    rules = (*join_conditions(ruled.rules, RULES_MAX - len(queue.rules)), *queue.rules)
     return msgspec.structs.replace(ruled, rules=rules, criteria=queue.criteria or ruled.criteria)
 
 

@@ -1,4 +1,4 @@
-"""Who of some players reaches whom, and so could host their match.
+"""Which players reach each other, and so could host their match.
 
 What a player knows is an attribute of the ticket: the set of player ids that were reached, or how
 the own router translates addresses: `open` reaches and is reached by anyone, two who are `moderate`

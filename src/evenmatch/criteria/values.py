@@ -13,10 +13,10 @@ from evenmatch.model.queue import Criterion, Sample
 from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 
-def shown(value: Value) -> str:
+def quoted_value(value: Value) -> str:
     """Return a value as a client wrote it, cut where it is long.
 
-    >>> shown(("a", "b")), shown("far")
+    >>> quoted_value(("a", "b")), quoted_value("far")
     ('["a", "b"]', '"far"')
     """
     return f"{json.dumps(value, ensure_ascii=False):.80}"

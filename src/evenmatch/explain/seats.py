@@ -1,4 +1,4 @@
-"""What sizes, sides and roles have to say: who can never be in one match, and who is missing."""
+"""What sizes, sides and roles rule out: who can never be in one match, and who is missing."""
 
 from __future__ import annotations
 
@@ -118,12 +118,14 @@ def _smallest(form: Format) -> tuple[tuple[int, ...], ...]:
     """Return how many play in each team of a match that may start: one way, or some of several."""
     if not form.is_variable:
         return (form.players,)
-    ways = [range(least, most + 1) for least, most in zip(form.least, form.players, strict=True)]
+    ways = [
+        range(least, most + 1) for least, most in zip(form.least_players, form.players, strict=True)
+    ]
     if math.prod(map(len, ways)) > LAYOUTS_MAX:
         # Teams as small as they may be, each with one team that is larger.
         larger = [
-            (*form.least[:team], most, *form.least[team + 1 :])
+            (*form.least_players[:team], most, *form.least_players[team + 1 :])
             for team, most in enumerate(form.players)
         ]
-        return (form.least, *dict.fromkeys(larger))
+        return (form.least_players, *dict.fromkeys(larger))
     return tuple(product(*ways))

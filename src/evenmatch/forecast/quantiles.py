@@ -38,7 +38,7 @@ class Curve(msgspec.Struct, frozen=True):
     at_once: float
 
 
-def joined(curves: Sequence[Curve]) -> Curve:
+def earliest_of(curves: Sequence[Curve]) -> Curve:
     """Return how a ticket is matched that waits in several queues: whichever is first."""
     if len(curves) == 1:
         return curves[0]
@@ -49,7 +49,7 @@ def joined(curves: Sequence[Curve]) -> Curve:
     )
 
 
-def left(curve: Curve, waited: float, most: float = math.inf) -> Quantiles:
+def remaining_wait(curve: Curve, waited: float, most: float = math.inf) -> Quantiles:
     """Return how long a ticket still waits that has waited so long already.
 
     Args:

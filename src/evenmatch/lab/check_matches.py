@@ -1,4 +1,4 @@
-"""Does a file of matches keep to a configuration? As far as the file alone can show.
+"""Checks whether a file of matches keeps to a configuration, as far as the file alone can show.
 
 Its lines name tickets, not players or attributes. So what is checked is: known queues, each
 ticket in one match, the teams made of the match's tickets, seats, bots only where a queue has

@@ -1,4 +1,4 @@
-"""How the attributes of players are drawn that a PlayFab queue compares, where nothing else says.
+"""Draws the attributes that a PlayFab queue compares, where nothing else says how.
 
 A number that rules hold within a difference spreads a few times as far around the default, one that
 a match adds up is 1 for some and 0 for the rest, words are a few, and latencies reach beyond their

@@ -91,17 +91,17 @@ class Wishes:
 
     Args:
         form: Seats and sides.
-        chosen: When sides are closed and opened.
+        policy: When sides are closed and opened.
         memory: What was measured before a restart.
     """
 
-    def __init__(self, form: Format, chosen: AdaptiveSides, memory: Memory) -> None:
-        self._chosen = chosen
+    def __init__(self, form: Format, policy: AdaptiveSides, memory: Memory) -> None:
+        self._chosen = policy
         self._sides = form.sides
         self._parts = [seats / form.k for seats in form.players]
         self._shares: list[float] = list(memory.get("shares", [0.0] * len(form.sides)))
         # What the weights of all arrivals and of those assumed sum to; it tends to 1.
-        self._weight: float = memory.get("weight", 1.0 if memory else min(1.0, PRIOR / chosen.span))
+        self._weight: float = memory.get("weight", 1.0 if memory else min(1.0, PRIOR / policy.span))
         self._newest: int = memory.get("newest", 0)
         self._is_new = not memory
         self.closed: frozenset[str] = frozenset(memory.get("closed", ()))

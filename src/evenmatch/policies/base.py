@@ -216,9 +216,9 @@ class FunctionPolicy(msgspec.Struct, frozen=True):
 class _FunctionMatcher(NoJobs):
     """Calls a function over the pool, on changes or on a clock anchored at the first entry."""
 
-    def __init__(self, chosen: FunctionPolicy, memory: Memory) -> None:
-        self.policy = chosen
-        every = chosen.every
+    def __init__(self, policy: FunctionPolicy, memory: Memory) -> None:
+        self.policy = policy
+        every = policy.every
         self.clock = None if every is None else RoundClock(every, memory)
         self.pool: dict[str, Ticket] = {}
         self.changed = False
@@ -310,9 +310,9 @@ def policy(
     if every is not None and not is_in(every, RoundTime):
         raise ConfigError(f"every must be {range_of(RoundTime)}, got {every!r}")
 
-    def wrap(given: MatchFunction) -> FunctionPolicy:
-        if not callable(given):
-            raise ConfigError(f"@policy goes on a function, got {given!r:.80}")
-        return FunctionPolicy(given, every)
+    def wrap(function: MatchFunction) -> FunctionPolicy:
+        if not callable(function):
+            raise ConfigError(f"@policy goes on a function, got {function!r:.80}")
+        return FunctionPolicy(function, every)
 
     return wrap if function is None else wrap(function)

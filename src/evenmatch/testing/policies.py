@@ -13,7 +13,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import FunctionPolicy, Policy
-from evenmatch.policies.hooks import check_conditions, evaluations_allowed, has_jobs
+from evenmatch.policies.hooks import check_conditions, evaluations_limit, has_jobs
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.memory_promises import MEMORY_PROMISES, check_pace
@@ -70,7 +70,7 @@ def check_policy(
     refusals: list[str] = []
     accepted = 0
     all_seeds = tuple(seeds)
-    has_bound = evaluations_allowed(chosen, 0) is not None
+    has_bound = evaluations_limit(chosen, 0) is not None
     checks = [*PROMISES.values(), *MEMORY_PROMISES.values()]
     checks += JOB_PROMISES.values() if has_jobs(chosen) else ()
     for each in _queues_for(chosen) if queue is None else (queue,):

@@ -178,10 +178,12 @@ def proposal_state(
     )
 
 
-def outcome_state(told: MatchOutcome) -> OutcomeState:
+def outcome_state(outcome: MatchOutcome) -> OutcomeState:
     """Return an outcome as it goes over HTTP."""
-    reports = {player: result.ranks for player, result in told.reports.items()}
-    return OutcomeState(told.state, None if told.result is None else told.result.ranks, reports)
+    reports = {player: result.ranks for player, result in outcome.reports.items()}
+    return OutcomeState(
+        outcome.state, None if outcome.result is None else outcome.result.ranks, reports
+    )
 
 
 def feed_match(

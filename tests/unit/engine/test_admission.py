@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.criteria.objective import Objective
-from evenmatch.engine.admission.admission import admit, existing, fits, refused
+from evenmatch.engine.admission.admission import admit, existing, fits, refusal_event
 from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
@@ -301,7 +301,9 @@ def test_waiting_ticket_fits_a_new_version_of_its_queue_or_not() -> None:
 def test_refusal_becomes_an_event_with_all_it_says() -> None:
     refusal = AlreadyWaiting("busy", where="/players", ticket="s0-1", match="s0-m1")
 
-    assert refused(3, refusal) == Refused(3, "already_waiting", "busy", "/players", "s0-1", "s0-m1")
+    assert refusal_event(3, refusal) == Refused(
+        3, "already_waiting", "busy", "/players", "s0-1", "s0-m1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class SetTable:
         self.places: list[CommonPlaces] = []
         self.is_whole = True
         """Whether no rule is left of which two tickets may break what columns do not tell."""
-        for limit in rules.known:
+        for limit in rules.widening_limits:
             if _is_placed(limit):
                 self.places.append(CommonPlaces(limit, rules))
             elif is_told(limit, rules):

@@ -90,14 +90,14 @@ def _gap_rows(summaries: Sequence[Summary]) -> Iterator[Row]:
             yield f"{GAPS}.{name}.p95", f"{name}, 95 % below", gap.unit, gap.better
 
 
-def shown(value: float | None, unit: str = "") -> str:
+def figure_text(value: float | None, unit: str = "") -> str:
     """Return a figure as people read it, four digits unless it is a count.
 
     A share in [0, 1] is shown as a percentage if that is its unit.
 
-    >>> shown(1211.0), shown(0.0406714, "s"), shown(None)
+    >>> figure_text(1211.0), figure_text(0.0406714, "s"), figure_text(None)
     ('1,211', '0.04067 s', '-')
-    >>> shown(0.0833333, "%")
+    >>> figure_text(0.0833333, "%")
     '8.333 %'
     """
     if value is None:
@@ -125,7 +125,7 @@ def with_width(summary: Summary, key: str, unit: str = "") -> str:
     widths = summary.get("ci95")
     width = None if widths is None else figure(widths, key)
     if value is None or not width:
-        return shown(value, unit)
+        return figure_text(value, unit)
     if unit == "%":
         value, width = 100.0 * value, 100.0 * width
     digits = max(0, 1 - math.floor(math.log10(width)))

@@ -198,8 +198,8 @@ def _names(queue: Queue) -> dict[str, str]:
 def _check_rules(queue: Queue, tables: Mapping[str, NDArray[Any]]) -> None:
     """Refuse rules that tables would have to answer and cannot."""
     weighed = {pairs_within(c, queue.format) for c in queue.criteria if form_of(c) is Form.PLACES}
-    given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
-    for each in given:
+    definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+    for each in definitions:
         if form_of(each) is Form.OTHER:
             raise ConfigError(
                 f"a batch knows no {each.kind}: its matches have to be compared one by one"

@@ -54,7 +54,7 @@ class StepColumns:
             )
         self._queue = queue.name
         self._criteria = queue.criteria
-        self._sides = {name: float(code) for code, name in enumerate(queue.format.insisted, 1)}
+        self._sides = {name: float(code) for code, name in enumerate(queue.format.strict_sides, 1)}
         self._same = [rule for rule in queue.rules if _is_word(rule)]
         self._gated = [rule for rule in queue.rules if is_gated(rule)]
         self._compared = [rule for rule in queue.rules if not _is_word(rule)]

@@ -129,7 +129,7 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
     )
 
 
-def joined(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
+def join_conditions(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
     """Return conditions as so many at most: those that are too many are one with the last.
 
     Raises:
@@ -204,7 +204,7 @@ class _Compiler:
         ]
         age, kind = self._rule_set.algorithm.age, kind_with(Form.CONDITION)
         rules = [Rule(kind, condition=Condition(name, test, age)) for name, test in named]
-        return joined(rules, RULES_MAX)
+        return join_conditions(rules, RULES_MAX)
 
     def _scheduled(self, rule: FlexRule) -> Test:
         """Return what a rule demands, by age."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from evenmatch.rules.findings import FindingList, child_path, shown
+from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch.bounds import Range, Sizes, bounds_of, players_of
 from evenmatch.rules.flexmatch.expressions import (
     Call,
@@ -169,8 +169,8 @@ def _can_both_hold(one: Demand, other: Demand) -> bool:
 def _holds(value: object, operation: str, bound: object) -> bool:
     if operation in ("=", "!="):
         return (value == bound) is (operation == "=")
-    assert isinstance(value, float), shown(value)
-    assert isinstance(bound, float), shown(bound)
+    assert isinstance(value, float), excerpt(value)
+    assert isinstance(bound, float), excerpt(bound)
     return {
         "<": value < bound,
         "<=": value <= bound,

@@ -1,4 +1,4 @@
-"""The end of a rolling upgrade: all shards are written in the newest record format from then on.
+"""Ends a rolling upgrade: from then on all shards are written in the newest record format.
 
 While nodes of two versions run together, a node goes on in the format in which it found a shard, so
 that the older ones can read along and take over. An operator says when that is over.
@@ -24,7 +24,7 @@ RAISE_SECONDS = 5.0
 async def finish_upgrade(
     identity: NodeIdentity, seats: Mapping[str, Seat], others: Iterable[str], about: str = ""
 ) -> None:
-    """Raise the format of all shards, here and at their owners; again, it changes nothing.
+    """Raise the format of all shards, here and at their owners; repeating it changes nothing.
 
     Args:
         identity: Of this node.

@@ -1,4 +1,4 @@
-"""What the dashboard's stream and its match page say, as types."""
+"""Types of the messages on the dashboard's stream and on its match page."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
     region: str | None = None
 
 
-def match_shown(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
+def match_message(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
     """Return how a match came about."""
     match, queue = made.match, made.queue
     known = {ticket.id: ticket for ticket in made.tickets if ticket is not None}
@@ -231,12 +231,12 @@ def match_shown(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
         match.cost,
         waiting,
         factors,
-        gaps_shown(figures.gaps(made), is_one=True),
+        gap_messages(figures.gaps(made), is_one=True),
         match.region,
     )
 
 
-def gaps_shown(gaps: Mapping[str, float], *, is_one: bool = False) -> tuple[GapShown, ...]:
+def gap_messages(gaps: Mapping[str, float], *, is_one: bool = False) -> tuple[GapShown, ...]:
     """Return gaps by name as people read them.
 
     Args:

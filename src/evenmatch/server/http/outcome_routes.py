@@ -39,7 +39,7 @@ class OutcomeRoutes:
                 f"players report only for themselves; leave player out, or give {own!r}",
                 where="/player",
             )
-        given = Outcome(
+        outcome = Outcome(
             self._runtime.now(),
             match_id,
             told.ranks,
@@ -51,7 +51,7 @@ class OutcomeRoutes:
             told.wide if own is None and told.player is None else None,
             told.player if own is None else own,
         )
-        await self._runtime.ask(given)
+        await self._runtime.ask(outcome)
         kept = await self._runtime.look(lambda engine: engine.match(match_id))
         return _json(match_state(kept.match, kept.assignment, kept.outcome))
 
@@ -107,18 +107,18 @@ class BackfillRoutes:
     async def open(self, request: Request) -> Response:
         """Ask for players, or go on asking."""
         raw = await read_body(request.scope, request.receive, OPEN_BYTES_MAX)
-        told = decode(raw, OpenForBackfill, OPENING)
+        body = decode(raw, OpenForBackfill, OPENING)
         match_id = request.path_params["match"]
         await self._runtime.ask(
             Open(
                 self._runtime.now(),
                 match_id,
-                told.roster_version,
-                told.left,
-                told.free,
-                told.priority,
-                told.lease,
-                told.quality_floor,
+                body.roster_version,
+                body.left,
+                body.free,
+                body.priority,
+                body.lease,
+                body.quality_floor,
             )
         )
         return await self._state(match_id)

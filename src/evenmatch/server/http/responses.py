@@ -220,7 +220,7 @@ async def _read_on(message: Message, receive: Receive, limit: int, advice: str) 
         message = await receive()
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return what gives a body that was read already, and then goes on."""
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

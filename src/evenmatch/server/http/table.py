@@ -34,9 +34,9 @@ from evenmatch.server.http.operation import (
     WEBSOCKET,
     Json,
     Operation,
+    array_of,
     content,
     in_query,
-    many,
     ref,
 )
 from evenmatch.server.http.operator_routes import OperatorRoutes
@@ -156,7 +156,7 @@ TICKETS = (
         "A player's tickets, newest first: those that wait, and those that ended lately",
         "Tickets", lambda at: PlayerRoutes(at.services).get_tickets,
         rights="tickets own read operate", parameters=(_PLAYER,),
-        answers={"200": many(TicketListed, maxItems=TICKETS_MOST)}, errors="400 503",
+        answers={"200": array_of(TicketListed, maxItems=TICKETS_MOST)}, errors="400 503",
     ),
     # The application answers it before any route; it stands here like all others, so that other
     # methods get 405 and not 404.
@@ -288,14 +288,14 @@ MATCHES = (
         parameters=(
             in_query("state", {**_TEXT, "enum": list(STATES)}, "Only those in this state."),
         ),
-        answers={"200": many(AllocationState)}, errors="400",
+        answers={"200": array_of(AllocationState)}, errors="400",
     ),
     Operation(
         "POST", "/v1/allocations/{match}/retry", "retryAllocation",
         "Ask again for a server for a match",
         "Operations", lambda at: AllocationRoutes(at.services).retry,
         rights="operate", is_audited=True,
-        answers={"200": many(AllocationState)}, errors="404 409 410 503",
+        answers={"200": array_of(AllocationState)}, errors="404 409 410 503",
     ),
 )  # fmt: skip
 
@@ -304,7 +304,7 @@ QUEUES = (
         "GET", "/v1/queues", "getQueues", "All queues",
         "Queues", lambda at: Routes(at.services).get_queues,
         rights="tickets own matches read operate",
-        answers={"200": many(QueueState)}, errors="503",
+        answers={"200": array_of(QueueState)}, errors="503",
     ),
     Operation(
         "GET", "/v1/queues/{queue}/stats", "getQueueStats", "How a queue does",

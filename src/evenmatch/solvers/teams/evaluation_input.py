@@ -102,7 +102,7 @@ class Scene(NamedTuple):
         radix: `Options`, and so are the next five; empty where the division is part of the state.
         trio: `trio_parity` of two teams of three, else shape (0, 0).
         floor: Shape (n,): what a player adds at least to the pairs of any match.
-        others: What is looked up match by match.
+        match_facts: What is looked up match by match.
     """
 
     measures: Measures
@@ -130,7 +130,7 @@ class Scene(NamedTuple):
     signs: Singles
     trio: Singles
     floor: Singles
-    others: MatchFacts
+    match_facts: MatchFacts
 
     @property
     def is_divided(self) -> bool:

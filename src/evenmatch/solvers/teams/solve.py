@@ -36,13 +36,13 @@ class Round(NamedTuple):
     Args:
         batch: The batch.
         scene: As kernels read it.
-        seated: Matches to start from.
+        seating: Matches to start from.
         candidates: The best partners of each player.
     """
 
     batch: Batch
     scene: Scene
-    seated: Places
+    seating: Places
     candidates: Places
 
 
@@ -116,7 +116,7 @@ def search(ready: Round, effort: int, seed: int) -> Plan:
         seed: Of all that is random.
     """
     players = ready.batch.players
-    annealing = Annealing(ready.scene, ready.seated, ready.candidates, seed)
+    annealing = Annealing(ready.scene, ready.seating, ready.candidates, seed)
     polish = int(FINISH * effort) if effort >= FINISH_FROM * players else 0
     annealing.pace(effort)
     annealing.run(effort - polish)
@@ -165,7 +165,7 @@ def _value(plan: Plan, worth: Floats, power: float, select: str) -> tuple[float,
         value = -float(np.square(1.0 - quality).mean())
     else:
         value = float((np.sign(quality) * np.abs(quality) ** power).mean())
-    seated = plan.seated[plan.legal]
+    seated = plan.seating[plan.legal]
     return float(plan.legal.sum()), value + float(worth[seated[seated >= 0]].sum()) / len(quality)
 
 
