@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from evenmatch.engine.admission.ticket_update import refreshed
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rosters import VoidableMatches
@@ -37,7 +38,7 @@ from evenmatch.model.events import (
     Updated,
     Voided,
 )
-from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.inputs import Configure, Enqueue, Update
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -236,8 +237,16 @@ class TicketLifecycle:
 
     def _update(self, record: Record, event: Updated) -> None:
         row, newer = self.live.get(event.ticket), self._row(event.ticket)
-        if row is not None and newer is not None:
-            self._tell("updated", record, self._change(record, row, ticket=newer.ticket))
+        if row is None:
+            return
+        if newer is not None:
+            ticket = newer.ticket
+        elif isinstance(record.input, Update):
+            # The engine has matched or ended it since, perhaps because of this very update.
+            ticket = refreshed(row.ticket, record.input, event.percentiles)
+        else:
+            return
+        self._tell("updated", record, self._change(record, row, ticket=ticket))
 
     def _change(self, record: Record, row: LiveTicket, **changes: Any) -> LiveTicket:
         row = msgspec.structs.replace(row, changed=record.sequence, **changes)

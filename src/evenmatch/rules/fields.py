@@ -142,7 +142,7 @@ class Fields:
         for key in self._raw:
             if key not in self._asked:
                 known = ", ".join(sorted(self._asked))
-                message = f"is no key of {what} and is ignored; its keys are {known}"
+                message = f"is not a key of {what} and is ignored; its keys are {known}"
                 hint = self.findings.hint(key, self._asked)
                 self.findings.warning(self.at(key), f"{message}{hint}")
 

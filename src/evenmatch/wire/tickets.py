@@ -419,6 +419,12 @@ _EXAMPLES = {
     "attributes": 'an object such as {"mode": "ranked"}',
 }
 
+_SENTENCES = {
+    "Number out of range": "the number must be between -1.8e308 and 1.8e308",
+    "Input data was truncated": "it ends too early",
+}
+"""Sentences of the decoder in our words."""
+
 _NAMES = {"CreateTicket": "the ticket"}
 """What is named in a sentence instead of the body, by type."""
 
@@ -458,12 +464,14 @@ def explained(
                 return InvalidTicket(sentence, where=where)
         found = _AT.search(str(error))
         where = _pointer(found.group(1)) if found else ""
-        return InvalidTicket(_AT.sub("", str(error)), where=where)
+        sentence = _AT.sub("", str(error))
+        return InvalidTicket(_SENTENCES.get(sentence, sentence), where=where)
     if isinstance(error, RecursionError):
         return InvalidRequest("the JSON is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
-    return InvalidRequest(f"the body must be JSON: {error}")
+    sentence = str(error).removeprefix("JSON is malformed: ")
+    return InvalidRequest(f"the body must be JSON: {_SENTENCES.get(sentence, sentence)}")
 
 
 def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[tuple[str, str]]:

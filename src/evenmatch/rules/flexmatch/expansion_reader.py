@@ -125,8 +125,8 @@ def _note_again(fields: Fields, target: _Target, seen: dict[tuple[str, str], str
     for name in target.names or ("algorithm",):
         place = (f"{target.kind}[{name}]", target.field)
         if place in seen:
-            message = f"is the target of {seen[place]} too; where both have begun this one counts"
-            fields.findings.warning(fields.at("target"), f"{message}, put all steps into one")
+            message = f"is also the target of {seen[place]}; once both have begun, this one counts"
+            fields.findings.warning(fields.at("target"), f"{message}; put all steps into one")
         seen[place] = fields.path
 
 
@@ -251,7 +251,7 @@ def _waits(fields: Fields) -> Iterable[tuple[Fields, float]]:
                 message = f"must be more than {before:g} s, that of the step before; waits count"
                 step.findings.error(path, f"{message} from the start, got {wait:g}")
             elif wait == 0:
-                step.findings.warning(path, "is 0, so that the step always counts; write it above")
+                step.findings.warning(path, "is 0, so the step always counts; put it in the rule")
             elif wait > WAIT_MAX:
                 shown = f"{wait:,.0f}" if wait < 1e15 else f"{wait:g}"
                 message = f"is never reached: AWS ends a request after {WAIT_MAX:,} s at most"

@@ -215,7 +215,7 @@ def _check_size(fields: Fields, rule_set: RuleSet) -> bool:
     elif rule_set.algorithm.strategy == "balanced" and players <= SMALL_MATCH_MAX:
         fields.findings.warning(
             child_path(fields.at("algorithm"), "strategy"),
-            f"is balanced, which AWS means for more than {SMALL_MATCH_MAX} players; these teams "
+            f"is balanced, which AWS intends for more than {SMALL_MATCH_MAX} players; these teams "
             f"have {players}",
         )
     return players <= PLAYERS_MAX

@@ -296,7 +296,7 @@ def _read_collection(rule_text: RuleText, name: str, description: str) -> FlexRu
     least, most = fields.number("minCount"), fields.number("maxCount")
     if not fields.has("minCount") and not fields.has("maxCount"):
         rule_text.findings.warning(
-            fields.at("minCount"), "is missing, and maxCount too; minCount is 1 then, write so"
+            fields.at("minCount"), "is missing, and maxCount too, so minCount is 1; write that"
         )
         least = 1.0
     return CollectionRule(

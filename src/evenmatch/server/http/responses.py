@@ -242,7 +242,7 @@ def header(scope: Scope, name: bytes) -> bytes | None:
 def too_large(limit: int, advice: str) -> BodyTooLarge:
     """Return the refusal of a body with too many bytes."""
     more = f"; {advice}" if advice else ""
-    return BodyTooLarge(f"the body of this request may have {limit:,} bytes{more}")
+    return BodyTooLarge(f"the body of this request may have at most {limit:,} bytes{more}")
 
 
 def too_many_followers(most: int) -> Overloaded:
