@@ -320,11 +320,7 @@ class Runtime(CallbackPort):
         self._hand_in(input_ if is_in_turn else self.in_turn(input_), to)
 
     def check_format(self, input_: Input) -> None:
-        """Refuse what nodes of an older version, which may be there still, could not read.
-
-        Raises:
-            NotSupported: It needs a newer record format than the shard is written in.
-        """
+        """Raise `NotSupported` for an input that nodes of an older version could not read."""
         if self.format < FORMAT and (number := needs(input_)) > self.format:
             raise NotSupported(BEYOND.format(self.format, number))
 

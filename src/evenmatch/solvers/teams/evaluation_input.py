@@ -155,8 +155,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     seats = tuple(int(n) for n in batch.seats)
     largest = int(sizes.max(initial=1))
     is_fixed = bool((batch.seats == batch.seats_min).all())
-    # Options treat teams of equal seats as interchangeable.
-    has_sides = batch.sides.size > 0
+    has_sides = batch.sides.size > 0  # Options treat teams of equal seats as interchangeable.
     # With roles, each option needs an assignment of its own, so fewer of them are tried in full.
     options_most = ROLE_OPTIONS_MAX if batch.role_seats.size else OPTIONS_MAX
     is_small = is_fixed and not has_sides and count_of(seats) <= options_most
