@@ -42,11 +42,11 @@ REDRAWS_MAX = 100
 EVERY = 10.0
 """Seconds between two draws where neither a file nor a deadline says more."""
 
-Known = Mapping[str, float] | None
+MatchesAgo = Mapping[str, float] | None
 """Whom a player met, and how many matches ago; None if nothing is known."""
 
 
-def known_of(ticket: Ticket | NewTicket, player: Player, attribute: str = RECENT) -> Known:
+def known_of(ticket: Ticket | NewTicket, player: Player, attribute: str = RECENT) -> MatchesAgo:
     """Return whom a player met, whatever form the attribute has.
 
     Arrivals files turn a set of one id into a word, or into a number if it looks like one.
@@ -73,7 +73,7 @@ def memory_problem(value: Value | None) -> str | None:
     return None
 
 
-def matches_since_meeting(one: Player, two: Player, first: Known, second: Known) -> float:
+def matches_since_meeting(one: Player, two: Player, first: MatchesAgo, second: MatchesAgo) -> float:
     """Return how many matches ago two players met; inf if never, negative if in one team.
 
     Args:
@@ -278,7 +278,7 @@ class Rematch(Comparison):
             return duel_gap(one, two, self.definition.attribute, self.definition.matches)
         return rule_gap((one, two), self.definition.attribute, self.definition.matches)
 
-    def names(self, ticket: Ticket, player: Player) -> Known:
+    def names(self, ticket: Ticket, player: Player) -> MatchesAgo:
         """Return whom a player met, and how many matches ago."""
         return known_of(ticket, player, self.definition.attribute)
 
