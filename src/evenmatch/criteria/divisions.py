@@ -314,7 +314,7 @@ def _spread(players: int, room: Room, opened: list[int]) -> Layout:
 
 Teams = tuple[tuple[Ticket, ...], ...]
 """Tickets by team."""
-Wanted = tuple[int | None, ...]
+RequiredTeams = tuple[int | None, ...]
 """The required team of each party, or None."""
 
 FEW = 1_000
@@ -431,7 +431,7 @@ class Divider:
             return None
         return tuple([assign_roles(team, self._roles) or () for team in teams])
 
-    def _wanted(self, tickets: Sequence[Ticket], room: Room, bots: int = 0) -> Wanted:
+    def _wanted(self, tickets: Sequence[Ticket], room: Room, bots: int = 0) -> RequiredTeams:
         """Return the team in which each ticket must be: its side, if it insists on one.
 
         Wishes for sides are granted one after the other, to larger parties first and then by age,
@@ -443,7 +443,7 @@ class Divider:
         wishes = tuple([self._sides.index(name) if name else None for name in names])
         if self._may_insist or next(self._walk_of(tickets, room, bots, wishes), None) is not None:
             return wishes
-        granted: Wanted = (None,) * len(tickets)
+        granted: RequiredTeams = (None,) * len(tickets)
         for party in sorted(range(len(tickets)), key=lambda party: -tickets[party].size):
             more = (*granted[:party], wishes[party], *granted[party + 1 :])
             if next(self._walk_of(tickets, room, bots, more), None) is not None:
@@ -454,7 +454,7 @@ class Divider:
         return self._walk_of(tickets, room, bots, self._wanted(tickets, room, bots))
 
     def _walk_of(
-        self, tickets: Sequence[Ticket], room: Room, bots: int, wanted: Wanted
+        self, tickets: Sequence[Ticket], room: Room, bots: int, wanted: RequiredTeams
     ) -> Iterator[Division]:
         sizes = [ticket.size for ticket in tickets]
         if not self._roles:

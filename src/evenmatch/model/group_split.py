@@ -70,7 +70,7 @@ def read_split(text: str) -> GroupSplit | None:
 
     Example:
         >>> read_split("hash:4")
-        Split(kind='hash', parts=4, attribute='', cuts=())
+        GroupSplit(kind='hash', parts=4, attribute='', cuts=())
         >>> read_split("bands:rating:4").cuts
         (1263.9, 1500.0, 1736.1)
     """

@@ -285,6 +285,7 @@ def as_saved(memory: Memory) -> Memory:
 def found_in(decision: Decision) -> str:
     """Return what a decision does, "" if it does nothing.
 
+    >>> from evenmatch.policies.base import Grouping
     >>> found_in(Decision((Grouping(("a", "b")),)))
     'matched a+b'
     """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.kinds.latency import (
-    Known,
+    Latencies,
     Latency,
     RegionLimits,
     are_measured,
@@ -46,7 +46,7 @@ def criterion(pairs: Pairs | None = None, players: tuple[int, ...] = (1, 1)) -> 
     return found
 
 
-def region_for(known: list[Known], weigh: Latency | None) -> str | None:
+def region_for(known: list[Latencies], weigh: Latency | None) -> str | None:
     found = cheapest(common_regions(known), weigh)
     return None if found is None else found.name
 

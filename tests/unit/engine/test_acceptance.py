@@ -400,7 +400,7 @@ class TestRepair:
         find = repairs.find_replacements
 
         def count(*given: Any) -> Any:
-            first = given[1].seated[0].id
+            first = given[1].staying[0].id
             looks[first] = looks.get(first, 0) + 1
             return find(*given)
 

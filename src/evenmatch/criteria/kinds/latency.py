@@ -44,7 +44,7 @@ from evenmatch.criteria.values import quoted_value
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, Player, Ticket, Value, attribute_of
 
-Known = Mapping[str, float]
+Latencies = Mapping[str, float]
 """Places and milliseconds."""
 MS_MIN, MS_MAX = 1e-3, 1e6
 PAIRS = {
@@ -55,7 +55,7 @@ PAIRS = {
 }
 
 
-def known_latencies(ticket: Ticket, player: Player, attribute: str) -> Known:
+def known_latencies(ticket: Ticket, player: Player, attribute: str) -> Latencies:
     """Return the latencies that a player has."""
     value = attribute_of(ticket, player, attribute)
     if not isinstance(value, dict):
@@ -63,7 +63,7 @@ def known_latencies(ticket: Ticket, player: Player, attribute: str) -> Known:
     return value
 
 
-def worst_of(ticket: Ticket, attribute: str) -> Known:
+def worst_of(ticket: Ticket, attribute: str) -> Latencies:
     """Return the worst latency of a ticket's players to each place that all of them know."""
     known = [known_latencies(ticket, player, attribute) for player in ticket.players]
     if len(known) == 1:
@@ -89,7 +89,7 @@ def latency_problem(value: Value | None) -> str | None:
     return None
 
 
-def ping(one: Player, two: Player, first: Known, second: Known) -> float:
+def ping(one: Player, two: Player, first: Latencies, second: Latencies) -> float:
     """Return the ping of two players in milliseconds; inf if nothing joins them.
 
     Args:
@@ -190,7 +190,7 @@ class CommonRegion(NamedTuple):
     most: float
 
 
-def common_regions(known: Sequence[Known]) -> list[CommonRegion]:
+def common_regions(known: Sequence[Latencies]) -> list[CommonRegion]:
     """Return the regions that all players know, by name.
 
     Args:
@@ -244,7 +244,7 @@ def open_regions(
     ]
 
 
-def regions_of(known: Known, people: Collection[str]) -> Known:
+def regions_of(known: Latencies, people: Collection[str]) -> Latencies:
     """Return a player's latencies without the pings to players of the match."""
     return {place: ms for place, ms in known.items() if place not in people}
 
@@ -442,7 +442,7 @@ class Latency(Comparison):
         return found.ms
 
 
-def regions_known(teams: Seats, attribute: str) -> list[Known]:
+def regions_known(teams: Seats, attribute: str) -> list[Latencies]:
     """Return the latencies of all players to regions, team by team."""
     people = {p.id for team in teams for t in team for p in t.players}
     return [

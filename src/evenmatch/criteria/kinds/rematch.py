@@ -41,11 +41,11 @@ REDRAWS_MAX = 100
 EVERY = 10.0
 """Seconds between two draws if neither a file nor a deadline gives them."""
 
-Known = Mapping[str, float] | None
+MatchesAgo = Mapping[str, float] | None
 """The players met, with how many matches ago; None if nothing is known."""
 
 
-def known_of(ticket: Ticket | NewTicket, player: Player, attribute: str = RECENT) -> Known:
+def known_of(ticket: Ticket | NewTicket, player: Player, attribute: str = RECENT) -> MatchesAgo:
     """Return the players that a player met, whatever form the attribute has.
 
     Arrivals files turn a set of one id into a word, or into a number if it looks like one.
@@ -72,7 +72,7 @@ def memory_problem(value: Value | None) -> str | None:
     return None
 
 
-def matches_since_meeting(one: Player, two: Player, first: Known, second: Known) -> float:
+def matches_since_meeting(one: Player, two: Player, first: MatchesAgo, second: MatchesAgo) -> float:
     """Return how many matches ago two players met; inf if never, negative if in one team.
 
     Args:
@@ -277,7 +277,7 @@ class Rematch(Comparison):
             return duel_gap(one, two, self.definition.attribute, self.definition.matches)
         return rule_gap((one, two), self.definition.attribute, self.definition.matches)
 
-    def names(self, ticket: Ticket, player: Player) -> Known:
+    def names(self, ticket: Ticket, player: Player) -> MatchesAgo:
         """Return the players that a player met, with how many matches ago."""
         return known_of(ticket, player, self.definition.attribute)
 

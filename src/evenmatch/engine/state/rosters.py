@@ -263,26 +263,26 @@ def _let_go(tables: Tables, matches: tuple[str, ...], left: Collection[str]) -> 
 # `rosters`. Folds of records count it when it is made, and would count its players twice if it is
 # void and they are matched again.
 
-Counted = TypeVar("Counted")
-Kept = TypeVar("Kept")
+Count = TypeVar("Count")
+Item = TypeVar("Item")
 
 KEPT_MOST = 10_000
 """Matches that are kept; beyond that the oldest counts for good."""
 
 
-class VoidableMatches(Generic[Counted]):
+class VoidableMatches(Generic[Count]):
     """The last matches that may be voided, and what was counted of each."""
 
     def __init__(self, queues: Iterable[Queue] = ()) -> None:
         self._names: set[str] = set()
-        self._kept: dict[str, list[Counted]] = {}
+        self._kept: dict[str, list[Count]] = {}
         self.configure(queues)
 
     def configure(self, queues: Iterable[Queue]) -> None:
         """Hear of queues. Matches made earlier may be void yet, so no queue is forgotten."""
         self._names.update(queue.name for queue in queues if queue.keeps_rosters)
 
-    def keep(self, match: Match, counted: Counted) -> list[Counted]:
+    def keep(self, match: Match, counted: Count) -> list[Count]:
         """Keep what was counted of a match if it may be void; return what counts for good now."""
         if match.queue not in self._names:
             return [counted]
@@ -294,18 +294,18 @@ class VoidableMatches(Generic[Counted]):
             return self._kept.pop(next(iter(self._kept)))
         return []
 
-    def settle(self, event: Event) -> list[Counted]:
+    def settle(self, event: Event) -> list[Count]:
         """Return what counts for good after an event."""
         if isinstance(event, Assigned | Finished):
             return self._kept.pop(event.match, [])
         return []
 
-    def take_back(self, event: Voided) -> list[Counted]:
+    def take_back(self, event: Voided) -> list[Count]:
         """Return what was counted of a match that is void now, and of its fills."""
         return self._kept.pop(event.match, [])
 
 
-def remove_last(kept: deque[Kept], value: Kept) -> bool:
+def remove_last(kept: deque[Item], value: Item) -> bool:
     """Remove a value where it came last; return whether it was still kept."""
     for place in range(len(kept) - 1, -1, -1):
         if kept[place] == value:

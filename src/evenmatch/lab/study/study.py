@@ -24,8 +24,8 @@ from evenmatch.simulation.metrics import Summary, summaries_of_shares
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Item = TypeVar("Item")
+Output = TypeVar("Output")
 
 
 class RunTask(msgspec.Struct, frozen=True):
@@ -110,11 +110,11 @@ def execute_all(
 
 
 def map_all(
-    function: Callable[[Given], Made],
-    items: Sequence[Given],
+    function: Callable[[Item], Output],
+    items: Sequence[Item],
     on_done: Callable[[], None] = lambda: None,
     executor: Executor | None = None,
-) -> list[Made]:
+) -> list[Output]:
     """Call a function with each item, several at a time, and return the results in their order.
 
     The results do not depend on how many processes there are.
@@ -181,7 +181,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _ticked(results: Iterator[Made], on_done: Callable[[], None]) -> Iterator[Made]:
+def _ticked(results: Iterator[Output], on_done: Callable[[], None]) -> Iterator[Output]:
     for result in results:
         on_done()
         yield result

@@ -51,7 +51,7 @@ PAIRS = ("enemies", "teammates", "all", "region")
 CODES = {"enemies": ENEMIES, "teammates": MATES, "all": ALL}
 GAPS = {NumberGap.WIDEST: SPREAD, NumberGap.PAIRS: PAIR_GAP, NumberGap.TEAMS: MEAN_GAP}
 
-Given = Criterion | Rule
+Definition = Criterion | Rule
 
 
 class PlayerFacts(NamedTuple):
@@ -86,7 +86,7 @@ class PairFacts:
         each = list(zip(queue.criteria, shares, strict=True))
         fixed = [(r, math.inf) for r in queue.rules if r.expand is None and r.limit < 1.0]
         widening = [(r, 0.0) for r in queue.rules if r.expand is not None]
-        given: list[tuple[Given, float]] = [*each, *fixed, *widening]
+        given: list[tuple[Definition, float]] = [*each, *fixed, *widening]
         self._form = queue.format
         # Where a rule finds what it compares, by its number.
         self.columns: dict[int, int] = {}
@@ -281,7 +281,7 @@ def _met_rows(comparison: Comparison, share: float, known: Objects, people: Batc
     return np.ascontiguousarray(rows[fresh > 0.0])
 
 
-def gap_code(definition: Given) -> float:
+def gap_code(definition: Definition) -> float:
     """Return how kernels call the gap of a criterion or a rule that compares numbers."""
     gap = number_gap_of(definition)
     assert gap is not None

@@ -28,8 +28,8 @@ from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
 from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns, Flags
 from evenmatch.policies.shared.condition_search import (
     ConditionSearch,
-    Divided,
     Question,
+    TicketsByTeam,
     conditions_of,
 )
 from evenmatch.policies.shared.group_search import Effort, Search
@@ -110,7 +110,7 @@ class ConditionMatcher(NoJobs):
         self._due: dict[str, bool] = {}
         self._tasks: deque[Task] = deque()
         self._count = 0
-        self._teams: Divided | None = None
+        self._teams: TicketsByTeam | None = None
         # Those whose search gave up, and how many have left since.
         self._doubts: dict[str, None] = {}
         # The question of the search that goes on.
@@ -267,7 +267,7 @@ class ConditionMatcher(NoJobs):
         self._teams = yield from self._search.find(question, effort)
         return None
 
-    def _make(self, teams: Divided, groups: list[Grouping]) -> None:
+    def _make(self, teams: TicketsByTeam, groups: list[Grouping]) -> None:
         names = tuple([tuple([ticket.id for ticket in team]) for team in teams])
         together = [ticket for team in teams for ticket in team]
         ids = tuple([ticket.id for ticket in sorted(together, key=by_age)])

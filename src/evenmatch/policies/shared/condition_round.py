@@ -31,8 +31,8 @@ from evenmatch.policies.shared.condition_matcher import (
 from evenmatch.policies.shared.condition_search import (
     WHOLE_MAX,
     ConditionSearch,
-    Divided,
     Question,
+    TicketsByTeam,
 )
 from evenmatch.policies.shared.condition_sketch import ConditionSketch
 from evenmatch.policies.shared.group_search import Effort
@@ -96,7 +96,7 @@ class ConditionRounds:
         """
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
         alone = [self.evened(teams, now) for teams in self._made(tickets, now)]
-        kept, spent = list[Divided](), 0
+        kept, spent = list[TicketsByTeam](), 0
         # Of so few all was looked at: there is no match.
         is_over = not alone and len(tickets) <= WHOLE_MAX
         if not is_over and self._is_searched(batch):
@@ -132,7 +132,7 @@ class ConditionRounds:
             return False
         return self.sketch.is_quick
 
-    def evened(self, teams: Divided, now: float) -> Divided:
+    def evened(self, teams: TicketsByTeam, now: float) -> TicketsByTeam:
         """Return a match in the division that criteria like best of those that are legal."""
         if not self._objective.weights:
             return teams
@@ -140,7 +140,7 @@ class ConditionRounds:
         found = self._objective.cheapest(tickets, lambda each: self.is_legal(each, now))
         return teams if found is None else found
 
-    def is_legal(self, teams: Divided, now: float) -> bool:
+    def is_legal(self, teams: TicketsByTeam, now: float) -> bool:
         """Return whether a match may be made now, its sizes included."""
         form = self._queue.format
         sizes = [sum([ticket.size for ticket in team]) for team in teams]
@@ -152,7 +152,7 @@ class ConditionRounds:
                 return False
         return self._objective.rules.ready_at(teams, now) <= now
 
-    def quality(self, teams: Divided) -> float:
+    def quality(self, teams: TicketsByTeam) -> float:
         """Return what a match is worth by the criteria."""
         objective = self._objective
         factors = objective.factors(teams)
@@ -171,7 +171,7 @@ class ConditionRounds:
         ]
         return plan._replace(quality=np.array(quality, dtype=np.float64))
 
-    def _made(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
+    def _made(self, tickets: Sequence[Ticket], now: float) -> list[TicketsByTeam]:
         """Return matches: around who has fewest to play with first, then around all others."""
         if len(tickets) <= SCARCE_FROM:
             return self._by_age(tickets, now)
@@ -180,7 +180,7 @@ class ConditionRounds:
         left = [ticket for ticket in tickets if ticket.sequence not in gone]
         return [*made, *self._by_age(left, now)]
 
-    def _by_scarcity(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
+    def _by_scarcity(self, tickets: Sequence[Ticket], now: float) -> list[TicketsByTeam]:
         """Return the matches that short searches find around tickets with few partners first.
 
         A match is of the piece of the ticket that its clock goes by, and all others are beyond
@@ -200,7 +200,7 @@ class ConditionRounds:
         k = self._queue.format.k
         most = CONSIDERED_MAX + (k if k > LARGE else 0)
         looks = STEPS_A_PLAYER * max(k, LARGE)
-        gone, found = set[int](), list[Divided]()
+        gone, found = set[int](), list[TicketsByTeam]()
         for piece in sorted(by_piece, reverse=True):
             names = [
                 each.id
@@ -232,7 +232,7 @@ class ConditionRounds:
                             columns.leave(ticket)
         return found
 
-    def _by_age(self, tickets: Sequence[Ticket], now: float) -> list[Divided]:
+    def _by_age(self, tickets: Sequence[Ticket], now: float) -> list[TicketsByTeam]:
         """Return the matches that searches around one ticket after the other find."""
         if sum(ticket.size for ticket in tickets) < max(1, self._queue.format.k_min):
             return []
@@ -241,7 +241,7 @@ class ConditionRounds:
         for ticket in sorted(tickets, key=lambda each: each.age_key):
             matcher.enter(ticket, now)
         most = max(LOOKS_LEAST, LOOKS_A_TICKET * len(tickets))
-        found: list[Divided] = []
+        found: list[TicketsByTeam] = []
         at = now
         while matcher.evaluations < most:
             decision = matcher.decide(at, True)
@@ -254,7 +254,7 @@ class ConditionRounds:
         return [teams for teams in found if self.is_legal(teams, now)]
 
     def _rows(
-        self, batch: Batch, tickets: Sequence[Ticket], matches: Sequence[Divided], spent: int
+        self, batch: Batch, tickets: Sequence[Ticket], matches: Sequence[TicketsByTeam], spent: int
     ) -> Plan:
         first = {ticket.sequence: int(at) for ticket, at in zip(tickets, batch.first, strict=False)}
         starts = np.concatenate(([0], np.cumsum(batch.seats)))[:-1].tolist()
@@ -270,7 +270,7 @@ class ConditionRounds:
         return Plan(seated, quality, np.ones(len(matches), dtype=np.bool_), spent)
 
 
-def _first(search: ConditionSearch, question: Question, looks: int) -> Divided | None:
+def _first(search: ConditionSearch, question: Question, looks: int) -> TicketsByTeam | None:
     """Return the match that a short search finds."""
     effort = Effort(looks, looks, 1)
     running = search.find(question, effort)
@@ -280,11 +280,11 @@ def _first(search: ConditionSearch, question: Question, looks: int) -> Divided |
             if effort.evaluations_spent >= looks:
                 return None
     except StopIteration as done:
-        teams: Divided | None = done.value
+        teams: TicketsByTeam | None = done.value
         return teams
 
 
-def _sequences(matches: Sequence[Divided]) -> set[int]:
+def _sequences(matches: Sequence[TicketsByTeam]) -> set[int]:
     return {ticket.sequence for teams in matches for team in teams for ticket in team}
 
 
@@ -300,7 +300,7 @@ def rounds_of(queue: Queue) -> ConditionRounds | None:
 
 def _teams_of(
     batch: Batch, seated: Sequence[int], party: Sequence[int], tickets: Sequence[Ticket]
-) -> Divided:
+) -> TicketsByTeam:
     """Return the tickets by team of a row of a plan."""
     starts = np.concatenate(([0], np.cumsum(batch.seats))).tolist()
     found = []
@@ -331,8 +331,8 @@ class _Exchange:
     def __init__(
         self,
         rounds: ConditionRounds,
-        kept: list[Divided],
-        made: list[Divided],
+        kept: list[TicketsByTeam],
+        made: list[TicketsByTeam],
         bench: list[Ticket],
         now: float,
     ) -> None:
@@ -386,7 +386,7 @@ class _Exchange:
         if leaver.size == comer.size:
             self._keep([(one, _put(mine, first, comer)), (two, _put(theirs, second, leaver))])
 
-    def _keep(self, changed: Sequence[tuple[int, Divided]]) -> bool:
+    def _keep(self, changed: Sequence[tuple[int, TicketsByTeam]]) -> bool:
         """Put changed matches in place if they are better in sum and legal."""
         qualities = [self._rounds.quality(teams) for _, teams in changed]
         before = math.fsum(self._quality[number] for number, _ in changed)
@@ -403,7 +403,7 @@ Place = tuple[int, int]
 """A team, and a ticket in it."""
 
 
-def _place(teams: Divided, rng: np.random.Generator) -> Place:
+def _place(teams: TicketsByTeam, rng: np.random.Generator) -> Place:
     """Return the place of a ticket drawn by chance."""
     at = int(rng.integers(sum(map(len, teams))))
     for number, team in enumerate(teams):
@@ -413,11 +413,11 @@ def _place(teams: Divided, rng: np.random.Generator) -> Place:
     raise IndexError(at)
 
 
-def _at(teams: Divided, place: Place) -> Ticket:
+def _at(teams: TicketsByTeam, place: Place) -> Ticket:
     return teams[place[0]][place[1]]
 
 
-def _put(teams: Divided, place: Place, ticket: Ticket) -> Divided:
+def _put(teams: TicketsByTeam, place: Place, ticket: Ticket) -> TicketsByTeam:
     """Return teams with a ticket in a place."""
     number, at = place
     team = (*teams[number][:at], ticket, *teams[number][at + 1 :])

@@ -34,9 +34,9 @@ PAIRS_A_LOOK = 8
 WHOLE_MAX = 10
 """Tickets up to which a search looks at everything, however long that takes."""
 
-Divided = tuple[tuple[Ticket, ...], ...]
+TicketsByTeam = tuple[tuple[Ticket, ...], ...]
 """The tickets of a match by team."""
-TeamSearch = Generator[None, None, Divided | None]
+TeamSearch = Generator[None, None, TicketsByTeam | None]
 
 
 class Question(NamedTuple):
@@ -248,7 +248,7 @@ class _SearchSteps:
         self._better_until = -1
         # Of each place, of whom it was asked whether the two may meet, and who may.
         self._met: dict[int, tuple[int, int]] = {}
-        self.best: Divided | None = None
+        self.best: TicketsByTeam | None = None
         self.looked_at = 0
         self._open(0, (1 << len(self._order)) - 1)
 

@@ -55,7 +55,7 @@ from evenmatch.solvers.teams.batch import (
 )
 
 Key = tuple[str, int]
-Limited = Within | TeamGap | Near | OneWord | Shares
+LimitingImplication = Within | TeamGap | Near | OneWord | Shares
 NEVER = -1.0
 """What somebody accepts who is in no match now: no gap is as small."""
 
@@ -95,7 +95,7 @@ class ConditionSketch:
         ways = ways_of(self._conditions, form, Outlook(self._conditions.verdicts))
         self._least = [[way.least for way in piece] for piece in ways]
         self._most = [[way.most for way in piece] for piece in ways]
-        limited: dict[Key, Limited] = {}
+        limited: dict[Key, LimitingImplication] = {}
         for piece in self._told:
             for each in piece:
                 if isinstance(each, Within | TeamGap | Near | OneWord | Shares):
@@ -181,7 +181,7 @@ class ConditionSketch:
 NO_LIMIT = (Between, Word, NobodyListed)
 
 
-def _key(told: Limited) -> Key:
+def _key(told: LimitingImplication) -> Key:
     name = type(told).__name__ + (told.fold if isinstance(told, TeamGap) else "")
     return name, told.number if isinstance(told, Near) else told.fact
 
@@ -205,7 +205,7 @@ class _SketchBuilder:
         self._of: Facts = batch.facts
         self._sides: Ints = batch.sides
 
-    def limit(self, told: Limited, limits: Sequence[float], accept: int) -> None:
+    def limit(self, told: LimitingImplication, limits: Sequence[float], accept: int) -> None:
         """Add a rule; what it compares is told by all, or it is left out."""
         tolerances = np.repeat(np.array(limits, dtype=np.float64), self._sizes)
         if not np.isfinite(tolerances).any():

@@ -204,7 +204,7 @@ def divisions(players: int, own: int, sizes: tuple[int, ...]) -> Signs | None:
         where there are more than `ROWS_MAX`.
 
     >>> divisions(2, 1, (1, 1, 1)).tolist()
-    [[-1, -1, 1], [-1, 1, -1], [1, -1, -1]]
+    [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
     """
     rows = np.zeros((1, len(sizes)), dtype=np.int8)
     mine, theirs = np.array([players - own]), np.array([players])

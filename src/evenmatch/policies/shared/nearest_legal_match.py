@@ -21,8 +21,8 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns
 from evenmatch.policies.shared.condition_search import (
     ConditionSearch,
-    Divided,
     Question,
+    TicketsByTeam,
     widening_waits,
 )
 from evenmatch.policies.shared.group_search import Effort
@@ -45,7 +45,7 @@ class NearestLegalMatch(NamedTuple):
     """A match with the ticket, the instant from which it is legal, and who says no until then."""
 
     at: float
-    teams: Divided
+    teams: TicketsByTeam
     objections: tuple[str, ...]
 
 
@@ -167,7 +167,7 @@ class ConditionProspects:
         }
         return sorted(starts)[:INSTANTS_MAX]
 
-    def _match(self, pool: _Pool, at: float) -> Divided | None:
+    def _match(self, pool: _Pool, at: float) -> TicketsByTeam | None:
         """Return a match with the ticket that is legal at an instant."""
         for question in pool.questions(self._own, self._tickets, at):
             if self._left <= 0:
@@ -175,7 +175,7 @@ class ConditionProspects:
                 return None
             effort = Effort(min(LOOKS, self._left), min(LOOKS, self._left), 1)
             search = pool.search.find(question, effort)
-            teams: Divided | None = None
+            teams: TicketsByTeam | None = None
             try:
                 while True:
                     next(search)
@@ -208,7 +208,7 @@ class _Pool:
         for ticket in tickets:
             self.columns.enter(ticket)
 
-    def ready_at(self, teams: Divided, at: float) -> float:
+    def ready_at(self, teams: TicketsByTeam, at: float) -> float:
         """Return the instant from which a match is legal, at an instant or later."""
         known = -math.inf if self._rules is None else self._rules.widened_at(teams)
         return max(known, first_after(self.conditions.intervals(teams), max(at, known)))

@@ -34,7 +34,7 @@ class WholeAnswer(NamedTuple):
         return msgspec.json.decode(self.body)
 
 
-Named = Sequence[tuple[str, WholeAnswer]]
+NamedAnswers = Sequence[tuple[str, WholeAnswer]]
 """What each shard says."""
 
 
@@ -49,7 +49,7 @@ def worst(answers: Sequence[WholeAnswer]) -> WholeAnswer | None:
     return max(bad, key=lambda each: each.status, default=None)
 
 
-def lists(named: Named) -> WholeAnswer:
+def lists(named: NamedAnswers) -> WholeAnswer:
     """Join lists; a shard that does not know the subject adds nothing."""
     answers = [each for _, each in named]
     known = [each for each in answers if each.status != UNKNOWN] or answers
@@ -58,7 +58,7 @@ def lists(named: Named) -> WholeAnswer:
     return well([item for each in known for item in each.value()])
 
 
-def queues(named: Named) -> WholeAnswer:
+def queues(named: NamedAnswers) -> WholeAnswer:
     """Join lists of queues; of one that is split, parts and those who wait are counted."""
     joined = lists(named)
     if not joined.is_well:
@@ -78,7 +78,7 @@ def first(answers: Sequence[WholeAnswer]) -> WholeAnswer:
     return worst(answers) or answers[0]
 
 
-def drains(named: Named) -> WholeAnswer:
+def drains(named: NamedAnswers) -> WholeAnswer:
     """Join answers about drains: all shards take no tickets, or some still do."""
     answers = [each for _, each in named]
     if (bad := worst(answers)) is not None:
@@ -94,7 +94,7 @@ def drains(named: Named) -> WholeAnswer:
     )
 
 
-def metrics(named: Named) -> WholeAnswer:
+def metrics(named: NamedAnswers) -> WholeAnswer:
     """Join metrics of shards; each sample gets the label `shard`."""
     if (bad := worst([each for _, each in named])) is not None:
         return bad

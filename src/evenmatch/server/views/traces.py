@@ -27,7 +27,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import Assigned, Cancelled, Event, Expired, Voided
 
-Kept = TypeVar("Kept")
+Item = TypeVar("Item")
 
 KEPT_MOST = 100_000
 """Live tickets, and matches without an assignment, that are kept; the oldest are forgotten."""
@@ -158,7 +158,7 @@ class TicketTraces(LifecycleView):
         self._tracer.start_span(name, context=context, start_time=start).end(end)
 
 
-def _keep(kept: dict[str, Kept], key: str, value: Kept) -> None:
+def _keep(kept: dict[str, Item], key: str, value: Item) -> None:
     kept[key] = value
     if len(kept) > KEPT_MOST:
         del kept[next(iter(kept))]
