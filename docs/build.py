@@ -41,8 +41,9 @@ SECTION = re.compile(
 CLIENT = ("AsyncClient", "Client")
 
 FIGURES = (
-    "Each figure shows how the policy, with its default parameters, matches 800 players who arrive "
-    "every two seconds on average, with ratings around 1500 +- 300 and a `wait_max` of 300 s.\n"
+    "Each figure shows how the policy, with its default parameters, matches 800 players.\n"
+    "One arrives every two seconds on average; ratings are around 1500 +- 300, and `wait_max` is "
+    "300 s.\n"
     "On the left, each point is a match.\n"
     "On the right are all policies and the best result possible, by how long players waited and "
     "how far apart they were."

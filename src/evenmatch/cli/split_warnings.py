@@ -45,8 +45,8 @@ def split_warnings(queues: Sequence[Queue], arrivals: Arrivals | None) -> Iterat
 def _who(split: GroupSplit) -> str:
     if split.kind == "hash":
         return (
-            f"players of its {split.parts} parts never meet, whoever is in which; a player meets "
-            f"one in {split.parts} of the others"
+            f"players of its {split.parts} parts never meet, so that a player can meet only one "
+            f"in {split.parts} of the others"
         )
     cuts = ", ".join(f"{cut:g}" for cut in split.cuts)
     return (

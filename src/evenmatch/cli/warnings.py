@@ -106,9 +106,9 @@ def _sides(arrivals: Arrivals | None, queue: Queue, is_first: bool) -> str | Non
     crowded = [name for name, side in ((a, "a"), (b, "b")) if side in found.starved]
     who = " and those who insist on ".join(crowded)
     if found.growth:
-        told = f"exceed all who may play them by {found.growth:.6g}/s"
+        told = f"outnumber all who can play against them by {found.growth:.6g}/s"
     else:
-        told = "are exactly as many as all who may play them"
+        told = "are exactly as many as all who can play against them"
     stays = arrivals.patience is None and (queue.wait_max is None or queue.on_deadline == "keep")
     end = "the queue grows for ever" if found.growth else "their waits have no mean"
     if not stays:
@@ -309,12 +309,14 @@ def _warnings(solve_time: float, pool: Pool) -> Iterator[str]:
         )
     if wait_max is not None and solve_time == 0.0 and wait_max < every:
         yield (
-            f"rounds come every {every:g} s and tickets end after {wait_max:g} s: who just missed "
-            f"a round is not matched; set every to {wait_max / 4.0:.3g} or less, or a longer "
+            f"rounds come every {every:g} s and tickets end after {wait_max:g} s: a player who "
+            "just "
+            f"missed a round is not matched; set every to {wait_max / 4.0:.3g} or less, or a "
+            "longer "
             "wait_max"
         )
     if wait_max is not None and 0.0 < solve_time < wait_max < every + solve_time:
         yield (
-            f"who just missed a round waits {every:g} s for the next one and {solve_time:g} s for "
-            f"its plan, and tickets end after {wait_max:g} s"
+            f"a player who just missed a round waits {every:g} s for the next one and "
+            f"{solve_time:g} s for its plan, and tickets end after {wait_max:g} s"
         )

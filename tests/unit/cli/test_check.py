@@ -196,8 +196,8 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
         (
             QUEUE + 'players = 3\npolicy = "rounds"\nwait_max = 60.0',
             (
-                "rounds come every 120 s and tickets end after 60 s: who just missed a round is "
-                "not matched; set every to 15 or less, or a longer wait_max"
+                "rounds come every 120 s and tickets end after 60 s: a player who just missed "
+                "a round is not matched; set every to 15 or less, or a longer wait_max"
             ),
         ),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
@@ -215,7 +215,10 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
         ),
         (
             "solve_time = 2.0\n" + JOBS + "wait_max = 5.0",
-            "who just missed a round waits 4 s for the next one and 2 s for its plan, and tickets",
+            (
+                "a player who just missed a round waits 4 s for the next one and 2 s for its plan, "
+                "and tickets"
+            ),
         ),
     ],
 )
@@ -271,24 +274,33 @@ def coming(**rates: str) -> str:
     [
         (
             SIDES + coming(A="rate = 0.6", B="rate = 0.3", _="rate = 0.1"),
-            "players who insist on A exceed all who may play them by 0.2/s: the queue grows",
+            (
+                "players who insist on A outnumber all who can play against them by 0.2/s: the "
+                "queue grows"
+            ),
         ),
         (
             SIDES + coming(A="rate = 0.5", B="rate = 0.5"),
-            "insist on A and those who insist on B are exactly as many as all who may play them",
+            (
+                "insist on A and those who insist on B are exactly as many as all who can play "
+                "against them"
+            ),
         ),
         (
             SIDES + "wait_max = 60.0\n" + coming(A="rate = 0.6", B="rate = 0.3", _="rate = 0.1"),
-            "players who insist on A exceed all who may play them by 0.2/s: many of them leave",
+            (
+                "players who insist on A outnumber all who can play against them by 0.2/s: many of "
+                "them leave"
+            ),
         ),
         (
             SIDES + coming(A="rate = 0.3\ndrift = [[60.0, 0.6]]", B="rate = 0.3", _="rate = 0.1"),
-            "players who insist on A exceed all who may play them by 0.2/s",
+            "players who insist on A outnumber all who can play against them by 0.2/s",
         ),
         (
             SIDES + COMING + 'rate = 2.0\n[attributes.side]\ndistribution = "choice"\n'
             'values = ["A", "B", ""]\nprobs = [0.6, 0.3, 0.1]\n',
-            "players who insist on A exceed all who may play them by 0.4/s",
+            "players who insist on A outnumber all who can play against them by 0.4/s",
         ),
     ],
     ids=["crowded", "boundary", "deadline", "drift", "drawn"],
