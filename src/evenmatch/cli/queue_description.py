@@ -66,8 +66,8 @@ def describe(pool: Pool) -> Iterator[str]:
     if queue.rating is not None:
         brought.pop(RATING, None)
         yield (
-            f"Outcomes of its matches change ratings, by {queue.rating}; a player who comes without "
-            "a rating gets the stored one, or a newcomer's."
+            f"Outcomes of its matches change ratings, by {queue.rating}; a player who comes "
+            "without a rating gets the stored one, or a newcomer's."
         )
     if brought:
         yield f"Each player brings {list_in_words([*brought.values()])}; other tickets are refused."
