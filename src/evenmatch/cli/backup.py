@@ -47,7 +47,7 @@ def backup(
     """
     if check is not None:
         if data is not None:
-            raise ConfigError("--check takes the place of DATA and OUT: give only one of them")
+            raise ConfigError("give either --check or DATA and OUT, not both")
         with _told("Checking") as say:
             copied = check_backup(check, say)
         print(f"{check} is what was written: {_contents(copied)}.")
@@ -71,7 +71,9 @@ def _bring(data: str, address: str) -> None:
 
     check_address(address)
     if not is_shared(address):
-        raise ConfigError("a copy in a file needs a directory: name one, and no sqlite: address")
+        raise ConfigError(
+            "to copy a journal to a file, name a directory instead of a sqlite: address"
+        )
     with TemporaryDirectory(prefix="evenmatch-") as folder, _told("Copying") as say:
         out = Path(folder) / "copy"
         copied = back_up(data, out, say)

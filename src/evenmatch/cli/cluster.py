@@ -112,7 +112,7 @@ def cluster(
         json: Print one JSON object and nothing else.
     """
     if action not in ("status", FINISH):
-        raise ConfigError(f"the action of cluster is status or {FINISH}, got {action[:64]!r}")
+        raise ConfigError(f"the action of cluster must be status or {FINISH}, got {action[:64]!r}")
     if not nodes:
         raise ConfigError("name the nodes: evenmatch cluster status http://10.0.0.5:8080 ...")
     if cluster_key is None:
@@ -210,7 +210,7 @@ def _message(body: bytes) -> str:
 
 def _place(node: str) -> str:
     if urlsplit(node).scheme not in ("http", "https"):
-        raise ConfigError(f"a node is named by its address, http://HOST:PORT, got {node[:80]!r}")
+        raise ConfigError(f"name a node by its address, http://HOST:PORT, got {node[:80]!r}")
     return node.rstrip("/") + "/v1/cluster"
 
 

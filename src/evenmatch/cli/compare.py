@@ -53,7 +53,7 @@ def compare(
         rules: Reserved for a later version; it is not in the help.
         policy: The SPEC of a policy; repeat --policy for each one, at least once.
         arrivals: A CSV or Parquet file of recorded arrivals, used instead of the scenario's own.
-        seed: Seed of all random draws; the same seed gives the same output, to the byte.
+        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
         runs: Simulate each policy N times with different seeds, and print means and ci95.
         by: Split waits and quality by an attribute, by size, queue (where matched) or queues (where
             waiting), or by NAME_decile; may be repeated.

@@ -120,7 +120,9 @@ class JournalKeys:
         _check_count(keys, str(self))
         body, seen = encode_keys(keys), self._revision
         if self._ask(lambda store: store.put(FILE_NAME, body, seen)) is None:
-            raise KeysChanged(f"the keys at {self} were changed by others: try again")
+            raise KeysChanged(
+                f"the keys at {self} have just been changed by somebody else: try again"
+            )
 
     def edit(self, change: Callable[[], None]) -> None:
         """Change the keys; where somebody else was faster, do it again."""

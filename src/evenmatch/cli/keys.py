@@ -70,7 +70,9 @@ def keys(
         json: Print one JSON object and nothing else.
     """
     if action not in ACTIONS:
-        raise ConfigError(f"keys can {', '.join(ACTIONS)}, got {action!r} (see --help)")
+        raise ConfigError(
+            f"the action of keys must be one of {', '.join(ACTIONS)}, got {action!r} (see --help)"
+        )
     if action not in ("list", "copy") and not name:
         raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
     if action == "copy":
@@ -109,7 +111,7 @@ def _copy(path: Path, journal: str) -> None:
     def edit() -> None:
         if present := place.read():
             raise ConfigError(
-                f"{place} holds {len(present)} keys already: revoke or add them there"
+                f"{place} already holds {len(present)} keys: add or revoke keys there instead"
             )
         place.write(keys)
 

@@ -102,7 +102,7 @@ def check_distinct_paths(
             continue
         for what, other in taken:
             if _is_one_file(path, other):
-                raise ConfigError(f"{option}: {path} is {what} already; name another file")
+                raise ConfigError(f"{option}: {path} is already {what}; name another file")
         taken.append((option, path))
 
 

@@ -133,7 +133,7 @@ def with_recording(request: RunOptions, scenario: Scenario) -> Scenario:
     if request.arrivals is None and (arrivals.process != "file" or arrivals.file is None):
         for name, given in (("--columns", request.columns), ("--skip-bad", request.skip_bad)):
             if given:
-                raise ConfigError(f"{name} is about a recording: give --arrivals FILE too")
+                raise ConfigError(f"{name} goes only with a recording: give --arrivals FILE too")
         return scenario
     if request.columns is None and not request.skip_bad:
         return scenario

@@ -45,7 +45,7 @@ def simulate(
         scenario: A TOML file.
         arrivals: A CSV or Parquet file of recorded arrivals, used instead of the scenario's own.
         policy: The SPEC of a policy for every queue: name or name:key=value,key=value.
-        seed: Seed of all random draws; the same seed gives the same output, to the byte.
+        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
         runs: Simulate N times with different seeds; print means and the half-widths of their 95 %
             intervals (ci95).
         by: Split waits and quality by an attribute, by size, queue (where matched) or queues (where

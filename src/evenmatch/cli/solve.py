@@ -66,8 +66,8 @@ def solve(
             machine.
         parts: Independent searches in parallel, each on its own thread; the best result is used.
         seed: Seed of all random draws.
-        objective: What to maximise: `mean`, `sqrt`, `power:P`, or `rms` (of what matches lack of
-            perfection); `median` and `p10` choose among restarts.
+        objective: How to judge all matches together: `mean`, `sqrt`, `power:P`, or `rms` (of what
+            matches lack); `median` and `p10` choose among restarts.
         bound: Also prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take, 30 by default; implies --bound.
         explain: Show what each factor contributes, and how the others change without it.

@@ -66,7 +66,9 @@ def show_sweep(
     """
     sweep = parse_sweep(text)
     if request.matches is not None or request.tickets is not None:
-        raise ConfigError("--matches and --tickets hold one value's runs: leave out --sweep")
+        raise ConfigError(
+            "--matches and --tickets hold the runs of one value only: leave out --sweep"
+        )
     points = swept(request, sweep, policies)
     if request.report is not None:
         from evenmatch.lab.report.sweep_report import render_sweep

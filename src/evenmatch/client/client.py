@@ -43,9 +43,10 @@ class Client:
     Args:
         url: The server's address.
         token: A service key or a player's token.
-        timeout: Seconds until an answer must be there, long polls left out.
-        retry: How often is tried; `Retry(tries=1)` repeats nothing.
-        tls: For https; None means the certificates that the system trusts.
+        timeout: Seconds to wait for an answer; long polls have their own limit.
+        retry: How often to try a request; `Retry(tries=1)` repeats nothing.
+        tls: The TLS settings for https; by default it trusts the certificates that the system
+            trusts.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Client:
     # Tickets
 
     def create(self, ticket: CreateTicket, *, key: str | None = None) -> TicketCreated:
-        """Create a ticket; with a `key` of your own, only once however often you call it."""
+        """Create a ticket; with a `key` of your own, repeated calls create it only once."""
         return self._run(self._client.create(ticket, key=key))
 
     def create_many(
@@ -96,11 +97,11 @@ class Client:
         return self._run(self._client.cancel(ticket))
 
     def update(self, ticket: str, new: UpdateTicket) -> TicketState:
-        """Give a waiting ticket new facts; it keeps its age."""
+        """Give a waiting ticket new attributes, ratings or roles; it keeps its place."""
         return self._run(self._client.update(ticket, new))
 
     def heartbeat(self, ticket: str) -> TicketState:
-        """Tell the server that a ticket's player is still there."""
+        """Say that the ticket's players are still there."""
         return self._run(self._client.heartbeat(ticket))
 
     def explain(self, ticket: str) -> Explanation:
@@ -154,7 +155,7 @@ class Client:
     # Queues and the server
 
     def rating(self, player: str, queue: str | None = None) -> PlayerRating:
-        """Return the stored rating of a player."""
+        """Return a player's rating."""
         return self._run(self._client.rating(player, queue))
 
     def queues(self) -> list[QueueState]:
@@ -162,7 +163,7 @@ class Client:
         return self._run(self._client.queues())
 
     def stats(self, queue: str) -> QueueStats:
-        """Return statistics of a queue."""
+        """Return the figures of a queue."""
         return self._run(self._client.stats(queue))
 
     def longest_waiting(self, queue: str, most: int = 20) -> LongestWaiting:

@@ -54,14 +54,14 @@ Chance = Callable[[], float]
 class ServerRefused(MatchmakingError):
     """The server answered with an error.
 
-    `status` is the HTTP status, `code` the word of the [list of errors](errors.md) by which
-    programs tell errors apart, `message` the sentence for people, `where` the part of the request
-    that it is about; `ticket`, `match`, `next` and `seconds` are what the error has to say beside.
+    `status` is the HTTP status and `code` the word from the [list of errors](errors.md) by which
+    programs tell errors apart. `message` is a sentence for people, and `where` is the part of the
+    request that is wrong. `ticket`, `match`, `next` and `seconds` are there if the error has them.
 
     Args:
         status: The HTTP status.
-        problem: What the server said; each of its fields is an attribute, `error` is `code`.
-        retry_after: After how many seconds the same may be tried again, where that helps.
+        problem: The server's answer; each of its fields is an attribute, and `error` is `code`.
+        retry_after: Seconds after which to try again, if that can help.
 
     Example:
         >>> from evenmatch.wire.tickets import Problem
@@ -100,9 +100,10 @@ class Retry(msgspec.Struct, frozen=True):
     """How often a request is tried, and how long the pauses between tries are.
 
     Args:
-        tries: 1 means that nothing is repeated.
-        first: The first pause is up to so many seconds; each further one up to twice as many.
-        most: No pause is longer, unless the server asks for it; seconds.
+        tries: How often to try in all; 1 repeats nothing.
+        first: The longest first pause in seconds; each further pause may be twice as long as the
+            last.
+        most: The longest pause in seconds, unless the server asks for more.
     """
 
     tries: int = 5

@@ -71,15 +71,14 @@ async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
 
 
 class TicketStream:
-    """Events of many tickets over one connection, which reconnects by itself.
+    """Follows many tickets over one connection while you iterate, and reconnects by itself.
 
-    Each ticket's present state comes first, then each change; nothing is missed and nothing comes
-    twice, whatever happens to the connection. What the server could not do comes as a
-    `StreamProblem`.
+    It yields each ticket's present state first, then each change; nothing is missed or repeated,
+    whatever happens to the connection. Errors come as a `StreamProblem`.
 
     Args:
         exchange: To the server.
-        tickets: To follow from the beginning.
+        tickets: The tickets to follow from the beginning.
     """
 
     def __init__(self, exchange: Exchange, tickets: Iterable[str] = ()) -> None:

@@ -101,7 +101,7 @@ def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
             return ()
         if table != ScenarioTable(tenant=table.tenant):
             ROOT.at("tenant").refuse(
-                "stands alone: queues and settings are in the file that each one names"
+                "must stand alone: write queues and settings in the file that each tenant names"
             )
         names = [each.name for each in table.tenant]
         for index, name in enumerate(names):
@@ -134,7 +134,7 @@ def read_document(text: str) -> dict[str, object]:
         # Not only of the syntax: a number of thousands of digits is none that Python reads.
         raise ConfigError(f"must be valid TOML: {error}") from None
     except RecursionError:
-        raise ConfigError("must not nest tables and lists this deep") from None
+        raise ConfigError("must not nest tables and lists this deeply") from None
 
 
 def _check_dots(text: str) -> None:
@@ -271,7 +271,7 @@ def _table(document: Mapping[str, object]) -> ScenarioTable:
     try:
         return decode(_without(document, "gamelift"), ScenarioTable, ROOT)
     except RecursionError:
-        raise ConfigError("must not nest tables and lists this deep") from None
+        raise ConfigError("must not nest tables and lists this deeply") from None
 
 
 def _without(document: Mapping[str, object], *keys: str) -> dict[str, object]:

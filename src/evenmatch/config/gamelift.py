@@ -133,7 +133,7 @@ def gamelift_of(document: Mapping[str, object]) -> GameLiftTable:
     except msgspec.ValidationError as error:
         raise ConfigError(f"gamelift: {error}") from None
     except RecursionError:
-        raise ConfigError("gamelift must not nest tables and lists this deep") from None
+        raise ConfigError("gamelift must not nest tables and lists this deeply") from None
 
 
 def hook_of(arn: str) -> str | None:

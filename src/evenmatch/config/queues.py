@@ -82,7 +82,7 @@ def _build_queue(table: QueueTable, at: Place, read: FileReaders) -> Queue:
     }
     queue = Queue(**given)
     if table.rules_file is None and table.rules_readings is not None:
-        at.at("rules_readings").refuse("says how to read a rules_file, and there is none")
+        at.at("rules_readings").refuse("says how to read a rules_file, but the queue has none")
     if table.rules_file is not None:
         queue = _ruled(queue, table, at, read.rules)
     if policy is None:
@@ -95,7 +95,7 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
     empty = QueueTable()
     for key in REPLACED:
         if getattr(table, key) != getattr(empty, key):
-            at.at(key).refuse("contradicts rules_file, which says it: leave it out")
+            at.at(key).refuse("contradicts rules_file, which already says this: leave it out")
     if table.roles:
         at.at("roles").refuse(
             "does not go with rules_file, which says who is in a team: let a rule count who plays "

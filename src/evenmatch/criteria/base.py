@@ -1,8 +1,8 @@
-"""What every kind of criterion and rule answers about a match.
+"""The interface of every kind of criterion and rule.
 
-A kind is one class in one module: `criteria.registry` has the list. The **reference** looks at one
-match and defines the kind; the **table** looks at many divisions of the same tickets at once, and a
-property test holds the two together. Whoever deals with kinds asks nothing but what stands here.
+A kind is one class in one module: `criteria.registry` lists them. The **reference** judges one
+match and defines the kind; the **table** judges many divisions of the same tickets at once, and a
+property test compares the two. Code that uses kinds depends only on the interface in this module.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Seats = Sequence[Sequence[Ticket]]
 """A division: tickets by team."""
 Flags = NDArray[np.bool_]
 RolesByTeam = Sequence[Sequence[str]] | None
-"""Each player's role by team, party by party; None where a queue has no roles."""
+"""Each player's role by team, party by party; None if a queue has no roles."""
 
 
 Fault = tuple[str, str] | None
-"""A key, and what is wrong with it; None if all is well."""
+"""A key, and what is wrong with it; None if nothing is."""
 
 
 class Form(Enum):
-    """What a kind compares of players: its consumers choose their columns by it."""
+    """The data that a kind compares; code that works on columns chooses them by it."""
 
     NUMBERS = "a number"
     WORD = "a word that all should share"
@@ -53,7 +53,7 @@ class Form(Enum):
 
 
 class NumberGap(Enum):
-    """Which gap of some numbers a kind of the form NUMBERS compares; between two all are equal."""
+    """The gap that a kind of the form NUMBERS compares; between two players all are equal."""
 
     WIDEST = "the largest difference of any two players"
     PAIRS = "the mean difference over all pairs"
@@ -64,8 +64,8 @@ class Limit(NamedTuple):
     """The limit that rules of a kind have.
 
     Args:
-        words: What it is, as the end of a sentence.
-        most: The largest that makes sense.
+        words: Name of the limit, as the end of a sentence.
+        most: The largest sensible value.
         is_count: Whether it is a whole number from 1 on.
     """
 
@@ -75,11 +75,11 @@ class Limit(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """The keys that a table of a file takes beside `kind`.
+    """The keys that a table of a file may have beside `kind`.
 
     Args:
         names: In the order in which a sentence lists them.
-        told: How a sentence lists them if not with commas.
+        told: How a sentence lists them, if not with commas.
     """
 
     names: tuple[str, ...]
@@ -87,18 +87,18 @@ class Keys(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return how a sentence lists them."""
+        """Return the keys as a sentence lists them."""
         return self.told or ", ".join(self.names)
 
 
 class Gap(NamedTuple):
-    """What a kind says of a match in the unit of what it compares, and not as a cost.
+    """A figure of a match in the unit that a kind compares, before scale and weight.
 
     Args:
-        words: What people call it.
-        unit: Of the number: "" is that of the attribute, `%` says that it is a share in [0, 1].
-        better: 1 if more of it is better, -1 if less is.
-        is_of_attribute: Whether its name says which attribute is compared.
+        words: Name of the figure.
+        unit: Unit of the number: "" is that of the attribute, `%` marks a share in [0, 1].
+        better: 1 if more is better, -1 if less is.
+        is_of_attribute: Whether its name includes the attribute that is compared.
     """
 
     words: str
@@ -108,30 +108,30 @@ class Gap(NamedTuple):
 
 
 class Comparison(ABC):
-    """A criterion or a rule of one queue, ready to compare the players of a match.
+    """A criterion or a rule of one queue, compiled to compare the players of a match.
 
-    What holds of a kind in any queue is declared on its class: what files may say of it, how it is
-    put in words, and of what form its columns are.
+    Class attributes declare what holds for a kind in any queue: the keys that files may have, its
+    words, and the form of its columns.
 
     Args:
-        definition: The criterion or the rule; a kind that is only one of the two is asked as such.
+        definition: The criterion or the rule.
         queue: Its queue.
     """
 
-    # What a file may say of the kind, and what a queue must be like.
+    # The keys of files, and requirements on queues.
 
     criterion_keys: ClassVar[Keys | None] = None
-    """What its criteria take; None: there are none of the kind."""
+    """The keys of its criteria; None: the kind has no criteria."""
     rule_keys: ClassVar[Keys | None] = None
-    """What its rules take; None: there are none of the kind."""
+    """The keys of its rules; None: the kind has no rules."""
     own_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that mean nothing with any other kind."""
+    """Keys that no other kind has."""
     attribute: ClassVar[str | None] = None
-    """The attribute of tables that name none; "" if it compares none, None if it must be named."""
+    """The attribute if a table names none; "" if the kind compares none, None if required."""
     limit: ClassVar[Limit | None] = None
-    """What limits its rules; None where a rule need not say it, and has it from 0 to 1."""
+    """The limit of its rules; None if a rule need not state it, and may have it from 0 to 1."""
     pairs_allowed: ClassVar[tuple[Pairs, ...]] = ()
-    """Between whom it may compare; empty if it looks at no pairs."""
+    """The pairs that it may compare; empty if it compares no pairs."""
     pairs_default: ClassVar[Pairs] = "all"
     memory: ClassVar[str] = ""
     """What the engine remembers for it: last `matches`, or `meetings` within some time."""
@@ -142,32 +142,32 @@ class Comparison(ABC):
     number_gap: ClassVar[NumberGap | None] = None
     """The gap, if it compares numbers."""
     is_kept: ClassVar[bool] = False
-    """Whether a rule is kept or broken, and has no limit that people would set."""
+    """Whether a rule is kept or broken, without a limit that people could set."""
     is_measure: ClassVar[bool] = False
-    """Whether gaps are numbers with a unit, which people would set a limit to."""
+    """Whether gaps are numbers with a unit, for which people could set a limit."""
     is_list_of_players: ClassVar[bool] = False
     """Whether its attribute lists players that somebody has chosen."""
     gap_most: ClassVar[float | None] = None
-    """The largest gap that there is, if there is one."""
+    """The largest possible gap, if there is one."""
 
     plain_values: ClassVar[frozenset[type]] = frozenset()
-    """Types of attributes that are right whatever their value: `problem` need not look at them."""
+    """Types of attributes that are valid whatever their value, so that `problem` is not called."""
 
     # Its words.
 
     compared: ClassVar[str] = "{}"
-    """What it compares in a match, with a place for the attribute."""
+    """The compared quantity, with a place for the attribute."""
     unit: ClassVar[str] = ""
-    """Of its limits."""
+    """Unit of its limits."""
 
     pairs: Pairs = "all"
-    """Which pairs count in the queue's format, of kinds that look at pairs."""
+    """The pairs that count in the queue's format, for kinds that compare pairs."""
     furthest: float = math.inf
-    """The largest latency with which rules ever let anybody play in a joint region."""
+    """The largest latency to a joint region with which rules ever let a player play."""
     is_by_team = False
-    """Whether the division into teams changes what comes out."""
+    """Whether the division into teams affects the result."""
     raw: tuple[Gap, ...] = ()
-    """What `raw_gaps` has numbers of; a kind that is kept or broken has none."""
+    """The figures that `raw_gaps` returns; a kind that is kept or broken has none."""
 
     def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
         self.definition = definition
@@ -194,14 +194,14 @@ class Comparison(ABC):
     def cost_at(self, teams: Seats, at: float) -> float:
         """Return q_d of a match that is made at an instant, from which on rules allow it.
 
-        Never less than `cost`, which is what it costs long after. They differ only where waiting
-        opens something better: a region.
+        Never less than `cost`, which is the cost after a long wait. They differ only if rules come
+        to allow a better region.
         """
         del at
         return self.cost(teams)
 
     def cost_in(self, teams: Seats, region: str | None) -> float:
-        """Return q_d of a match that is played in a region; None: the best that ever opens."""
+        """Return q_d of a match played in a region; None: the best that rules ever allow."""
         del region
         return self.cost(teams)
 
@@ -222,12 +222,12 @@ class Comparison(ABC):
         return np.full(len(orders), self.cost((tickets,)))
 
     def cost_of_duel(self, one: Ticket, two: Ticket, at: float = math.inf) -> float:
-        """Return `cost_at` of one solo ticket against another; some kinds know a shorter way."""
+        """Return `cost_at` of one solo ticket against another; some kinds compute it faster."""
         return self.cost_at(((one,), (two,)), at)
 
     @abstractmethod
     def gap(self, teams: Seats) -> float:
-        """Return what a rule of the kind limits, in one division.
+        """Return the gap of one division that a rule of the kind limits.
 
         Args:
             teams: Tickets by team; a team may have free seats (bots), or nobody at all.
@@ -239,14 +239,14 @@ class Comparison(ABC):
         return np.full(len(orders), self.gap((tickets,)))
 
     def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
-        """Return the numbers of `raw` for one division, as they are before any scale.
+        """Return the numbers of `raw` for one division, before any scale.
 
         Args:
             teams: Tickets by team, without bots.
-            roles: What the players were given to play.
+            roles: The roles that the players were given.
 
         Returns:
-            A number for each of `raw`; inf or NaN where it is not known.
+            A number for each of `raw`; inf or NaN if it is unknown.
         """
         del teams, roles
         return ()
@@ -254,19 +254,19 @@ class Comparison(ABC):
     def raw_gaps_in(
         self, teams: Seats, roles: RolesByTeam, region: str | None
     ) -> tuple[float, ...]:
-        """Return `raw_gaps` of a match that is played in a region; None: the best that opens."""
+        """Return `raw_gaps` of a match played in a region; None: the best that rules allow."""
         del region
         return self.raw_gaps(teams, roles)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return a gap that no match with both tickets is below; 0 where nothing is known.
+        """Return a lower bound on the gap of matches with both tickets; 0 if none is known.
 
         In a duel it is the gap itself.
         """
         return self.gap(((one,), (two,))) if self.queue.format.is_duel else 0.0
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
-        """Return a gap that no match of these tickets exceeds, unless nothing allows it."""
+        """Return an upper bound on the gap of matches of these tickets that rules can allow."""
         del tickets
         return 1.0
 
@@ -275,27 +275,27 @@ class Comparison(ABC):
 
         Args:
             ticket: The party.
-            when: From a gap to the wait that it needs.
+            when: Function from a gap to the wait that it needs.
         """
         del ticket, when
         return None
 
-    # What names say, of kinds whose form is NAMES.
+    # The names that players list, for kinds whose form is NAMES.
 
     def names(self, ticket: Ticket, player: Player) -> Collection[str] | None:
-        """Return whom a player names: ids, or a map from ids to numbers; None if nothing is known.
+        """Return the players that a player names: ids, or a map from ids to numbers.
 
-        It is asked of kinds whose form is NAMES.
+        None if nothing is known. It is called for kinds whose form is NAMES.
         """
         raise NotImplementedError
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
-        """Return the gaps of pairs of players of two parties of whom one at least names the other.
+        """Return the gaps of pairs of players of two parties, at least one naming the other.
 
         Args:
-            said: Shape (2, pairs): the number that each gives with the other, 1 in a plain list;
+            said: Shape (2, pairs): the number that each lists with the other, 1 in a plain list;
                 inf if they do not name them.
-            known: Shape (2, pairs): whether anything is known of each.
+            known: Shape (2, pairs): whether there are data on each.
 
         Returns:
             Shape (pairs,).
@@ -303,9 +303,9 @@ class Comparison(ABC):
         raise NotImplementedError
 
     def named_costs(self, said: Floats, known: Flags) -> tuple[Floats, Flags]:
-        """Return what pairs cost a criterion whose form is NAMES, and which were in one team then.
+        """Return the costs of pairs for a criterion of form NAMES, and which were teammates.
 
-        Where the two stand to each other as they did; one that has changed costs half.
+        The costs are for pairs in the same relation as before; a changed relation costs half.
 
         Args:
             said: As for `named_gaps`.
@@ -316,7 +316,7 @@ class Comparison(ABC):
         """
         raise NotImplementedError
 
-    # What a file may say, beyond its keys.
+    # The contents of files, beyond their keys.
 
     @classmethod
     def fault_in(cls, form: Format) -> Fault:
@@ -326,13 +326,13 @@ class Comparison(ABC):
 
     @classmethod
     def is_told_of(cls, form: Format) -> bool:
-        """Return whether all matches of a format are told of it, also without a criterion."""
+        """Return whether all matches of a format report its gaps, even without a criterion."""
         del form
         return False
 
     @classmethod
     def fault_of_criterion_table(cls, table: Mapping[str, Any]) -> Fault:
-        """Return what is wrong with a table of a file beyond what each key by itself shows.
+        """Return what is wrong with a table of a file beyond faults of single keys.
 
         Args:
             table: The keys that are given, without any that the kind does not take.
@@ -342,7 +342,7 @@ class Comparison(ABC):
 
     @classmethod
     def fault_of_rule_table(cls, table: Mapping[str, Any], wait_end: float | None) -> Fault:
-        """Return the same of a rule.
+        """Return the same for a rule.
 
         Args:
             table: The keys that are given, without any that the kind does not take.
@@ -353,15 +353,15 @@ class Comparison(ABC):
 
     @classmethod
     def expansion_of(cls, table: Mapping[str, Any], wait_end: float | None) -> Expansion | None:
-        """Return how a rule widens by keys of its own, where its table has no fault."""
+        """Return how a rule widens by keys of its own, if its table has no fault."""
         del table, wait_end
         return None
 
-    # What it means, in words.
+    # Its meaning in words.
 
     @classmethod
     def criterion_words(cls, criterion: Criterion) -> str:
-        """Return what a criterion compares: a match is better the smaller that is."""
+        """Return the quantity that a criterion compares: smaller is better."""
         return cls.compared.format(criterion.attribute)
 
     @classmethod
@@ -371,13 +371,13 @@ class Comparison(ABC):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del attribute
         return f"rule {kind}"
 
     @classmethod
     def warning_without_deadline(cls, rule: Rule) -> str:
-        """Return that some may wait for ever, of a rule that does not widen for ever."""
+        """Return a warning that some may wait for ever, for a rule that stops widening."""
         how = "does not widen" if rule.expand is None else "stops widening"
         return (
             f"no deadline, and the limit on {rule.attribute or rule.kind} {how}: some may wait for "

@@ -18,18 +18,18 @@ from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket
 
 DIVISIONS_MAX = 20_000
-"""Divisions looked at for one match; 8 against 8 solo players have 6,435."""
+"""Most divisions examined for one match; 8 against 8 solo players have 6,435."""
 MASKED_MAX = 16
-"""Parties up to which all ways to form two teams are found at once: 65,536 sets."""
+"""Most parties for which all divisions into two teams are listed at once: 65,536 sets."""
 TRIED_MAX = 5_000
-"""Half-filled matches that one search may leave behind without a division."""
+"""Partly filled matches that one search may abandon without finding a division."""
 OPENED_MAX = 32
-"""Numbers of teams that are tried for an even layout."""
+"""Most numbers of teams that are tried for an even layout."""
 
 Layout = tuple[int, ...]
 """Players per team."""
 MayShare = Callable[[Sequence[int]], bool]
-"""Whether parties may be in one team, whoever joins them; parts of such a team may be, too."""
+"""Whether parties may be in one team, whoever joins them; then so may any part of them."""
 
 
 class DivisionTable(NamedTuple):
@@ -50,7 +50,7 @@ class Room(NamedTuple):
 
     Args:
         seats: Seats per team.
-        least: Of these, seats that must be filled; the same as `seats` for full matches.
+        least: Seats that must be filled; the same as `seats` for full matches.
         named: Whether teams have names; if not, teams of equal size are interchangeable and
             their permutations are left out.
     """
@@ -74,17 +74,17 @@ def divisions(
         sizes: Players per party.
         room: The teams.
         wanted: The team that each party insists on, or None.
-        spare: Seats that must be filled and stay free (for bots).
-        may_share: What else a team must be, half-filled ones included.
+        spare: Required seats that stay free (for bots).
+        may_share: A further condition on teams, including partly filled ones.
 
     Yields:
-        The parties' indices by team. The first one seats parties in order, each in the first
+        The parties' indices by team. The first division seats parties in order, each in the first
         team where it fits and leaves the others a place.
 
     Complexity:
-        O(parties x teams) per division, and one `fillable` per distinct half-filled match; none
-        where the parties yet to be seated are flexible solos. With `may_share` at most
-        `TRIED_MAX` half-filled matches.
+        O(parties x teams) per division, and one `fillable` per distinct partly filled match; none
+        once the remaining parties are flexible solos. With `may_share`, at most `TRIED_MAX` partly
+        filled matches.
 
     >>> list(divisions([1, 1, 2], Room((2, 2), (2, 2)), [None] * 3))
     [((0, 1), (2,))]
@@ -97,7 +97,7 @@ def divisions(
 
 
 class _SeatingWalk:
-    """Seating parties in order, without recursion, only where the rest still finds a place."""
+    """A search that seats parties in order, without recursion, if the rest still finds places."""
 
     def __init__(
         self, kinds: list[Kind], room: Room, spare: int, may_share: MayShare | None
@@ -107,7 +107,7 @@ class _SeatingWalk:
         self._may_share = may_share
         self._spare = spare
         self._bots: Counts = (((1, -1), spare),) if spare else ()
-        # Seats that may stay free are like solos who may join one team.
+        # Seats that may stay free are treated as solos who may join one team.
         free = [(least, seats) for least, seats in zip(room.least, room.seats, strict=True)]
         self._optional: Counts = tuple(
             ((1, team), most - least) for team, (least, most) in enumerate(free) if most > least
@@ -117,13 +117,13 @@ class _SeatingWalk:
         self._chosen: list[int] = []
         self._answers: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._suffixes: dict[int, Counts] = {}
-        # From here on all parties are flexible solos, who always find a place.
+        # From here on, all parties are flexible solos, who always find a place.
         self._easy = len(kinds)
         while self._easy and kinds[self._easy - 1] == (1, -1):
             self._easy -= 1
 
     def run(self) -> Iterator[Division]:
-        """Yield the divisions, those first that seat early parties in early teams."""
+        """Yield the divisions, first those that seat early parties in early teams."""
         if not self._leaves_places(0):
             return
         if not self._kinds:
@@ -173,7 +173,7 @@ class _SeatingWalk:
             yield team
 
     def _leaves_places(self, party: int) -> bool:
-        """Return whether the parties from here on find places in what is free."""
+        """Return whether the parties from here on fit into the free seats."""
         if party >= self._easy:
             return not self._optional or self._missing() <= len(self._kinds) - party + self._spare
         key = (party, tuple(self._free))
@@ -215,7 +215,7 @@ def division_tables(
 def two_teams(
     sizes: tuple[int, ...], room: Room, wanted: tuple[int | None, ...]
 ) -> tuple[DivisionTable, ...]:
-    """Return all divisions into two teams at once, the most even layout first.
+    """Return all divisions into two teams as tables, the most even layout first.
 
     Args:
         sizes: Players per party, of at most `MASKED_MAX`.
@@ -226,8 +226,8 @@ def two_teams(
         O(2^parties), in whole arrays.
 
     """
-    # A set of parties is a number whose highest bit is the first party; those of the set are in
-    # the second team. So numbers in order are divisions in the order of `divisions`.
+    # A set of parties is a number whose highest bit is the first party; the parties of the set are
+    # in the second team. So ascending numbers give the order of `divisions`.
     second: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     for size in reversed(sizes):
         second = np.concatenate((second, second + size))
@@ -269,9 +269,9 @@ def division_of(row: Sequence[int], layout: Layout, party_of: Sequence[int]) -> 
 
 
 def unevenness(layout: Layout, seats: Layout) -> tuple[float, int]:
-    """Return how unlike the teams that play are in the share of their seats filled.
+    """Return how much the teams that play differ in the share of their seats filled.
 
-    Of equally even layouts that with fewer teams comes first.
+    Of equally even layouts, the one with fewer teams comes first.
     """
     shares = [count / room for count, room in zip(layout, seats, strict=True) if count]
     return (max(shares) - min(shares) if shares else 0.0, len(shares))
@@ -279,7 +279,7 @@ def unevenness(layout: Layout, seats: Layout) -> tuple[float, int]:
 
 @lru_cache(maxsize=1024)
 def even_layout(players: int, room: Room) -> Layout:
-    """Return the most even way to spread so many solos over teams.
+    """Return the most even way to spread `players` solos over teams.
 
     Complexity:
         O(players log teams) for each number of teams that may play, at most `OPENED_MAX`.
@@ -310,19 +310,19 @@ def _spread(players: int, room: Room, opened: list[int]) -> Layout:
     return tuple(counts)
 
 
-# Which divisions of a set of tickets a format allows: seats, sides and roles.
+# The divisions of a set of tickets that a format allows: seats, sides and roles.
 
 Teams = tuple[tuple[Ticket, ...], ...]
 """Tickets by team."""
 Wanted = tuple[int | None, ...]
-"""The team in which each party has to be, or None."""
+"""The required team of each party, or None."""
 
 FEW = 1_000
-"""Divisions that are all looked at, where each of them is found by a walk."""
+"""Most divisions that are all examined if a search has to find each of them."""
 CELLS_MAX = 40 * FEW
-"""Seats in such divisions; matches of more than 40 players get fewer of them."""
+"""Most seats in such divisions; matches of more than 40 players get fewer divisions."""
 UNEVEN_LOOKED_AT = 200
-"""Divisions among which the most even one is taken where no even one is allowed."""
+"""Divisions among which the most even one is taken if no even one is allowed."""
 
 
 class Divider:
@@ -339,14 +339,14 @@ class Divider:
         self._room = Room(form.players, form.least_players, bool(form.sides))
 
     def first(self, tickets: Sequence[Ticket], bots: int = 0) -> Teams | None:
-        """Return an allowed division, as even as can be; None if there is none.
+        """Return an allowed division, as even as possible; None if there is none.
 
         Args:
             tickets: By age; early tickets sit in early teams.
             bots: Seats that computer players fill.
 
         Complexity:
-            That of one of `divisions` where tickets and bots fill all seats, or spread evenly.
+            That of one of `divisions` if tickets and bots fill all seats, or spread evenly.
         """
         sizes = [ticket.size for ticket in tickets]
         room, found = self._room, None
@@ -363,14 +363,14 @@ class Divider:
         return None if found is None else teams_of(tickets, found)
 
     def tables(self, tickets: Sequence[Ticket]) -> tuple[tuple[DivisionTable, ...], bool]:
-        """Return the allowed divisions, and whether these are all.
+        """Return the allowed divisions, and whether the list is complete.
 
         Args:
             tickets: By age; tables number their players party by party.
 
         Returns:
-            Tables by layout, the most even layout first; where there are too many divisions, the
-            first one only.
+            Tables by layout, the most even layout first; if there are too many divisions, only the
+            first one.
         """
         sizes = tuple([ticket.size for ticket in tickets])
         if len(self._room.seats) == 2 and len(sizes) <= MASKED_MAX:
@@ -390,7 +390,7 @@ class Divider:
     def neighbours(
         self, tickets: Sequence[Ticket], table: DivisionTable, row: int
     ) -> DivisionTable:
-        """Return the allowed divisions in which two parties of a size have changed teams.
+        """Return the allowed divisions in which two parties of one size have swapped teams.
 
         Args:
             tickets: As for `tables`.
@@ -398,7 +398,7 @@ class Divider:
             row: The division in it.
 
         Complexity:
-            O(parties^2 x players), in whole arrays but for a loop over pairs of parties.
+            O(parties^2 x players), in whole arrays except for a loop over pairs of parties.
         """
         sizes = [ticket.size for ticket in tickets]
         order = table.orders[row]
@@ -426,16 +426,16 @@ class Divider:
         return legal[0] if legal else DivisionTable(table.layout, orders[:0])
 
     def roles(self, teams: Teams) -> tuple[tuple[str, ...], ...] | None:
-        """Return each player's role by team; None where the queue has no roles."""
+        """Return each player's role by team; None if the queue has no roles."""
         if not self._roles:
             return None
         return tuple([assign_roles(team, self._roles) or () for team in teams])
 
     def _wanted(self, tickets: Sequence[Ticket], room: Room, bots: int = 0) -> Wanted:
-        """Return the team in which each ticket has to be: its side, where it insists on one.
+        """Return the team in which each ticket must be: its side, if it insists on one.
 
-        Where sides are wishes, these are granted one after the other, those of larger parties
-        first and then by age, each unless it would leave no division.
+        Wishes for sides are granted one after the other, to larger parties first and then by age,
+        each unless it would leave no division.
         """
         if not self._sides:
             return (None,) * len(tickets)

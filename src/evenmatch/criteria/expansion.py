@@ -1,10 +1,10 @@
-"""Tolerances that widen with the wait, and their inverse: when will a limit suffice?
+"""Tolerances that widen with the wait, and their inverse: the wait at which a limit suffices.
 
-Every decision asks the inverse. A rule holds at `now` iff `now >= enqueued_at + when(gap)` for
-each ticket that must accept. No decision rests on a comparison of a limit with a gap, because
-`limit(wait)` at a computed instant may fall short of the gap by one rounding. Solvers of batches do
-search by limits as they stand at an instant (`policies.shared.batch_rules`). Whatever they find is
-checked by the inverse before it is played.
+Every decision uses the inverse. A rule holds at `now` iff `now >= enqueued_at + when(gap)` for each
+ticket that must accept. No decision compares a limit with a gap, because `limit(wait)` at a
+computed instant may fall short of the gap by one rounding. Solvers of batches do search by the
+limits at an instant (`policies.shared.batch_rules`); the inverse then checks every match that they
+find before it is played.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.model.queue import Expansion
 
 TICKS = 2.0**20
-"""Instants that we compute lie on a grid of 2^-20 s, so that sums of times are exact."""
+"""Computed instants lie on a grid of 2^-20 s, so that sums of times are exact."""
 
 
 def round_up(seconds: float) -> float:
@@ -33,12 +33,12 @@ def round_up(seconds: float) -> float:
     1e+304
     """
     ticks = seconds * TICKS
-    # Floats as large as those whose ticks overflow are all on the grid.
+    # Floats so large that their ticks overflow are all on the grid.
     return math.ceil(ticks) / TICKS if ticks < math.inf else seconds
 
 
 def limit_at(limit: float, expand: Expansion | None, wait: float) -> float:
-    """Return the limit after `wait` seconds: for people, for plots, and for searches of solvers.
+    """Return the limit after `wait` seconds: for people, plots, and searches of solvers.
 
     Args:
         limit: The limit at once, in the rule's unit.
@@ -109,7 +109,7 @@ def widest(limit: float, expand: Expansion | None) -> float:
 
 
 def last_change(expand: Expansion | None, limit: float) -> float:
-    """Return the wait after which the limit grows no more; infinity if it always grows."""
+    """Return the wait after which the limit no longer grows; infinity if it always grows."""
     if expand is None:
         return 0.0
     if expand.steps:
@@ -135,7 +135,7 @@ def _inverse_of_steps(limit: float, expand: Expansion, top: float) -> Callable[[
 
 
 def curve_points(limit: float, expand: Expansion) -> list[tuple[float, float]]:
-    """Return the points of a curve, which begins at the limit where it says nothing else."""
+    """Return the points of a curve, which starts at the limit unless it states another start."""
     points = list(expand.curve)
     return points if points[0][0] <= 0.0 else [(0.0, limit), *points]
 
@@ -168,7 +168,7 @@ def _inverse_of_curve(limit: float, expand: Expansion, top: float) -> Callable[[
     return when
 
 
-# The inverse of a tolerance for whole columns: when will a limit suffice for each of many gaps?
+# The inverse of a tolerance for whole columns: the wait at which the limit reaches each gap.
 
 
 def inverse_table(limit: float, expand: Expansion | None) -> Callable[[Floats], Floats]:
@@ -204,7 +204,7 @@ def _by_rate(limit: float, rate: float, top: float) -> Callable[[Floats], Floats
             waits *= TICKS
         np.ceil(waits, out=waits)
         waits *= 1.0 / TICKS
-        # Whoever is within the limit at once would have had to wait less than nothing.
+        # For gaps within the limit at once, the quotient is negative.
         np.maximum(waits, 0.0, out=waits)
         if top < math.inf:
             np.putmask(waits, gaps > top, math.inf)

@@ -1,9 +1,9 @@
-"""What a match is like in the units of what a queue compares: rating points, milliseconds, shares.
+"""Figures of a match in the units that a queue compares: rating points, milliseconds, shares.
 
 Quality and cost say how good a match is under the weights and scales of a queue; gaps say the same
-in words that players use. Each criterion has one gap or two, which its kind defines
-(`Comparison.raw_gaps`), and so have rules on numbers and latencies; a queue with roles or parties
-tells of these too, whether or not it has a criterion for them.
+in the units that players know. Each criterion has one or two gaps, which its kind defines
+(`Comparison.raw_gaps`); so have rules on numbers and latencies. A queue with roles or parties
+reports these gaps too, with or without a criterion for them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ KNOWN |= {
     for gap in kind.gaps_by_measure.values()
 }
 KNOWN |= {gap.words: gap for kind in KINDS.values() for gap in kind.raw}
-"""All gaps by their words."""
+"""All gaps by their names."""
 
 
 class Gaps:
     """The gaps of one queue's matches.
 
     Args:
-        queue: Gives criteria, rules and the format.
+        queue: Has the criteria, rules and the format.
 
     Attributes:
         names: `rating: team gap`, `latency: mean ping`, `players off their role`, each once.
@@ -54,15 +54,15 @@ class Gaps:
     def of(
         self, teams: Seats, roles: RolesByTeam = None, *, region: str | None = None
     ) -> tuple[float, ...]:
-        """Return a number for each name; NaN where it is not known.
+        """Return a number for each name; NaN if it is unknown.
 
         Args:
             teams: Tickets by team, of a match without bots.
-            roles: What the players were given to play; None asks for the best way.
-            region: Where the match is played; None: in the best region that ever opens.
+            roles: The roles that the players were given; None computes the best assignment.
+            region: Where the match is played; None: in the best region that rules ever allow.
 
         Complexity:
-            O(k^2) where pairs count.
+            O(k^2) if pairs count.
         """
         found: list[float] = []
         for compared, places in self._asked:
@@ -72,7 +72,7 @@ class Gaps:
 
 
 def name_of(attribute: str, gap: Gap) -> str:
-    """Return what a gap is called in figures.
+    """Return the name of a gap in figures.
 
     >>> name_of("rating", Gap("team gap")), name_of("", Gap("free seats"))
     ('rating: team gap', 'free seats')
@@ -86,7 +86,7 @@ def gap_of_name(name: str) -> Gap:
 
 
 def _given(queue: Queue) -> Iterator[Criterion | Rule]:
-    """Yield what matches are told of: criteria, rules on numbers, then roles and parties."""
+    """Yield what matches report on: criteria, rules on numbers, then roles and parties."""
     yield from queue.criteria
     yield from [rule for rule in queue.rules if kind_of(rule).is_measure]
     for kind in reversed(KINDS):

@@ -18,16 +18,16 @@ def handicap_points(
 
     Args:
         handicap: The queue's factor, cap and step.
-        teams: Tickets by team; one that the format lets stay empty gets nothing.
-        bots: Computer players; where they are all that a team may have, there is no handicap,
-            since nobody knows how strong it is.
+        teams: Tickets by team; a team that the format lets stay empty gets nothing.
+        bots: Computer players. If a team may consist of bots alone, there is no handicap, since
+            its strength is unknown.
 
     Returns:
-        Points by team, at least one of them 0; None if nobody gets any.
+        Points by team, at least one of them 0; None if no team gets any.
 
     Source:
-        GameDev.net, "1v1 queuing" (2010): give the weaker side points where a close match is not
-        to be had. The outcome counts them: `ratings.pairwise_results.ranks_from_points`.
+        GameDev.net, "1v1 queuing" (2010): give the weaker side points if no close match is to be
+        had. The outcome counts them: `ratings.pairwise_results.ranks_from_points`.
     """
     if bots and not all(teams):
         return None

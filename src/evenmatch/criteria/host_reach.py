@@ -1,8 +1,8 @@
-"""Which players reach each other, and so could host their match.
+"""Which players of a match can reach all others, and so could host it.
 
-What a player knows is an attribute of the ticket: the set of player ids that were reached, or how
-the own router translates addresses: `open` reaches and is reached by anyone, two who are `moderate`
-reach each other, and everything else fails.
+The data are an attribute of the ticket: either the set of player ids that were reached, or the type
+of the player's NAT: `open` reaches and is reached by anyone, two who are `moderate` reach each
+other, and all other pairs fail.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from evenmatch.criteria.base import Seats
 from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
 
 COSTS = (1.0, 0.4, 0.0)
-"""Of a match with no, one, and two or more possible hosts."""
+"""Cost of a match with no, one, and two or more possible hosts."""
 ENOUGH = len(COSTS) - 1
-"""Hosts beyond whom more make no difference."""
+"""More hosts than this make no difference."""
 WORDS = ("open", "moderate", "strict")
 
 
@@ -21,9 +21,9 @@ def reaches(one: Value, two: Value, two_id: str) -> bool:
     """Return whether a player can connect to another.
 
     Args:
-        one: The one's attribute.
-        two: The other's attribute.
-        two_id: The other's id.
+        one: The first player's attribute.
+        two: The second player's attribute.
+        two_id: The second player's id.
 
     >>> reaches("strict", "open", "b"), reaches("moderate", "strict", "b")
     (True, False)
@@ -59,7 +59,7 @@ def _value(ticket: Ticket, player: Player, attribute: str) -> Value:
 
 
 def _ids(value: Value) -> tuple[str, ...]:
-    """Return the ids of a set; files turn one of one id into a word or a number."""
+    """Return the ids of a set; files turn a set of one id into a word or a number."""
     if isinstance(value, tuple):
         return value
     return (value if isinstance(value, str) else f"{value:.17g}",)

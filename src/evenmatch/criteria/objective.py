@@ -1,11 +1,11 @@
-"""How good a match is: criteria and waiting in one number, and quality for people.
+"""How good a match is: criteria and waits in one cost, and quality for people to read.
 
     cost = sum_d f_d q_d(match) + wait_price * (sum of its players' waits + wait_max per bot)
     quality = 1 - sum_d f_d q_d(match) / sum_d f_d
 
-A bot makes every q_d of its match 1. Waits never enter quality. This is Schlup's eq. (1) for
-`spread` criteria with the default price 1/wait_max, and the objective of every other source with
-other criteria and prices.
+With a bot, every q_d of a match is 1. Quality ignores waits. With `spread` criteria and the default
+price 1/wait_max, the cost is Schlup's eq. (1); other criteria and prices give the objectives of the
+other sources.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
 Cost = TypeVar("Cost", float, Floats)
 COST_SLACK = 1e-12
-"""Divisions whose costs differ by less are equal; the first of them is taken."""
+"""Divisions whose costs differ by less than this count as equal; the first of them is taken."""
 DESCENTS_MAX = 50
-"""Swaps of one descent where there are too many divisions to look at all."""
+"""Most swaps of a descent, which replaces exhaustive search if there are too many divisions."""
 LOOK_AGAIN = 64
-"""Divisions that the table likes best and the reference looks at again, for rules on teams."""
+"""Divisions, best by the table, that the reference judges again if there are rules on teams."""
 
 
 class Seating(msgspec.Struct, frozen=True, gc=False):
-    """Tickets divided into teams, and what that is worth.
+    """Tickets divided into teams, with the cost and the earliest instant of the match.
 
     Args:
         teams: Tickets by team.
-        criteria_cost: sum_d f_d q_d, if the match is made as soon as it was asked for and legal.
+        criteria_cost: sum_d f_d q_d, if the match is made as soon as requested and legal.
         quality: In [0, 1]; None if no criterion is scaled to [0, 1].
         ready_at: Instant from which every rule holds for every ticket.
-        roles: Each player's role by team, party by party; None where the queue has no roles.
+        roles: Each player's role by team, party by party; None if the queue has no roles.
     """
 
     teams: Teams
@@ -57,13 +57,13 @@ class Seating(msgspec.Struct, frozen=True, gc=False):
 
 
 def weights_of(queue: Queue) -> list[float]:
-    """Return the weight of each criterion: k / (number of criteria) where none is given."""
+    """Return the weight of each criterion: k / (number of criteria) if none is given."""
     default = queue.format.k / max(1, len(queue.criteria))
     return [default if c.weight is None else c.weight for c in queue.criteria]
 
 
 class Objective:
-    """The criteria, prices and rules of one queue, ready to be asked."""
+    """The criteria, prices and rules of one queue, compiled."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
@@ -100,7 +100,7 @@ class Objective:
         )
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
-        """Return a sentence about what the ticket lacks or has wrong, or None."""
+        """Return a sentence about a missing or wrong attribute of the ticket, or None."""
         for player in ticket.players:
             for attribute, plain, problem in self._checks:
                 value = attribute_of(ticket, player, attribute)
@@ -117,20 +117,20 @@ class Objective:
     def seat(
         self, tickets: Sequence[Ticket], bots: int = 0, now: float = math.inf
     ) -> Seating | None:
-        """Divide tickets into teams by the best split under the criteria.
+        """Divide tickets into teams in the way that is best by the criteria.
 
         Args:
             tickets: By (enqueued_at, sequence).
             bots: Seats that computer players fill.
-            now: A division that is legal now is preferred to a better one that is not yet. What
-                waiting opens by then counts, see `Comparison.cost_at`.
+            now: A division that is legal now is preferred to a better one that is not legal yet.
+                Regions that are allowed by then count, see `Comparison.cost_at`.
 
         Returns:
             The best division found, or None if the tickets do not fill a match.
 
         Complexity:
-            One evaluation where no criterion compares teams. Else all divisions of two teams of at
-            most 16 parties, and up to `divisions.FEW` of other formats; where there are more, a
+            One evaluation if no criterion compares teams. Otherwise all divisions of two teams of
+            at most 16 parties, and up to `divisions.FEW` of other formats; if there are more, a
             descent from an even division by swaps of two parties.
         """
         if self._is_plain_duel and len(tickets) == 2 and not bots:
@@ -153,10 +153,10 @@ class Objective:
             tickets: By (enqueued_at, sequence).
 
         Returns:
-            `ready_at` of what `seat` returns long before anything is legal, without the criteria.
+            The `ready_at` that `seat` returns before anything is legal, ignoring the criteria.
 
         Complexity:
-            That of the rules on the divisions that `seat` looks at.
+            That of the rules on the divisions that `seat` examines.
         """
         if not self.rules.depend_on_teams:
             teams = self._divider.first(tickets)
@@ -176,11 +176,11 @@ class Objective:
         return best
 
     def judge(self, teams: Teams, now: float = math.inf) -> Seating:
-        """Return what a given division is worth, and the instant from which the rules allow it.
+        """Return a given division with its cost, and the instant from which the rules allow it.
 
         Args:
-            teams: Tickets by team; seats may be free, but at least two people play. Whether sides
-                and roles allow it is not looked at.
+            teams: Tickets by team; seats may be free, but at least two people play. Sides and roles
+                are not checked.
             now: When the match is made, if rules allow it by then.
         """
         return self._evaluate(teams, 0, now)
@@ -188,19 +188,19 @@ class Objective:
     def factors(
         self, teams: Seats, bots: int = 0, *, region: str | None = None
     ) -> tuple[float, ...]:
-        """Return the cost q_d of each criterion in the queue's order; waits are not in it.
+        """Return the cost q_d of each criterion in the queue's order, without waits.
 
         Args:
             teams: Tickets by team, `Seating.teams` or any other division.
             bots: Seats that computer players fill; with any, every criterion costs 1.
-            region: Where the match is played; None: in the best region that ever opens.
+            region: Where the match is played; None: in the best region that rules ever allow.
         """
         if bots:
             return (1.0,) * len(self._terms)
         return tuple([compared.cost_in(teams, region) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
-        """Return the whole cost of a match made at the instant `at`."""
+        """Return the total cost of a match made at the instant `at`."""
         waits = 0.0
         for team in seating.teams:
             for ticket in team:
@@ -210,15 +210,15 @@ class Objective:
         return seating.criteria_cost + self._wait_price * waits
 
     def cheapest(self, tickets: Sequence[Ticket], accepts: Callable[[Teams], bool]) -> Teams | None:
-        """Return the division that criteria like best of those that somebody accepts.
+        """Return the cheapest division by the criteria among those that `accepts` allows.
 
         Args:
             tickets: By (enqueued_at, sequence).
-            accepts: Asked of one division after the other, the cheapest first.
+            accepts: Called with one division after the other, the cheapest first.
 
         Returns:
-            None if it accepts none of the first `LOOK_AGAIN`, or if there are too many to look at
-            all.
+            None if it accepts none of the first `LOOK_AGAIN`, or if there are too many divisions to
+            examine all.
         """
         tables, are_all = self._divider.tables(tickets)
         if not tables or not are_all:
@@ -245,8 +245,8 @@ class Objective:
         best: tuple[float, float] | None = None
         chosen = None
         for row in np.lexsort((costs, late))[:LOOK_AGAIN].tolist():
-            # The table is never late: whoever follows is legal no sooner than it says. And of
-            # divisions that never become legal, one is as good as another.
+            # The table is never late: a later division is legal no sooner than the table says. And
+            # divisions that never become legal are all equal.
             if best is not None and (late[row] > best[0] or best[0] == math.inf == late[row]):
                 break
             seating = self._evaluate(_row_of(tickets, tables, row), 0, now)
@@ -258,7 +258,7 @@ class Objective:
     def _descend(
         self, tickets: Sequence[Ticket], table: DivisionTable, now: float
     ) -> tuple[DivisionTable, ...]:
-        """Return a division that no swap of two parties betters, as a table of its own."""
+        """Return a division that no swap of two parties improves, as a table of its own."""
         late, cost = self._late(tickets, table, now)[0], self._costs(tickets, table)[0]
         for _ in range(DESCENTS_MAX):
             around = self._divider.neighbours(tickets, table, 0)
@@ -273,7 +273,7 @@ class Objective:
         return (table,)
 
     def _costs(self, tickets: Sequence[Ticket], table: DivisionTable) -> Floats:
-        """Return of each division what the division changes of the criteria's cost."""
+        """Return the part of each division's criteria cost that depends on the division."""
         costs: Floats = np.zeros(len(table.orders))
         for compared, weight, _ in self._divided:
             costs += weight * compared.cost_table(tickets, table.orders, table.layout)
@@ -286,7 +286,7 @@ class Objective:
         return np.maximum(self.rules.ready_table(tickets, table.orders, table.layout), now)
 
     def _seat_duel(self, one: Ticket, two: Ticket, now: float) -> Seating:
-        """Return the only division of a duel, by a shorter way."""
+        """Return the only division of a duel, computed by a shorter way."""
         ready_at = self.rules.duel_ready_at(one, two)
         at = max(ready_at, now)
         total = scaled = 0.0
@@ -298,7 +298,7 @@ class Objective:
         return Seating(((one,), (two,)), total, self.quality(scaled), ready_at)
 
     def _evaluate(self, teams: Teams, bots: int, now: float) -> Seating:
-        # Asked without an instant, a match counts from when it is legal first.
+        # Without an instant, a match counts from when it is first legal.
         ready_at = self.rules.ready_at(teams, now if now < math.inf else -math.inf)
         at = max(ready_at, now)
         roles = self._divider.roles(teams)
@@ -314,7 +314,7 @@ class Objective:
         return Seating(teams, total, self.quality(scaled), ready_at, roles)
 
     def quality(self, scaled: Cost) -> Cost | float | None:
-        """Return what a match is worth, or many are, whose scaled criteria cost so much.
+        """Return the quality of a match, or of many, from its scaled criteria cost.
 
         Returns:
             In [0, 1]; None if no criterion is scaled to [0, 1].
@@ -325,7 +325,7 @@ class Objective:
 
 
 def _side_problem(ticket: Ticket | NewTicket, sides: tuple[str, ...]) -> str | None:
-    """Return a sentence about a side that is no side of the queue, or about two in one party."""
+    """Return a sentence about a side that the queue does not have, or two sides in one party."""
     insisted = side_of(ticket)
     for player in ticket.players:
         side = attribute_of(ticket, player, "side")
@@ -344,7 +344,7 @@ def _shown(value: Value) -> str:
 
 
 def _row_of(tickets: Sequence[Ticket], tables: Sequence[DivisionTable], row: int) -> Teams:
-    """Return a division of many tables by its number."""
+    """Return a division by its number, counted through several tables."""
     party_of = [party for party, ticket in enumerate(tickets) for _ in ticket.players]
     for layout, orders in tables:
         if row < len(orders):

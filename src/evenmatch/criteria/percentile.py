@@ -1,10 +1,10 @@
-"""Percentiles: where a value stands in a distribution, from 0 (the lowest) to 1.
+"""Percentiles: the place of a value in a distribution, from 0 (the lowest) to 1.
 
-Two who are 100 points apart are much the same in the thick of a ladder and worlds apart at its top;
-a difference of percentiles says how many players stand between them. The distribution is a table,
-which is part of the queue, or the last values of the tickets that the queue accepted. A table's
-percentile follows from the value. Among the last values a ticket is placed once, as it is accepted;
-it carries its place from then on, so that its limits never shrink and recovery computes nothing.
+Two players who are 100 points apart are nearly equal in the middle of a ladder and far apart at its
+top; a difference of percentiles says how many players stand between them. The distribution is a
+table, which is part of the queue, or the last values of tickets that the queue accepted. A table
+gives the percentile of any value. Among the last values, a ticket gets its place once, on
+acceptance, and keeps it: so its limits never shrink, and recovery computes nothing.
 
 Source:
     "Matching players in an online 1vs1 game": the top 10 % meets the top 5 to 15 %.
@@ -27,7 +27,7 @@ from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 Floats = NDArray[np.float64]
 
 QUANTILES_MAX = 1_001
-"""Quantiles that are kept of a table."""
+"""Most quantiles kept of a table."""
 
 
 def quantiles_of(values: Sequence[float]) -> tuple[float, ...]:
@@ -37,7 +37,7 @@ def quantiles_of(values: Sequence[float]) -> tuple[float, ...]:
         values: At least one, in any order.
 
     Returns:
-        All values in order where there are at most `QUANTILES_MAX`, else so many of them.
+        All values in order if there are at most `QUANTILES_MAX`, else that many quantiles.
 
     >>> quantiles_of([3.0, 1.0, 2.0])
     (1.0, 2.0, 3.0)
@@ -49,14 +49,14 @@ def quantiles_of(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def percentile(quantiles: Sequence[float], value: float) -> float:
-    """Return the part of a table that lies below a value, in [0, 1].
+    """Return the share of a table that lies below a value, in [0, 1].
 
-    Between two quantiles the part grows in a straight line; a value that several quantiles equal
-    stands in their middle.
+    Between two quantiles the share grows linearly; a value that equals several quantiles gets
+    their middle.
 
     Args:
         quantiles: At equal steps, ascending; at least one.
-        value: Anything.
+        value: Any number.
 
     >>> percentile((1000.0, 1500.0, 2000.0), 1750.0)
     0.75
@@ -85,15 +85,15 @@ def percentiles(quantiles: Sequence[float], values: Floats) -> Floats:
 
 
 class RecentValues(msgspec.Struct):
-    """The last values that came, in order of coming and sorted; see `model.events.Placed`."""
+    """The last values, in order of arrival and sorted; see `model.events.Placed`."""
 
     arrived: list[float] = []
     ordered: list[float] = []
 
     def place(self, value: float) -> float:
-        """Return the part of the values, this one included, that lies below it, in (0, 1).
+        """Return the share of the values, this one included, that lies below it, in (0, 1).
 
-        Equal values count by half, so that the first value of all stands in the middle.
+        Equal values count by half, so that the very first value gets the middle.
 
         >>> RecentValues([1.0, 5.0, 3.0], [1.0, 3.0, 5.0]).place(4.0)
         0.625
@@ -102,7 +102,7 @@ class RecentValues(msgspec.Struct):
         return (low + (high - low + 1) / 2) / (len(self.ordered) + 1)
 
     def add(self, value: float, last: int) -> None:
-        """Take a value in, and forget those before the last `last`.
+        """Add a value, and drop those before the last `last`.
 
         Complexity:
             O(log n) and moves of memory.
@@ -114,12 +114,12 @@ class RecentValues(msgspec.Struct):
             del self.ordered[bisect_left(self.ordered, gone)]
 
     def copy(self) -> RecentValues:
-        """Return a copy that later values do not touch."""
+        """Return a copy that later values do not change."""
         return RecentValues(list(self.arrived), list(self.ordered))
 
 
 def key_of(queue: str, attribute: str) -> str:
-    """Return the name under which last values are kept and a ticket carries its places.
+    """Return the key of last values in tables and of a ticket's places among them.
 
     >>> key_of("duel", "wins/losses")
     'duel/wins/losses'
@@ -137,7 +137,7 @@ def samples_of(queue: Queue) -> dict[str, int]:
     """Return how many last values a queue keeps, by key.
 
     Raises:
-        ConfigError: One attribute is to be placed among two numbers of last values.
+        ConfigError: Two criteria or rules place one attribute among different numbers of values.
     """
     samples = [(rule.attribute, rule.sample) for rule in queue.rules if rule.unit == "percentile"]
     samples += [
@@ -165,7 +165,7 @@ def placed_among(
 
     Args:
         ticket: The ticket, not yet among them.
-        samples: How many count, by key.
+        samples: How many last values count, by key.
         recent: The last values, by key.
     """
     places = {}
@@ -186,8 +186,8 @@ def remember(
 
     Args:
         ticket: The ticket.
-        queues: Where it waits.
-        places: Where it was placed; what these queues kept beside is needed no more.
+        queues: The queues in which it waits.
+        places: The places that it was given; other last values of these queues are dropped.
         recent: The last values, by key.
     """
     for key in [key for key in recent if key not in places and parts_of(key)[0] in queues]:

@@ -1,7 +1,7 @@
 """All kinds of criteria and rules by name.
 
-A kind is one class in `kinds`, which says what files may hold of it, how it is put in words and of
-what form its columns are; here it has its line. Whoever deals with criteria and rules asks here.
+A kind is one class in `kinds`, which declares the keys of files, its words and the form of its
+columns; here it has one line. All code that needs the kind of a criterion or rule asks this module.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _RULED = [kind for kind, each in KINDS.items() if each.rule_keys is not None]
 _NUMBERS = takewhile(lambda kind: KINDS[kind].form is Form.NUMBERS, _RULED)
 _WORDS = [kind for kind in _RULED if KINDS[kind].form is Form.WORD]
 RULE_KINDS = tuple(dict.fromkeys([*_NUMBERS, *_WORDS, *_RULED]))
-"""Kinds that rules may have; a rule on one word comes behind those on numbers."""
+"""Kinds that rules may have; rules on one word come after those on numbers."""
 EXPLAINED_KINDS = (*RULE_KINDS, *[kind for kind, each in KINDS.items() if each is Conditional])
-"""Kinds of all rules that a queue may hold, those of a rule set too."""
+"""Kinds of all rules that a queue may hold, including those of rule sets."""
 NUMERIC = tuple(kind for kind, each in KINDS.items() if each.form is Form.NUMBERS)
-"""Kinds that compare numbers; between two players all are the gap."""
+"""Kinds that compare numbers; between two players all compare the same gap."""
 
 
 def kind_of(definition: Criterion | Rule) -> type[Comparison]:
@@ -71,7 +71,7 @@ def kind_of(definition: Criterion | Rule) -> type[Comparison]:
 
 
 def comparison_of(definition: Criterion | Rule, queue: Queue) -> Comparison:
-    """Return a criterion or a rule of a queue, ready to compare players."""
+    """Return a criterion or a rule of a queue, compiled to compare players."""
     return kind_of(definition)(definition, queue)
 
 
@@ -83,27 +83,27 @@ def numeric_kind(definition: Criterion | Rule) -> type[Numeric]:
 
 
 def form_of(definition: Criterion | Rule) -> Form:
-    """Return of what form the columns of a criterion or a rule are."""
+    """Return the form of the columns of a criterion or a rule."""
     return kind_of(definition).form
 
 
 def number_gap_of(definition: Criterion | Rule) -> NumberGap | None:
-    """Return which gap of numbers a criterion or a rule compares; None if it compares others."""
+    """Return the gap of numbers that a criterion or a rule compares; None if it compares none."""
     return kind_of(definition).number_gap
 
 
 def kind_with(form: Form, gap: NumberGap | None = None) -> str:
-    """Return the first kind of a form, which stands for it where no kind is named."""
+    """Return the first kind of a form, the default if no kind is named."""
     return next(
         kind for kind, each in KINDS.items() if each.form is form and each.number_gap is gap
     )
 
 
 def pairs_of(definition: Criterion | Rule) -> Pairs:
-    """Return which pairs a criterion or rule looks at, where it says nothing by its kind."""
+    """Return the pairs that a criterion or rule compares, with its kind's default."""
     return definition.pairs or kind_of(definition).pairs_default
 
 
 def pairs_within(definition: Criterion | Rule, form: Format) -> Pairs:
-    """Return which pairs count in a format: where all are enemies or all teammates, `all`."""
+    """Return the pairs that count in a format: `all` if all are enemies or all teammates."""
     return relation.pairs_within(pairs_of(definition), form)

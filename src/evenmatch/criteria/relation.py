@@ -1,4 +1,4 @@
-"""Pairs of players by how they stand to each other: enemies, teammates, or both."""
+"""Pairs of players by their relation in a match: enemies, teammates, or both."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from evenmatch.model.queue import Format, Pairs
 from evenmatch.model.ticket import Player, Ticket
 
 Seat = tuple[int, Ticket, Player]
-"""The number of a team, and who sits there."""
+"""The index of a team, and one of its players with their ticket."""
 
 
 def pairs_within(pairs: Pairs, form: Format) -> Pairs:
-    """Return which pairs count in a format: where all are enemies or all teammates, `all`."""
+    """Return the pairs that count in a format: `all` if all are enemies or all teammates."""
     are_alike = (pairs == "enemies" and max(form.players) == 1) or (
         pairs == "teammates" and len(form.players) == 1
     )
@@ -31,7 +31,7 @@ def is_by_team(pairs: Pairs) -> bool:
 
 
 def are_surely(pairs: Pairs, form: Format, one: Ticket, two: Ticket) -> bool:
-    """Return whether any two players of two tickets are such a pair, however teams are made."""
+    """Return whether any two players of two tickets are such a pair in every division."""
     return pairs == "all" or (pairs == "enemies" and one.size + two.size > max(form.players))
 
 
@@ -41,14 +41,14 @@ def seats_of(teams: Seats) -> list[Seat]:
 
 
 def related_pairs(teams: Seats, pairs: Pairs) -> Iterator[tuple[Seat, Seat]]:
-    """Yield the pairs of players of a division that stand in the relation."""
+    """Yield the pairs of players of a division that are in the relation."""
     for first, second in combinations(seats_of(teams), 2):
         if pairs == "all" or (first[0] == second[0]) == (pairs == "teammates"):
             yield first, second
 
 
 def pair_places(layout: Sequence[int], pairs: Pairs) -> list[tuple[int, int]]:
-    """Return the places, in the order of the teams, of the pairs that stand in the relation."""
+    """Return the indices, in the order of the teams, of the pairs that are in the relation."""
     team = np.repeat(np.arange(len(layout)), layout)
     return [
         (one, two)
@@ -67,7 +67,7 @@ def mean_over_pairs(table: Floats, orders: Orders, layout: Sequence[int], pairs:
         pairs: Which pairs count.
 
     Returns:
-        Shape (divisions,); 0 where no pair counts.
+        Shape (divisions,); 0 if no pair counts.
 
     Complexity:
         O(divisions * k^2).

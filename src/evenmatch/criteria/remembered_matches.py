@@ -1,4 +1,4 @@
-"""What the engine has to remember of players' matches, since criteria and rules ask for it."""
+"""What criteria and rules require the engine to remember of players' matches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BY_MEETINGS = frozenset(kind for kind, each in KINDS.items() if each.memory == "
 
 
 def matches_remembered(queue: Queue) -> int:
-    """Return how many of a player's last matches a queue asks for; 0 for none."""
+    """Return how many of a player's last matches a queue needs; 0 for none."""
     deepest = 0
     for criterion in queue.criteria:
         if criterion.kind in BY_MATCHES:
@@ -22,14 +22,14 @@ def matches_remembered(queue: Queue) -> int:
 
 
 def meeting_rules(queue: Queue) -> tuple[Rule, ...]:
-    """Return the rules of a queue for which the meetings of players are counted."""
+    """Return the rules of a queue that need a count of meetings."""
     return tuple([rule for rule in queue.rules if rule.kind in BY_MEETINGS])
 
 
 def remembering_kind(queue: Queue) -> str:
-    """Return a kind of the queue that looks at earlier matches, "" if none does.
+    """Return a kind of the queue that needs earlier matches, "" if there is none.
 
-    One that counts matches comes before one that counts meetings.
+    A kind that counts matches comes before one that counts meetings.
     """
     kinds = [criterion.kind for criterion in queue.criteria] + [rule.kind for rule in queue.rules]
     found = [kind for memory in (BY_MATCHES, BY_MEETINGS) for kind in kinds if kind in memory]

@@ -1,9 +1,9 @@
-"""Roles: who plays what in a team, so that everybody gets what they like best.
+"""Roles: who plays what in a team, so that players get the roles that they like best.
 
-A player lists the roles that they accept, preferred first; whoever lists none is flexible and takes
-any. The **rank** of a role for a player is its place in their list, from 0, and inf if they do not
-accept it. A team is legal if its players can be given roles that they accept, each role to no more
-players than it takes; of all ways to do so, the one with the least sum of ranks is taken.
+A player lists the roles that they accept, preferred first; a player without a list is flexible and
+takes any. The **rank** of a role for a player is its place in the list, from 0, and inf if they do
+not accept it. A team is legal if its players can be given roles that they accept, and no role gets
+more players than it takes; of all assignments, one with the least sum of ranks is used.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from evenmatch.model.ticket import NewTicket, Player, Ticket
 Roles = tuple[tuple[str, int], ...]
 """Names of roles, and how many players of a team each takes."""
 Ranks = tuple[float, ...]
-"""What a player makes of each role: 0 = the best, inf = not accepted."""
+"""Rank of each role for a player: 0 = the best, inf = not accepted."""
 
 Masks = tuple[tuple[int, int], ...]
-"""Sets of roles as bits, and how many players accept just these; sorted."""
+"""Sets of roles as bits, with the number of players who accept exactly these; sorted."""
 
 SUBSETS_OF = 16
-"""Players of a match up to which all sets of them are priced at once: 65,536 sets."""
+"""Most players of a match for whom all sets are evaluated at once: 65,536 sets."""
 WAYS_MAX = 60
-"""Ways to give a full team its roles up to which all of them are priced at once: 5v5 has 30."""
+"""Most assignments of a full team that are all evaluated at once: 5v5 has 30."""
 NEVER = 1e6
-"""A rank above all sums of ranks, for what a player does not accept."""
+"""A rank above all sums of ranks, for roles that a player does not accept."""
 
 
 def ranks_of(player: Player, roles: Roles) -> Ranks:
@@ -53,19 +53,19 @@ def _ranks_of(listed: tuple[str, ...], roles: Roles) -> Ranks:
 
 
 def assign(ranks: Sequence[Ranks], seats: Sequence[int]) -> tuple[float, tuple[int, ...]] | None:
-    """Give each player of a team a role, with the least sum of ranks.
+    """Assign a role to each player of a team, with the least sum of ranks.
 
     Args:
-        ranks: Of each player, by role.
-        seats: How many players each role takes at the most.
+        ranks: Rank of each role, for each player.
+        seats: Most players of each role.
 
     Returns:
-        The sum of ranks and each player's role as an index; of equally good ways the one that
-        gives early players early roles. None if there is no way.
+        The sum of ranks and each player's role as an index; of equally good assignments, the one
+        that gives early players early roles. None if there is none.
 
     Complexity:
-        O(players x roles x product of (seats + 1)): players one by one, for each number of seats
-        taken by role the best way to take them.
+        O(players x roles x product of (seats + 1)): for each player in turn, the best way to each
+        combination of seats taken.
 
     >>> assign([(0.0, 1.0), (0.0, 1.0), (0.0, 0.0)], [1, 2])
     (1.0, (0, 1, 1))
@@ -86,7 +86,7 @@ def assign(ranks: Sequence[Ranks], seats: Sequence[int]) -> tuple[float, tuple[i
 
 
 def mask_of(player: Player, roles: Roles) -> int:
-    """Return the roles that a player accepts as the bits of a number."""
+    """Return the roles that a player accepts, as the bits of a number."""
     return _mask_of(player.roles, roles)
 
 
@@ -99,18 +99,18 @@ def _mask_of(listed: tuple[str, ...], roles: Roles) -> int:
 
 @lru_cache(maxsize=8192)
 def find_seats(masks: Masks, seats: tuple[int, ...]) -> bool:
-    """Return whether all players find a role that they accept.
+    """Return whether all players get a role that they accept.
 
     Args:
-        masks: What players accept, and how many accept just that.
-        seats: How many players each role takes.
+        masks: Accepted roles, with the number of players who accept exactly these.
+        seats: Most players of each role.
 
     Complexity:
         O(2^roles x masks).
 
     Source:
-        P. Hall, On representatives of subsets (1935): nobody is left over if no set of roles is
-        all that more players accept than it takes.
+        P. Hall, On representatives of subsets (1935): all players have a role if no set of roles
+        takes fewer players than accept nothing outside the set.
     """
     for some, room in _sets_of(seats):
         if sum([count for mask, count in masks if not mask & ~some]) > room:
@@ -120,7 +120,7 @@ def find_seats(masks: Masks, seats: tuple[int, ...]) -> bool:
 
 @lru_cache(maxsize=8192)
 def fill_seats(masks: Masks, seats: tuple[int, ...]) -> bool:
-    """Return whether some of the players fill all roles, the converse of `find_seats`."""
+    """Return whether some of the players fill all roles, the dual of `find_seats`."""
     for some, room in _sets_of(seats):
         if sum([count for mask, count in masks if mask & some]) < room:
             return False
@@ -138,14 +138,14 @@ def sums_of_sets(ranks: Floats, seats: Sequence[int]) -> Floats:
 
     Args:
         ranks: Shape (players, roles).
-        seats: How many players each role takes at the most.
+        seats: Most players of each role.
 
     Returns:
-        Shape (2^players,): the place of a set has the bits of its players.
+        Shape (2^players,): the bits of an index are the players of the set.
 
     Complexity:
-        O(2^players x players x sum of seats), in whole arrays: a seat is left free or takes one
-        of the players who are not seated yet.
+        O(2^players x players x sum of seats), in whole arrays: each seat stays free or takes one
+        of the players not seated yet.
     """
     n = len(ranks)
     best: Floats = np.full(1 << n, np.inf)
@@ -165,7 +165,7 @@ def sums_of_sets(ranks: Floats, seats: Sequence[int]) -> Floats:
 
 @lru_cache(maxsize=64)
 def ways_of(seats: tuple[int, ...]) -> Floats | None:
-    """Return all ways to give a full team its roles; None if they are more than `WAYS_MAX`.
+    """Return all assignments of roles in a full team; None if there are more than `WAYS_MAX`.
 
     Returns:
         Shape (players x roles, ways): 1 where a player plays a role, 0 elsewhere.
@@ -182,7 +182,7 @@ def ways_of(seats: tuple[int, ...]) -> Floats | None:
 
 
 def _spread(seats: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the roles of a team's players, in each way that takes all seats."""
+    """Yield the roles of a team's players, for each assignment that takes all seats."""
     if not any(seats):
         yield ()
     for role, count in enumerate(seats):
@@ -197,11 +197,11 @@ def _full_sums(ranks: Floats, teams: Orders, ways: Floats) -> Floats:
     Args:
         ranks: Shape (players, roles).
         teams: Shape (teams, players of a team).
-        ways: By `ways_of`.
+        ways: From `ways_of`.
 
     Complexity:
         O(teams x players x roles x ways), as one product of matrices. Ranks are whole numbers, so
-        their sums are exact in whatever order.
+        their sums are exact in any order.
     """
     within = np.minimum(ranks, NEVER)[teams].reshape(len(teams), -1)
     sums: Floats = (within @ ways).min(axis=1)
@@ -213,16 +213,16 @@ def _full_sums(ranks: Floats, teams: Orders, ways: Floats) -> Floats:
 def _counts_of(
     masks: tuple[tuple[int, ...], ...], roles: Roles
 ) -> tuple[list[int], list[list[int]], NDArray[np.float32]]:
-    """Return what Hall's condition counts: of each set of roles, who accepts nothing else.
+    """Return the counts for Hall's condition: for each set of roles, who accepts nothing else.
 
     Args:
-        masks: What each player accepts, by party.
+        masks: Roles that each player accepts, by party.
         roles: Of the queue.
 
     Returns:
-        How many players each set takes, how many of each party it must hold, and which players.
+        How many players each set takes, how many of each party need it, and which players.
     """
-    # Only sets of roles that are all that some players accept can be too small.
+    # Only a set of roles that is all that some players accept can be too small.
     unions: set[int] = set()
     for mask in {mask for party in masks for mask in party}:
         unions |= {mask | other for other in unions} | {mask}
@@ -234,7 +234,7 @@ def _counts_of(
 
 
 class RoleFit:
-    """Which divisions of the same tickets have roles for all, by Hall's condition.
+    """The divisions of the same tickets in which all players have roles, by Hall's condition.
 
     Args:
         tickets: Their players are numbered party by party.
@@ -246,7 +246,7 @@ class RoleFit:
         self._room, self._by_party, self._inside = _counts_of(masks, roles)
 
     def may_fit(self, teams: int) -> bool:
-        """Return whether so many teams have roles for all, whoever plays with whom."""
+        """Return whether players fit the roles of this many teams, ignoring the division."""
         return self._have_room(self._by_party, teams)
 
     def may_share(self, parties: Sequence[int]) -> bool:
@@ -254,7 +254,7 @@ class RoleFit:
         return self._have_room([self._by_party[party] for party in parties], 1)
 
     def legal(self, orders: Orders, layout: Sequence[int]) -> NDArray[np.bool_]:
-        """Return whether each division has roles for all.
+        """Return whether all players of each division can be given roles.
 
         Args:
             orders: Shape (divisions, players), in the order of the teams.
@@ -290,9 +290,9 @@ def division_sums(
         layout: Players per team.
 
     Complexity:
-        `ways_of` roles for each team where all are full and these are few; else
-        O(divisions x players) after `sums_of_sets` up to `SUBSETS_OF` players; else `assign` for
-        each kind of team.
+        `ways_of` roles for each team if all are full and these are few; otherwise
+        O(divisions x players) after `sums_of_sets`, up to `SUBSETS_OF` players; otherwise `assign`
+        for each kind of team.
     """
     ranks = [ranks_of(player, roles) for ticket in tickets for player in ticket.players]
     seats = tuple([count for _, count in roles])
@@ -341,7 +341,7 @@ def rank_sum(team: Sequence[Ticket], roles: Roles) -> float:
 
 
 def role_problem(ticket: Ticket | NewTicket, roles: Roles) -> str | None:
-    """Return a sentence about roles that no match can give to a ticket, or None."""
+    """Return a sentence about roles of a ticket that no match has, or None."""
     known = [name for name, _ in roles]
     for player in ticket.players:
         for name in player.roles:

@@ -1,7 +1,7 @@
 """Hard rules: the earliest instant at which a set of tickets may play together.
 
-A rule never says yes or no for "now"; it says *from when*. Matchers turn that into exact timers,
-the engine into its check of a finished match, and both get the same number.
+A rule does not say whether a match is legal now; it says *from when* it is. Matchers turn that into
+exact timers, the engine into its check of a finished match, and both get the same number.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 PERCENTILE_DIGITS = 9
-"""Decimals of a difference of percentiles."""
+"""Decimals to which a difference of percentiles is rounded."""
 
 
 class RuleLimit(msgspec.Struct, frozen=True):
-    """A rule with its inverse at hand: the wait that a gap needs."""
+    """A rule with the inverse of its limit: the wait that a gap needs."""
 
     rule: Rule
     when: Callable[[float], float]
@@ -35,13 +35,13 @@ class RuleLimit(msgspec.Struct, frozen=True):
     comparison: Comparison
 
     def value(self, ticket: Ticket) -> float:
-        """Return what the rule compares of a solo ticket."""
+        """Return the value of a solo ticket that the rule compares."""
         if self.rule.unit == "percentile":
             return self.values(ticket)[0]
         return number(ticket, self.rule.attribute)
 
     def values(self, ticket: Ticket) -> list[float]:
-        """Return what the rule compares of each player."""
+        """Return the value of each player that the rule compares."""
         rule = self.rule
         if rule.unit == "percentile":
             return places(ticket, self.queue, rule.attribute, rule.sample)
@@ -49,7 +49,7 @@ class RuleLimit(msgspec.Struct, frozen=True):
 
 
 class Rules:
-    """The rules of one queue, those of its policy included."""
+    """The rules of one queue, including those of its policy."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
@@ -61,12 +61,12 @@ class Rules:
         ]
         stated = [rule.condition for rule in queue.rules if rule.condition is not None]
         self.conditions = Conditions(stated) if stated else None
-        """What may cease to hold as a match ages; all other rules only widen."""
+        """Rules that may cease to hold as a match ages; all others only widen."""
         self.depend_on_teams = self.conditions is not None or any(
             each.comparison.is_by_team for each in self._rules
         )
         self._is_duel = queue.format.is_duel
-        # Between two players every kind of gap is the plain difference.
+        # Between two players, every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
         self.are_none = not (queue.rules or queue.format.sides or queue.format.roles)
         self._hopeless = [
@@ -78,7 +78,7 @@ class Rules:
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     def hopeless(self, ticket: Ticket | NewTicket) -> str | None:
-        """Return why no match with this party is ever legal, or None: it is too many by itself."""
+        """Return why this party is in no legal match, whoever joins it; None if it may be."""
         for each in self._hopeless:
             if wrong := each.comparison.hopeless(ticket, each.when):
                 return wrong
@@ -86,13 +86,13 @@ class Rules:
 
     @property
     def widening_limits(self) -> tuple[RuleLimit, ...]:
-        """Return the rules that only widen, each with its inverse at hand."""
+        """Return the rules that only widen, each with its inverse."""
         return tuple(self._rules)
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
         """Return the instant from which two tickets may be in one match; inf if never.
 
-        For a duel this is the whole truth; for larger formats it is a necessary condition.
+        For a duel this is exact; for larger formats it is a necessary condition.
         """
         if self._is_duel:
             if self.sides and _same_side(first, second):
@@ -103,8 +103,8 @@ class Rules:
         for compiled in self._rules:
             gap = compiled.comparison.pair_gap(first, second)
             ready_at = _gap_ready_at(compiled, gap, pair) if gap > 0.0 else at
-            # Where one accepts for all, that may be somebody else of the match, but nobody
-            # accepts what no wait allows; shares of one's own value differ by player.
+            # With `either`, another player of the match may accept, but nobody accepts a gap that
+            # no wait allows; shares of one's own value differ by player.
             if compiled.rule.accept == "both" or (
                 ready_at == math.inf and compiled.rule.unit != "relative"
             ):
@@ -119,8 +119,8 @@ class Rules:
 
         Args:
             teams: Tickets by team.
-            since: What ceased by then does not count, so that the match is allowed at `since` if
-                and only if the answer is not later.
+            since: Conditions that ceased before this instant are ignored, so that the match is
+                allowed at `since` if and only if the answer is not later.
         """
         at = self.widened_at(teams)
         if self.conditions is not None and at < math.inf:
@@ -129,7 +129,7 @@ class Rules:
         return at
 
     def widened_at(self, teams: Seats) -> float:
-        """Return `ready_at` by all rules that only widen, conditions left aside."""
+        """Return `ready_at` by all rules that only widen, without conditions."""
         at = max([ticket.enqueued_at for team in teams for ticket in team])
         for compiled in self._rules:
             at = max(at, _ready_at(compiled, teams))
@@ -138,7 +138,7 @@ class Rules:
         return at
 
     def objection(self, teams: Seats, now: float) -> str:
-        """Return in words which rule a match breaks now: the one that it waits for longest."""
+        """Return in words which rule a match breaks now: the one that holds it up longest."""
         if self.conditions is not None:
             broken = [each.name for each in self.conditions.objections(teams, now)]
             if broken:
@@ -163,8 +163,8 @@ class Rules:
             layout: Players per team.
 
         Returns:
-            Shape (divisions,); never later than `ready_at`, and earlier by rounding only, or since
-            conditions are not asked here: each division takes them as long as a whole match.
+            Shape (divisions,); never later than `ready_at`, and earlier only by rounding, or since
+            conditions are left out: testing one costs as much per division as a whole match.
         """
         newest = max(ticket.enqueued_at for ticket in tickets)
         ready_at = np.full(len(orders), newest)
@@ -198,9 +198,9 @@ class Rules:
     def duel_widens_at(self, one: Ticket, two: Ticket) -> float:
         """Return the instant of the last widening that a duel waits for.
 
-        It is -inf where all rules allow the pair without any wait, and never later than
-        `duel_ready_at`. So it tells a pair that may play because the younger has come from one
-        that a limit reaches at that very instant: inputs come before what falls due.
+        It is -inf if all rules allow the pair without any wait, and never later than
+        `duel_ready_at`. It distinguishes a pair that may play because the younger player has come
+        from one that a limit reaches at that very instant: inputs precede what falls due.
         """
         at = -math.inf
         for compiled in self._rules:
@@ -209,16 +209,16 @@ class Rules:
 
 
 def _when(rule: Rule) -> Callable[[float], float]:
-    """Return the wait that a gap needs under a rule."""
+    """Return the function from a gap to the wait that it needs under a rule."""
     when = inverse(rule.limit, rule.expand)
     if rule.unit != "percentile":
         return when
-    # 0.9 - 0.85 is a little more than 0.05, and the bounds shall be inclusive.
+    # 0.9 - 0.85 is a little more than 0.05 in floats, and bounds are inclusive.
     return lambda gap: when(round(gap, PERCENTILE_DIGITS))
 
 
 def _is_plain(rule: Rule) -> bool:
-    """Return whether the plain difference of two says how long they must have waited."""
+    """Return whether the plain difference of two players determines how long they must wait."""
     return _is_numeric(rule) and rule.unit == "difference"
 
 
@@ -235,7 +235,7 @@ def _same_side(first: Ticket, second: Ticket) -> bool:
 def side_of(ticket: Ticket | NewTicket) -> str:
     """Return the side that a ticket insists on; "" if it is flexible.
 
-    One player's side is that of the whole party; `Objective.missing` refuses two different ones.
+    A player's side applies to the whole party; `Objective.missing` refuses two different ones.
     """
     for player in ticket.players:
         side = attribute_of(ticket, player, "side")
@@ -263,7 +263,7 @@ def _gap_ready_at(compiled: RuleLimit, gap: float, tickets: Sequence[Ticket]) ->
 
 
 def _widens_at(compiled: RuleLimit, one: Ticket, two: Ticket) -> float:
-    """Return when the last widening comes that a rule makes two tickets wait for."""
+    """Return the last instant at which a rule widens for two tickets that wait for it."""
     rule = compiled.rule
     if compiled.comparison.form is not Form.NUMBERS:
         first = second = 0.0
@@ -279,7 +279,7 @@ def _widens_at(compiled: RuleLimit, one: Ticket, two: Ticket) -> float:
 
 
 def relative(gap: float, own: Sequence[float]) -> float:
-    """Return a gap as a fraction of one's own value (a party's mean)."""
+    """Return a gap as a fraction of a party's own value (its mean)."""
     value = abs(math.fsum(own)) / len(own)
     if value == 0.0:
         return 0.0 if gap == 0.0 else math.inf

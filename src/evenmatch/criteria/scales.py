@@ -1,10 +1,9 @@
 """Scales: from attribute values and gaps to costs in [0, 1].
 
 A `linear` scale acts on values: (v - min) / (max - min), clipped at the ends, so that gaps of
-scaled values lie in [0, 1]. `percentile` takes the place of a value in a table; where the last
-values are the table, tickets carry their places, see `percentile`. `capped` and `log` act on
-gaps of raw values. `none` leaves the raw gap, which may exceed 1; such a criterion is left out of
-quality.
+scaled values lie in [0, 1]. `percentile` replaces a value by its place in a table; if the table is
+the last values, tickets carry their places, see `percentile`. `capped` and `log` act on gaps of raw
+values. `none` leaves the raw gap, which may exceed 1; quality ignores such a criterion.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ STEP_SLACK = 1e-9
 
 
 def scale_value(scale: Scale, value: float) -> float:
-    """Return the value as the comparison sees it.
+    """Return the value as the comparison uses it.
 
     Args:
-        scale: `linear` and `percentile` map to [0, 1]; `log` cuts at `cap`; the others leave it.
+        scale: `linear` and `percentile` map to [0, 1]; `log` clips at `cap`; the others leave it.
         value: In the attribute's own unit.
 
     >>> scale_value(Scale(kind="linear", min=1000, max=2000), 1750)

@@ -1,9 +1,9 @@
-"""Which parties complete a match: the seats that they can take, as bits of one number.
+"""The parties that complete a match, from the seats that each can take, as bits of one number.
 
-A **state** is what the parties chosen so far can make of the teams. With few states it is a number
-whose bits are ways to have filled the seats, by team and role, so that a party moves all of them at
-once: sizes, sides and roles are answered exactly. For teams too large for that, states are counts
-of parties by kind, and `Labels` answers.
+A **state** is what the parties chosen so far make of the teams. If there are few states, it is a
+number whose bits are ways to fill the seats, by team and role, so that a party moves all of them at
+once: sizes, sides and roles are exact. For teams too large for that, a state is the count of
+parties by kind, and `Labels` decides.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 
 BITS_MAX = 1 << 16
-"""Ways to fill seats that are told one by one."""
+"""Most ways to fill seats that are told apart."""
 BITS_A_STEP = 1 << 12
-"""Bits that are moved within one evaluation."""
+"""Bits moved in one evaluation."""
 QUESTION = 16
-"""Evaluations of one question to `Labels`."""
+"""Evaluations that one call of `Labels` counts for."""
 
 State = Any
-"""What the chosen parties make of the seats; false if they do not go together."""
+"""The seats that the chosen parties make; false if they do not fit together."""
 
 
 class CompletedSeats(NamedTuple):
     """A choice that fills all seats.
 
     Args:
-        chosen: Places of the parties, ascending: the first choice in their order.
-        last: The last place at which a choice can begin; later ones are hopeless.
+        chosen: Indices of the parties, ascending: the first choice in their order.
+        last: The last index at which a choice can begin; later ones are hopeless.
     """
 
     chosen: list[int]
@@ -53,11 +53,11 @@ class SeatCompletion(Protocol):
     """Evaluations made so far."""
 
     def kind_of(self, ticket: Ticket) -> int:
-        """Return the number of a ticket's kind: those of one kind fill seats alike."""
+        """Return the number of a ticket's kind: tickets of one kind fill seats alike."""
         ...
 
     def forget(self) -> None:
-        """Forget the kinds of tickets that are gone; none may be left."""
+        """Forget the kinds of tickets that are gone; no tickets may be left."""
         ...
 
     def start(self, kind: int) -> State:
@@ -65,17 +65,17 @@ class SeatCompletion(Protocol):
         ...
 
     def after(self, state: State, kind: int) -> State:
-        """Return the state with one party more."""
+        """Return the state with one more party."""
         ...
 
     def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
-        """Return which parties complete a state, those first that come first; None if none do."""
+        """Return the parties that complete a state, the earliest first; None if none do."""
         ...
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
         """Return how many of the parties, in order, complete a state; None if all are too few.
 
-        Fewer may be said by `CountedSeats`.
+        `CountedSeats` may return too small a number.
         """
         ...
 
@@ -84,7 +84,7 @@ def seats_of(queue: Queue, closed: frozenset[str]) -> SeatCompletion:
     """Return the seats of a queue's matches.
 
     Args:
-        queue: Gives teams, sides and roles.
+        queue: Has the teams, sides and roles.
         closed: Sides on which no ticket insists.
     """
     form = queue.format
@@ -98,7 +98,7 @@ def seats_of(queue: Queue, closed: frozenset[str]) -> SeatCompletion:
 
 
 class SoloSeats:
-    """Seats for single players who take any."""
+    """Seats for single players, each of whom takes any seat."""
 
     def __init__(self, form: Format) -> None:
         self._k, self.sizes, self.steps = form.k, [1], 0
@@ -112,23 +112,23 @@ class SoloSeats:
         """Forget nothing."""
 
     def start(self, kind: int) -> State:
-        """Return how many play."""
+        """Return the number of players."""
         del kind
         return 1
 
     def after(self, state: State, kind: int) -> State:
-        """Return how many play with one more; 0 if there is no seat."""
+        """Return the number of players with one more; 0 if there is no seat."""
         del kind
         return (state + 1) % (self._k + 1)
 
     def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
-        """Return the first who are needed."""
+        """Return the first players that are needed."""
         self.steps += 1
         room = self._k - int(state)
         return CompletedSeats(list(range(room)), len(kinds) - room) if len(kinds) >= room else None
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
-        """Return how many are needed."""
+        """Return how many players are needed."""
         room = self._k - int(state)
         return room if len(kinds) >= room else None
 
@@ -139,10 +139,10 @@ class PackedSeats:
     Args:
         form: Teams, sides and roles.
         closed: Sides on which no ticket insists.
-        rooms: Seats by team, and within it by role.
+        rooms: Seats by team, and within a team by role.
 
     Complexity:
-        A few operations on numbers of `BITS_MAX` bits at most for each party.
+        A few operations on numbers of at most `BITS_MAX` bits for each party.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class PackedSeats:
         bits = math.prod(room + 1 for room in flat)
         self._step = 1 + bits // BITS_A_STEP
         self._full = 1 << (bits - 1)
-        # How many sit on each seat of a team and role, for each bit; and what one more adds.
+        # The players on each seat of a team and role, for each bit; and the shift of one more.
         self._strides = [math.prod(room + 1 for room in flat[:at]) for at in range(len(flat))]
         numbers = np.arange(bits)
         self._taken = [
@@ -190,14 +190,14 @@ class PackedSeats:
         return number
 
     def start(self, kind: int) -> State:
-        """Return the state of one party, in the first of teams that are alike."""
+        """Return the state of one party, in the first of interchangeable teams."""
         state = 0
         for mask, shift in self._first[kind]:
             state |= (1 & mask) << shift
         return state
 
     def after(self, state: State, kind: int) -> State:
-        """Return the state with one party more."""
+        """Return the state with one more party."""
         found = 0
         for mask, shift in self._ways[kind]:
             found |= (state & mask) << shift
@@ -205,10 +205,10 @@ class PackedSeats:
         return found
 
     def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
-        """Return which parties complete a state.
+        """Return the parties that complete a state.
 
-        Backwards over the parties it is found from which states those that are left can fill up;
-        then each is taken, in order, that leaves one of these.
+        Going backwards over the parties, it computes from which states the remaining ones can fill
+        up; then, in order, it takes each party that leads to such a state.
         """
         goal = self._full
         if state & goal:
@@ -219,7 +219,7 @@ class PackedSeats:
         for place in range(len(kinds) - 1, -1, -1):
             kind = kinds[place]
             count = left.get(kind, 0)
-            # More of a kind than fit make no difference.
+            # More parties of a kind than fit make no difference.
             if count * self.sizes[kind] < self._k:
                 left[kind] = count + 1
                 before = goal
@@ -267,7 +267,7 @@ class PackedSeats:
         return number
 
     def _way(self, team: int, use: tuple[int, ...]) -> tuple[int, int] | None:
-        """Return the states in which a team has these seats free, and how far they move."""
+        """Return the states in which a team has these seats free, and by how much they shift."""
         rooms, at = self._rooms[team], sum(map(len, self._rooms[:team]))
         if any(count > room for count, room in zip(use, rooms, strict=True)):
             return None
@@ -283,10 +283,10 @@ class PackedSeats:
 
 
 class CountedSeats:
-    """Seats of formats too large to be told way by way: counts of kinds, and `Labels`.
+    """Seats of formats with too many ways to fill them: counts of kinds, and `Labels`.
 
-    Exact for sizes and sides, and for roles of single players; with parties and roles a choice
-    may be overlooked.
+    Exact for sizes and sides, and for roles of single players; with parties and roles, a choice
+    may be missed.
     """
 
     def __init__(self, queue: Queue, closed: frozenset[str]) -> None:
@@ -313,11 +313,11 @@ class CountedSeats:
         return number
 
     def start(self, kind: int) -> State:
-        """Return the room left and the only party."""
+        """Return the seats left and the only party."""
         return self._k - self.sizes[kind], {self._kinds[kind]: 1}
 
     def after(self, state: State, kind: int) -> State:
-        """Return the state with one party more; None if it has too few seats."""
+        """Return the state with one more party; None if it has too few seats."""
         room, have = state
         room -= self.sizes[kind]
         self.steps += 1
@@ -325,7 +325,7 @@ class CountedSeats:
         return None if room < 0 else (room, {**have, own: have.get(own, 0) + 1})
 
     def complete(self, state: State, kinds: Sequence[int]) -> CompletedSeats | None:
-        """Return the parties found without ever going back."""
+        """Return the parties found without backtracking."""
         room, given = state
         have, left = Counter(given), Counter([self._kinds[kind] for kind in kinds])
         self.steps += len(kinds)
@@ -345,13 +345,13 @@ class CountedSeats:
                 chosen.append(place)
                 room -= own[0]
             else:
-                # Whoever comes later has more chosen and less left: the kind stays hopeless.
+                # Later there are more parties chosen and fewer left: the kind stays hopeless.
                 have[own] -= 1
                 hopeless.add(kind)
         return None if room else CompletedSeats(chosen, len(kinds) - 1)
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
-        """Return how many parties are needed at the least; more are asked about in doubling."""
+        """Return a lower bound on how many parties are needed, tested in doubling steps."""
         _, given = state
         count = min(1, len(kinds))
         while True:
@@ -372,7 +372,7 @@ class CountedSeats:
 
 
 def _rooms(form: Format, *, is_one: bool) -> tuple[tuple[int, ...], ...]:
-    """Return the seats by team and role; of all teams at once where all play alone."""
+    """Return the seats by team and role; all teams as one if all players are single."""
     teams = len(form.players)
     if is_one:
         return (tuple([n * teams for _, n in form.roles]) or (form.k,),)
@@ -382,7 +382,7 @@ def _rooms(form: Format, *, is_one: bool) -> tuple[tuple[int, ...], ...]:
 
 
 def _uses(masks: Masks, rooms: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the ways in which the players of a party may take seats by role."""
+    """Return the ways in which the players of a party may take seats, by role."""
     uses = {(0,) * len(rooms)}
     for mask, count in masks:
         roles = [role for role in range(len(rooms)) if mask >> role & 1]
@@ -396,21 +396,21 @@ def _uses(masks: Masks, rooms: tuple[int, ...]) -> list[tuple[int, ...]]:
     return sorted(uses)
 
 
-# Which tickets can fill a match together, told by kinds: sizes, sides and roles.
+# Which tickets can fill a match together, by their kinds: sizes, sides and roles.
 
 
 class Labels:
     """The kinds of a queue's tickets: tickets of one kind fill a match alike.
 
-    Without roles a kind's label is the team that a ticket insists on, -1 if none. With roles it is
-    a number for that team and the sets of roles that the ticket's players accept.
+    Without roles, a kind's label is the team that a ticket insists on, -1 if none. With roles, it
+    is a number for that team and the sets of roles that the ticket's players accept.
 
-    `closed` are the sides on which no ticket insists now: whoever asks for one is like a flexible
-    ticket. Where sides are wishes, all are closed; a policy may set others, before it asks for
-    kinds again.
+    `closed` holds the sides on which no ticket may insist now: a ticket that asks for one counts as
+    flexible. If sides are wishes, all are closed; a policy may set others before it asks for kinds
+    again.
 
     Args:
-        queue: Gives seats, sides and roles.
+        queue: Has the seats, sides and roles.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -438,7 +438,7 @@ class Labels:
         return ticket.size, number
 
     def forget(self) -> None:
-        """Forget the kinds of tickets that are gone; none may be left."""
+        """Forget the kinds of tickets that are gone; no tickets may be left."""
         self._numbers.clear()
         self._known.clear()
 
@@ -448,21 +448,21 @@ class Labels:
         left: Mapping[Kind, int],
         seats: tuple[int, ...] | None = None,
     ) -> bool | None:
-        """Return whether some match holds these kinds and fills up from those; None: unknown.
+        """Return whether some match has all of `chosen` and is filled from `left`; None: unknown.
 
-        Seats and sides are answered exactly, and so are roles where all play alone: then all who
-        are chosen have a role, and the others fill the rest, iff both conditions below hold. With
-        parties they are necessary only.
+        Seats and sides are exact, and so are roles if all players are single: then all chosen
+        players have a role and the others fill the rest iff both conditions below hold. With
+        parties, the conditions are necessary only.
 
         Args:
             chosen: Tickets of the match, by kind.
             left: Tickets that may join them, by kind.
-            seats: Players of each team, where a match smaller than a full one is asked for.
+            seats: Players of each team, for a match smaller than a full one.
         """
         seats = self._seats if seats is None else seats
         if self._roles and not self._may_fill_roles(chosen, left, self._k - sum(seats)):
             return False
-        # More than fit into a match make no difference, and alike questions are remembered.
+        # More tickets than fit make no difference; repeated calls are answered from memory.
         some = [(self._seat_kind(kind), min(n, self._k // kind[0])) for kind, n in left.items()]
         sure = [(self._seat_kind(kind), n) for kind, n in chosen.items()]
         return fillable(_joined(sure), _joined(some), seats)
@@ -479,7 +479,7 @@ class Labels:
         for (_, label), count in left.items():
             for mask, players in self._known[label][1]:
                 have[mask] += players * count
-        # Whoever is not there leaves a seat of any role empty.
+        # A missing player leaves a seat of any role empty.
         have[(1 << len(self._roles)) - 1] += empty
         return fill_seats(_sorted({m: min(n, self._k) for m, n in have.items()}), self._role_seats)
 
@@ -488,7 +488,7 @@ class Labels:
 
 
 def _joined(kinds: list[tuple[Kind, int]]) -> tuple[tuple[Kind, int], ...]:
-    """Return kinds with their numbers added up, without those of which there are none."""
+    """Return kinds with their counts added up, without kinds of count 0."""
     total: Counter[Kind] = Counter()
     for kind, count in kinds:
         if count > 0:

@@ -1,4 +1,4 @@
-"""Parts of the sentences in which kinds say what a rule or a criterion means."""
+"""Parts of the sentences in which kinds describe a rule or a criterion."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def seconds(value: float) -> str:
 
 
 def at_first(rule: Rule, compared: str) -> str:
-    """Return the sentence about a rule that limits something from the start.
+    """Return the sentence for a rule that limits something from the start.
 
     Args:
         rule: The rule.
-        compared: What it limits.
+        compared: The quantity that it limits.
     """
     if rule.expand is None:
         what = f"{compared[0].upper()}{compared[1:]}"
@@ -38,7 +38,7 @@ def at_first(rule: Rule, compared: str) -> str:
 
 
 def widening(rule: Rule, text: str) -> str:
-    """Return the sentence about a rule with how it widens, and who must accept."""
+    """Return the sentence for a rule, how it widens, and who must accept."""
     expand = rule.expand
     if expand is None:
         return f"{text}."
@@ -59,12 +59,12 @@ def widening(rule: Rule, text: str) -> str:
 
 
 def lifted_at(rule: Rule) -> float:
-    """Return the wait from which on a rule that is kept or broken is lifted; inf if never."""
+    """Return the wait after which a rule that is kept or broken is lifted; inf if never."""
     return inverse(rule.limit, rule.expand)(1.0)
 
 
 def rule_sentence(rule: Rule, text: str) -> str:
-    """Return the sentence about a rule, kept or broken, and the instant from which it is lifted."""
+    """Return the sentence for a rule that is kept or broken, and when it is lifted."""
     wait = lifted_at(rule)
     if wait == math.inf:
         return f"{text}."

@@ -1,4 +1,4 @@
-"""Whether parties fill the seats of teams: an exact answer, without trying every way."""
+"""Whether parties fill the seats of teams: an exact answer without exhaustive search."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 STATES_MAX = 5_000
-"""Half-filled matches looked at for one question whether parties fill teams."""
+"""Partly filled matches examined to decide whether parties fill teams."""
 
 Division = tuple[tuple[int, ...], ...]
 """Indices of parties, by team."""
 Orders = NDArray[np.int16]
-"""Players of many divisions, a row each, in the order of the teams."""
+"""Players of many divisions, one row each, in the order of the teams."""
 Kind = tuple[int, int]
 """Players of a party, and the team that it insists on; -1 if it is flexible."""
 Counts = tuple[tuple[Kind, int], ...]
-"""Parties by kind, and how many there are; sorted, so that equal questions look alike."""
+"""Parties by kind, with their number; sorted, so that equal questions are equal values."""
 
 
 @lru_cache(maxsize=8192)
 def fillable(chosen: Counts, left: Counts, seats: tuple[int, ...]) -> bool | None:
-    """Return whether all chosen parties and some that are left can fill all seats exactly.
+    """Return whether all of `chosen` and some of `left` can fill all seats exactly.
 
     Args:
         chosen: Parties that must be seated.
@@ -32,12 +32,12 @@ def fillable(chosen: Counts, left: Counts, seats: tuple[int, ...]) -> bool | Non
         seats: Seats per team.
 
     Returns:
-        The exact answer, or None if `STATES_MAX` states did not suffice to find it.
+        The exact answer, or None if `STATES_MAX` states were not enough to find it.
 
     Complexity:
-        At most `STATES_MAX` states, one per party seated where nothing has to be undone. Flexible
-        solos and parties with a side are never states: sums of sizes, as bits of integers, tell
-        what they can do.
+        At most `STATES_MAX` states, one per party seated if nothing has to be undone. Flexible
+        solos and parties with a side need no states: sums of sizes, as bits of integers, tell
+        which seats they can fill.
 
     >>> fillable((((2, -1), 3),), (), (3, 3)), fillable((((2, -1), 3),), (), (4, 2))
     (False, True)
@@ -61,7 +61,7 @@ def fillable(chosen: Counts, left: Counts, seats: tuple[int, ...]) -> bool | Non
 
 
 def _room_after(chosen: Counts, seats: tuple[int, ...]) -> tuple[list[int], list[int], int]:
-    """Return what parties with a side leave free, the flexible parties' sizes, and the solos."""
+    """Return the seats left by parties with a side, the flexible parties' sizes, and the solos."""
     free, must, solos = list(seats), [], 0
     for (size, team), count in chosen:
         if team >= 0:
@@ -85,12 +85,12 @@ def _sums(sums: int, size: int, count: int) -> int:
 
 
 class _Filling:
-    """A search through rooms left free, one flexible party after the other, without recursion.
+    """A search through free seats by team, one flexible party after another, without recursion.
 
     Args:
         must: Sizes of parties to be seated, descending.
         more: Sizes of parties that may be seated, descending.
-        own: By team, as bits, the sums that its own parties may add.
+        own: By team, as bits, the sums that parties with its side may add.
         solos: Flexible solos that must be seated, and those that may be.
     """
 
@@ -106,7 +106,7 @@ class _Filling:
         self._next_size = _ends_of_runs(self._sizes, self._must)
 
     def run(self, free: tuple[int, ...]) -> bool | None:
-        """Return whether these rooms can be filled; None if that would take too long."""
+        """Return whether these free seats can be filled; None if that would take too long."""
         if self._fills_by_runs(list(free)):
             return True
         room_max = max(free)
@@ -127,7 +127,7 @@ class _Filling:
         return False
 
     def _fills_by_runs(self, rooms: list[int]) -> bool:
-        """Return whether the largest first, as many as fit into each team, does it already."""
+        """Return whether the largest first, as many as fit into each team, fills the seats."""
         party = 0
         while party < len(self._sizes):
             if party >= self._must and self._closes(rooms):
@@ -157,7 +157,7 @@ class _Filling:
             yield party + 1, self._tidy((*rooms[:team], room - size, *rooms[team + 1 :]))
 
     def _tidy(self, rooms: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the rooms sorted among teams that differ in nothing else."""
+        """Return the free seats, sorted among teams that differ in nothing else."""
         if self._alike:
             return tuple(sorted(rooms))
         alike: dict[int, list[int]] = {}
@@ -168,16 +168,16 @@ class _Filling:
         return tuple([alike[own].pop() for own in self._own])
 
     def _closes(self, rooms: Sequence[int]) -> bool:
-        """Return whether the teams' own parties and flexible solos fill the rooms."""
+        """Return whether the teams' own parties and flexible solos fill the free seats."""
         least, most = self._solos
         totals = 1
         for sums, room in zip(self._own, rooms, strict=True):
-            if sums != 1:  # 1 is the sum of nothing
+            if sums != 1:  # 1 is the empty sum
                 totals = _add(totals, sums & ((2 << room) - 1))
         return _has(totals, sum(rooms) - most, sum(rooms) - least)
 
     def _wastes(self, party: int, rooms: tuple[int, ...], room_max: int) -> bool:
-        """Return whether more or fewer seats stay empty than flexible solos can fill."""
+        """Return whether seats stay empty that flexible solos cannot fill exactly."""
         known = self._reach.get(party)
         if known is None:
             known = self._reach[party] = self._reachable(party, room_max)
@@ -191,9 +191,9 @@ class _Filling:
         return waste > most
 
     def _reachable(self, party: int, room_max: int) -> tuple[list[int], int]:
-        """Return the sums, as bits, that its own and the remaining parties make, by team and all.
+        """Return the sums, as bits, of its own and the remaining parties, by team and in all.
 
-        Parties that must be seated count as if they need not be: a bound stays a bound.
+        Parties that must be seated count as optional, so the result is still a bound.
         """
         sizes = Counter(self._sizes[party:])
         mask = (2 << room_max) - 1
@@ -208,7 +208,7 @@ class _Filling:
 
 
 def _ends_of_runs(sizes: list[int], must: int) -> list[int]:
-    """Return for each place the first later one of another size; `must` starts a run, too."""
+    """Return for each index the first later one of another size; `must` starts a run, too."""
     ends = list(range(1, len(sizes) + 1))
     for place in range(len(sizes) - 2, -1, -1):
         if sizes[place] == sizes[place + 1] and place + 1 != must:
@@ -217,13 +217,13 @@ def _ends_of_runs(sizes: list[int], must: int) -> list[int]:
 
 
 def _has(sums: int, low: int, high: int) -> bool:
-    """Return whether one of the sums, given as bits, lies in [low, high]."""
+    """Return whether any of the sums, given as bits, lies in [low, high]."""
     low = max(0, low)
     return high >= low and (sums >> low) & ((2 << (high - low)) - 1) != 0
 
 
 def _add(one: int, other: int) -> int:
-    """Return all sums, as bits, of a number of the one set and a number of the other."""
+    """Return all sums, as bits, of one number from each set."""
     total = 0
     while other:
         low = other & -other
@@ -233,5 +233,5 @@ def _add(one: int, other: int) -> int:
 
 
 def counts_of(kinds: Sequence[Kind]) -> Counts:
-    """Return kinds, counted and sorted."""
+    """Return kinds with their counts, sorted."""
     return tuple(sorted(Counter(kinds).items()))

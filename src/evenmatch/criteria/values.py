@@ -14,16 +14,16 @@ from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 
 def quoted_value(value: Value) -> str:
-    """Return a value as a client wrote it, cut where it is long.
+    """Return a value as a client wrote it, shortened if it is long.
 
-    >>> quoted_value(("a", "b")), quoted_value("far")
+    >>> shown(("a", "b")), shown("far")
     ('["a", "b"]', '"far"')
     """
     return f"{json.dumps(value, ensure_ascii=False):.80}"
 
 
 def elements(value: Value | None) -> Collection[str]:
-    """Return the elements of a set; files turn one of one element into a word or a number.
+    """Return the elements of a set; files turn a set of one element into a word or a number.
 
     >>> elements(("en", "fr")), elements("en"), elements(7.0), elements(None)
     (('en', 'fr'), ('en',), ('7',), ())
@@ -51,7 +51,7 @@ def numbers(ticket: Ticket, attribute: str) -> list[float]:
 
 
 def _floats(ticket: Ticket, attribute: str, found: Sequence[Value | None]) -> list[float]:
-    """Return values of which some are whole numbers, or worse."""
+    """Return values as floats, some of which are whole numbers, or invalid."""
     if not all(isinstance(value, float | int) for value in found):
         raise TypeError(f"ticket {ticket.id}: {attribute} must be a number, got {found}")
     return [float(value) for value in found]  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def number(ticket: Ticket, attribute: str) -> float:
     if attribute != "rating" or player.attributes or ticket.attributes or player.rating is None:
         value = attribute_of(ticket, player, attribute)
     else:
-        # What most queues compare of most tickets, read by a shorter way.
+        # The commonest case of queues and tickets, read by a shorter way.
         value = player.rating.mean
     if type(value) is not float:
         return numbers(ticket, attribute)[0]
@@ -74,7 +74,7 @@ def places(ticket: Ticket, queue: str, attribute: str, sample: Sample) -> list[f
     """Return the percentile of each player of the ticket, in [0, 1].
 
     Raises:
-        TypeError: The ticket was not placed among the last values; the engine does that.
+        TypeError: The engine has not placed the ticket among the last values.
     """
     if sample.quantiles:
         return [percentile(sample.quantiles, value) for value in numbers(ticket, attribute)]

@@ -1,7 +1,7 @@
-"""Where a match is played: the region chosen for all, and who could host it.
+"""Where a match is played: the region for all players, and who could host it.
 
 A queue that compares latencies gives its matches a region; one that compares host options gives
-them hosts. Both are chosen once the teams are known, and travel with the match to the game.
+them hosts. Both are chosen once the teams are known, and are passed to the game with the match.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Venue(msgspec.Struct, frozen=True, gc=False):
     """Where one match is played.
 
     Args:
-        region: The region for all; None where nothing says one.
-        delta: By team and player: milliseconds that the region is worse than the player's own best.
-        hosts: Ids of the players who reach everyone, best first; None where nothing says who does.
+        region: The region for all; None if there is none.
+        delta: By team and player: milliseconds by which the region is worse than the player's best.
+        hosts: Ids of the players who reach everyone, best first; None if that is unknown.
     """
 
     region: str | None = None
@@ -44,7 +44,7 @@ class Venue(msgspec.Struct, frozen=True, gc=False):
 
 
 class Venues:
-    """Finds the venues of one queue's matches."""
+    """The venues of one queue's matches."""
 
     def __init__(self, queue: Queue) -> None:
         definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
@@ -58,24 +58,24 @@ class Venues:
         self.are_none = self._latency is None and self._connect is None
 
     def of(self, teams: Seats, at: float) -> Venue:
-        """Return the venue of a match that is made at an instant, from which on rules allow it.
+        """Return the venue of a match made at an instant from which on rules allow it.
 
         Args:
-            teams: Tickets by team; bots are none.
+            teams: Tickets by team, without bots.
             at: The instant.
 
         Complexity:
-            O(k * regions), and O(k^2) where somebody hosts.
+            O(k * regions), and O(k^2) if players host.
         """
         region, delta = self._region(teams, at)
         return Venue(region, delta, self._hosts(teams))
 
     def pinned(self, ticket: Ticket, region: str) -> Ticket | None:
-        """Return a ticket that knows no other region than this: the match runs there already.
+        """Return a ticket that knows only this region, since its match runs there already.
 
         Returns:
-            The ticket itself where no criterion or rule chooses a region for all; None if one of
-            its players was never measured there.
+            The ticket itself if no criterion or rule chooses a region for all; None if one of its
+            players has no latency to that region.
         """
         name = self._latency
         if not self._is_joint or name is None:
@@ -91,10 +91,10 @@ class Venues:
         return msgspec.structs.replace(ticket, players=tuple(players), attributes=shared)
 
     def delta_at(self, teams: Seats, region: str) -> tuple[tuple[float, ...], ...] | None:
-        """Return by team and player how much worse a region is than the own best; None if unknown.
+        """Return by team and player how much worse a region is than their best; None if unknown.
 
         Args:
-            teams: Tickets by team, as they came.
+            teams: Tickets by team, with their own latencies.
             region: Where the match runs.
         """
         name = self._latency
@@ -110,10 +110,10 @@ class Venues:
     def _region(
         self, teams: Seats, at: float
     ) -> tuple[str | None, tuple[tuple[float, ...], ...] | None]:
-        """Return the region for all players, and what it adds to each one's own best.
+        """Return the region for all players, and what it adds to each one's best latency.
 
-        Where nobody asks for a region and everybody was measured, the places that all know are
-        players of other matches.
+        Without a criterion or rule on regions, and with all pings measured, the places that all
+        players know are players of other matches.
         """
         if self._latency is None:
             return None, None
@@ -137,7 +137,7 @@ class Venues:
         return tuple([name for _, name in sorted(ranked)])
 
     def _mean_ping(self, host: tuple[Ticket, Player], teams: Seats) -> float:
-        """Return the mean ping from a host to the others; 0 where no latencies are known."""
+        """Return the mean ping from a host to the others; 0 if no latencies are known."""
         ticket, player = host
         name = self._latency
         if name is None:

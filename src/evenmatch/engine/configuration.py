@@ -50,7 +50,7 @@ def check_configuration(configuration: Configure, tables: Tables) -> None:
         raise ConfigError(conflict)
     for name in configuration.pause:
         if name not in names:
-            raise ConfigError(f"pause names queue {name!r}; there is {', '.join(names)}")
+            raise ConfigError(f"pause names queue {name!r}; allowed: {', '.join(names)}")
     used = {name for row in tables.waiting.values() for name in row.queues}
     for queue in configuration.queues:
         old = tables.queues.get(queue.name)

@@ -115,7 +115,7 @@ class Shard:
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max and not isinstance(input_, Advance | Settle):
-            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
+            return [Answer(answer_to, error=Overloaded("the journal is too slow; try again later"))]
         self._catch_up(input_)
         if not isinstance(input_, Advance):
             self._answer(input_, answer_to)
@@ -141,7 +141,7 @@ class Shard:
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max:
-            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
+            return [Answer(answer_to, error=Overloaded("the journal is too slow; try again later"))]
         try:
             self._hold(Answer(answer_to, query(self.engine)))
         except MatchmakingError as error:
@@ -221,7 +221,7 @@ class Shard:
         if key is None:
             return None
         if key.digest != input_.digest:
-            raise KeyReused("this Idempotency-Key was used with another body; take a new key")
+            raise KeyReused("this Idempotency-Key was used with another body; use a new key")
         return key.results
 
     def _value(self, input_: Input, record: Record) -> Any:

@@ -1,8 +1,8 @@
-"""Why a ticket still waits: what stands in its way, how near it is to a match, what would help.
+"""Why a ticket still waits: the obstacles, the nearest possible match, and what would help.
 
-It reads a `snapshot` of a queue, compares one ticket with all others, and says what it found in
-sentences. `by_conditions` does so in queues with conditions, by the prospects that searches go by.
+It takes a `snapshot` of a queue, compares one ticket with all others, and describes the findings in
+sentences. `by_conditions` does this for queues with conditions, using the prospects of searches.
 May import the engine, criteria, solvers, the contract of policies and
-`policies.shared.nearest_legal_match`. Never changes what it looks at, so the server may explain in
-a thread.
+`policies.shared.nearest_legal_match`. Never changes its input, so the server may explain in a
+thread.
 """

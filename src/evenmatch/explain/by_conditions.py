@@ -1,4 +1,4 @@
-"""Why a ticket waits in a queue that plays by conditions: which of them fail, and until when."""
+"""Why a ticket waits in a queue with conditions: which of them fail, and until when."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from evenmatch.policies.shared.nearest_legal_match import (
 )
 
 KEEPS_ALL = ("paused", "policy_failed", "alone")
-"""Reasons that hold whatever the conditions say."""
+"""Reasons that hold whatever the conditions are."""
 NAMED_MAX = 5
-"""Conditions that a sentence names at the most."""
+"""Most conditions that a sentence names."""
 
 
 def by_conditions(
     part: QueuePart, snapshot: QueueSnapshot, own: Ticket, *, in_full: bool
 ) -> QueuePart:
-    """Return a part of a queue whose rules are about whole matches.
+    """Return the part for a queue whose rules are about whole matches.
 
     Args:
-        part: What comparing tickets two by two has found.
+        part: The result of comparing tickets two by two.
         snapshot: The queue.
         own: The ticket.
-        in_full: Whether to search; at a glance only the instant is told at which something changes.
+        in_full: Whether to search; otherwise only the instant of the next change is reported.
 
     Complexity:
-        That of a bounded number of searches, whoever waits.
+        That of a bounded number of searches, however many wait.
     """
     if part.reason.code == "alone" and snapshot.queue.format.k_min > 1:
         return _alone(part, snapshot, own)
@@ -71,7 +71,7 @@ def by_conditions(
 def _without_match(
     part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket, prospects: ConditionProspects
 ) -> QueuePart:
-    """Return why nobody who waits makes a match with a ticket, now or later."""
+    """Return why no waiting tickets make a match with a ticket, now or later."""
     is_certain = prospects.is_certain
     changes, said = [], []
     missing = prospects.players_missing()
@@ -104,7 +104,7 @@ def _without_match(
 
 
 def _alone(part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket) -> QueuePart:
-    """Return that nobody else waits, and how many would have to."""
+    """Return that nobody else waits, and how many players would be needed."""
     least = max(1, snapshot.queue.format.k_min - ticket.size)
     need = f"{count(least, 'more player')}"
     summary = _sentences([f"{_head(snapshot, ticket)}", f"a match needs at least {need}"])
@@ -128,7 +128,7 @@ def _at_a_glance(part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket) -> Qu
 
 
 def _prospect(snapshot: QueueSnapshot, found: NearestLegalMatch) -> Prospect:
-    """Return a match that conditions allow, as one that could be."""
+    """Return a match that conditions allow, as a prospect."""
     objective, at = snapshot.objective, max(found.at, snapshot.now)
     seating = objective.judge(found.teams, at)
     tickets = sorted([t for team in found.teams for t in team], key=lambda each: each.age_key)
@@ -159,7 +159,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _s(names: tuple[str, ...]) -> str:
-    """Return the ending of a verb whose subject these are."""
+    """Return the ending of a verb with these names as its subject."""
     return "s" if len(names) == 1 and not names[0].endswith(("sizes", "attributes")) else ""
 
 
@@ -169,7 +169,7 @@ def _team(snapshot: QueueSnapshot, each: Shortage) -> str:
 
 
 def _deadline(part: QueuePart, at: float) -> list[str]:
-    """Return that a ticket's wait is over before a match is legal, if it is."""
+    """Return that a ticket's wait ends before a match is legal, if it does."""
     deadline = math.inf if part.deadline_at is None else part.deadline_at
     if part.at_deadline in (None, "keep") or at <= deadline:
         return []

@@ -1,4 +1,4 @@
-"""What would have to change: one sentence for each thing that stands in the way, largest first."""
+"""Changes that would help: one sentence for each obstacle, the most effective first."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from evenmatch.model.explanation import Prospect, Seats
 from evenmatch.model.queue import Queue, Rule
 
 SOME = 10
-"""Candidates that a wider limit shall let in at the most: it names the nearest ones."""
+"""Most candidates that a proposed wider limit should let in: the nearest ones."""
 SHARE = 10
-"""Of how many one is let in, if a match needs no more."""
+"""A wider limit lets in one of this many, if a match needs no more."""
 Gain = tuple[int, str]
-"""How many more could play, and the sentence that says what it takes."""
+"""How many more could play, and the sentence on what that takes."""
 
 
 def changes_of(
     snapshot: QueueSnapshot, table: PairColumnTable, pairwise: PairwiseView, seats: Seats
 ) -> tuple[str, ...]:
-    """Return what would have to change, in clauses: one for each party, rule and shortage."""
+    """Return the changes that would help, as clauses: one for each party, rule and shortage."""
     found = []
     if snapshot.is_paused:
         found.append(f"queue {snapshot.queue.name} would have to be resumed")
@@ -75,7 +75,7 @@ def _of_seats(table: PairColumnTable, pairwise: PairwiseView, seats: Seats) -> l
 
 
 def of_pings(table: PairColumnTable, pairwise: PairwiseView) -> list[str]:
-    """Return that a ticket's own latencies leave it no region, whoever else comes, if they do."""
+    """Return that a ticket's own latencies leave it no region, whoever else joins, if so."""
     ticket = table.tickets[pairwise.row]
     for rule in table.queue.rules:
         if form_of(rule) is not Form.PLACES or rule.pairs != "region":
@@ -99,7 +99,7 @@ def of_pings(table: PairColumnTable, pairwise: PairwiseView) -> list[str]:
 
 
 def of_party(obstacle: Obstacle, table: PairColumnTable, pairwise: PairwiseView) -> list[str]:
-    """Return that a party breaks a rule by itself for ever, if it does."""
+    """Return that a party always breaks a rule by itself, if it does."""
     rule, row = obstacle.rule, pairwise.row
     is_word = form_of(rule) is Form.WORD
     is_told = is_word or number_gap_of(rule) is NumberGap.WIDEST
@@ -114,9 +114,9 @@ def of_party(obstacle: Obstacle, table: PairColumnTable, pairwise: PairwiseView)
 def _of_rule(
     obstacle: Obstacle, by_one: Mask, table: PairColumnTable, pairwise: PairwiseView
 ) -> list[Gain]:
-    """Return how many more a wider limit would let in, and the sentence that says so.
+    """Return how many more a wider limit would let in, and the sentence about it.
 
-    Where both have to accept, those whom the ticket's own limit has reached wait for theirs.
+    If both have to accept, those within the ticket's own limit still wait for theirs.
     """
     rule, own = obstacle.rule, table.tickets[pairwise.row]
     blocked = obstacle.blocked & by_one & (obstacle.needs < math.inf)
@@ -158,14 +158,14 @@ def _of_theirs(obstacle: Obstacle, reached: Mask, now: float) -> list[Gain]:
 
 
 def _wider(queue: Queue, rule: Rule, wanted: float, gain: int, times: tuple[float, float]) -> str:
-    """Return what a wider limit would do, and when the ticket's own is as wide.
+    """Return the effect of a wider limit, and when the ticket's own becomes as wide.
 
     Args:
         queue: The queue.
         rule: The rule.
         wanted: The limit.
         gain: How many it would let in.
-        times: When the ticket came, and the present instant.
+        times: When the ticket was enqueued, and the present instant.
     """
     born, now = times
     limit = limit_now(rule, now - born)
@@ -186,7 +186,7 @@ def _wider(queue: Queue, rule: Rule, wanted: float, gain: int, times: tuple[floa
 
 
 def nice_above(need: float, rule: Rule) -> float:
-    """Return a limit with few digits that is as wide as needed.
+    """Return a limit with few digits that is at least as wide as needed.
 
     >>> nice_above(203.7, Rule("spread", "rating"))
     204.0
@@ -202,7 +202,7 @@ def nice_above(need: float, rule: Rule) -> float:
     return nice if nice >= need else need
 
 
-# What a match before a ticket's deadline would take, where the limits come too late for it.
+# The changes needed for a match before a ticket's deadline, if its limits widen too late.
 
 SOONER = "to play sooner, it would need others who fit better, or limits that widen faster"
 
@@ -210,13 +210,13 @@ SOONER = "to play sooner, it would need others who fit better, or limits that wi
 def in_time(
     table: PairColumnTable, pairwise: PairwiseView, later: Prospect, deadline: float
 ) -> str:
-    """Return what the first match would take to be legal in time, as a clause.
+    """Return what the first match would need to be legal in time, as a clause.
 
     Args:
         table: The table.
-        pairwise: How the ticket stands to all others.
+        pairwise: The comparison of the ticket with all others.
         later: The first match with it, legal after the deadline.
-        deadline: When the ticket's wait is over.
+        deadline: When the ticket's wait ends.
 
     Complexity:
         O(tickets of the match) for each rule.
@@ -230,7 +230,7 @@ def in_time(
             if len(late):
                 worst = int(late[np.argmax(obstacle.needs[late])])
                 wanted.append(_wanted(obstacle, table, (pairwise.row, worst), deadline))
-    # Where only two of the others are kept apart, nothing is known here of the rule that does it.
+    # If only two of the others are kept apart, the rule responsible is not known here.
     who = " with people" if table.queue.on_deadline == "bots" else ""
     return f"to play{who} in time, it would need {list_in_words(wanted)}" if wanted else SOONER
 
@@ -238,7 +238,7 @@ def in_time(
 def _wanted(
     obstacle: Obstacle, table: PairColumnTable, pair: tuple[int, int], deadline: float
 ) -> str:
-    """Return what one rule would have to allow two tickets by a deadline."""
+    """Return the limit that one rule would need for two tickets by a deadline."""
     rule = obstacle.rule
     if not kind_of(rule).is_measure:
         return f"a match without {rule_name(rule)}"

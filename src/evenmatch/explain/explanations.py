@@ -1,4 +1,4 @@
-"""Explanations put together: one ticket in full, or the longest waiting line by line."""
+"""Complete explanations: of one ticket in full, or of the longest waiting line by line."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from evenmatch.model.explanation import (
 )
 
 EFFORT = GroupSearchLimits()
-"""Of every search: a line of the longest waiting says what an explanation in full says."""
+"""Limits of every search: short and full explanations must agree."""
 NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
-"""Lines of matches of more than two for which a match is looked for: those on top."""
+"""Lines, from the top, for which a match of more than two is searched."""
 
 
 class Explainer:
-    """Explains tickets; what it learns of the pools it keeps, so that the next look is short.
+    """Explains tickets, and caches what it computes about pools, so that later calls are faster.
 
-    It is used by one thread at a time, and reads nothing that changes.
+    It may be used by one thread at a time, and reads only data that do not change.
     """
 
     def __init__(self) -> None:
@@ -79,11 +79,11 @@ class Explainer:
         )
 
     def part(self, snapshot: QueueSnapshot, ticket_id: str) -> QueuePart:
-        """Return a ticket in one queue.
+        """Return the explanation of a ticket in one queue.
 
         Complexity:
             O(tickets) for each rule and criterion, in whole arrays, after O(1) for each ticket that
-            has come or gone since the last look.
+            has come or gone since the last call.
         """
         comparer = self._comparer(snapshot)
         return _part(snapshot, comparer, comparer.table.row_of(ticket_id), in_full=True)
@@ -91,8 +91,8 @@ class Explainer:
     def longest(self, snapshot: QueueSnapshot, most: int) -> Iterator[LongWait]:
         """Yield a line for each of the longest waiting tickets of a queue, longest first.
 
-        Whoever calls it may do other things between two lines, but explain nothing with the same
-        explainer.
+        The caller may do other work between two lines, but must not use the same explainer for
+        other explanations.
         """
         comparer = self._comparer(snapshot)
         table = comparer.table
@@ -138,7 +138,7 @@ def _part(
         others=len(table) - 1,
         compared=int(np.count_nonzero(pairwise.others)),
         allowed=allowed,
-        # At a glance only the words count, which name a rule where it leaves no match.
+        # In the short form only the words matter, which name a rule if it leaves no match.
         rules=tolerances(table, pairwise) if in_full or best is None else (),
         acceptance=_acceptance(comparer, pairwise) if in_full else NOT_ASKED,
         seats=seats,
@@ -157,7 +157,7 @@ def _part(
 
 
 def _instead(part: QueuePart, table: PairColumnTable, pairwise: PairwiseView) -> str:
-    """Return what a match would take that comes too late or never; "" if nothing is known."""
+    """Return the changes needed for a match that comes too late or never; "" if none are known."""
     if beyond := of_pings(table, pairwise):
         return beyond[0]
     if part.reason.code == "never":
@@ -201,10 +201,10 @@ def _acceptance(comparer: PairwiseComparer, pairwise: PairwiseView) -> Acceptanc
     return Acceptance(both, only_they, only_you, neither)
 
 
-# Why a ticket still waits: how to ask an `Engine` for scripts and simulations.
+# Why a ticket still waits: the function on an `Engine`, for scripts and simulations.
 #
-# A server that explains many tickets keeps an `Explainer`, takes an `ExplanationSubject` where the
-# engine lives, and explains it in a thread.
+# A server that explains many tickets keeps an `Explainer`, takes an `ExplanationSubject` in the
+# engine's thread, and explains it in another one.
 
 
 def explain(engine: Engine, ticket_id: str, now: float) -> Explanation:

@@ -1,4 +1,4 @@
-"""The nearest matches of more than two: a short search outward from one ticket, never exact."""
+"""The nearest matches of more than two: a short heuristic search outward from one ticket."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from evenmatch.model.explanation import Prospect
 from evenmatch.solvers.set_completion import CompletionBudget, CompletionProblem, complete
 
 LOOK_AT = 48
-"""Candidates of a search, those of a rare kind included."""
+"""Candidates of a search, including those of rare kinds."""
 
 
 class GroupSearchLimits(msgspec.Struct, frozen=True):
-    """What a search may spend.
+    """The limits of a search.
 
     Args:
         seatings: Full sets that are divided into teams.
-        steps: Pairs that are looked at after the first dead end.
+        steps: Pairs examined after the first dead end.
     """
 
     seatings: int = 2
@@ -33,7 +33,7 @@ class GroupSearchLimits(msgspec.Struct, frozen=True):
 def best_group(
     comparer: PairwiseComparer, pairwise: PairwiseView, effort: GroupSearchLimits
 ) -> Prospect | None:
-    """Return a legal match of tickets as near as can be; None if a short search finds none."""
+    """Return a legal match of the nearest tickets; None if a short search finds none."""
     table = comparer.table
     allowed = np.flatnonzero(pairwise.allowed)
     rows = _shortlist(table, allowed, nearness(table, pairwise, allowed))
@@ -50,7 +50,7 @@ def first_group(
 ) -> Prospect | None:
     """Return the first match to become legal that a short search finds.
 
-    It may be legal now, if the search for the best one has missed it.
+    It may be legal now, if the search for the best one missed it.
     """
     may_ever = pairwise.others & pairwise.fits & (pairwise.ready_at < math.inf)
     ever = np.flatnonzero(may_ever)
@@ -69,7 +69,7 @@ def first_group(
 
 
 def _shortlist(table: PairColumnTable, rows: Rows, keys: Floats) -> list[int]:
-    """Return the candidates with the least keys, of every kind as many as a match can take."""
+    """Return the candidates with the least keys, as many of every kind as a match can take."""
     order = np.lexsort((table.column(SEQUENCE)[rows], table.column(ENQUEUED)[rows], keys))
     ordered = rows[order]
     chosen = dict.fromkeys(ordered[:LOOK_AT].tolist())
@@ -82,7 +82,7 @@ def _shortlist(table: PairColumnTable, rows: Rows, keys: Floats) -> list[int]:
 
 
 class _Circle:
-    """A ticket and the candidates of a search, who are numbered in the order of preference."""
+    """A ticket and the candidates of a search, numbered in the order of preference."""
 
     def __init__(
         self, comparer: PairwiseComparer, row: int, candidates: Sequence[int], now: float
@@ -97,8 +97,8 @@ class _Circle:
         """Return a match with the ticket, preferring early candidates.
 
         Args:
-            bounds: The instant until which it has to be legal, and that for which it is divided.
-            budget: What the search may spend.
+            bounds: The instant by which it must be legal, and the instant used to divide it.
+            budget: The limits of the search.
         """
         until, at = bounds
         table = self._comparer.table
@@ -121,7 +121,7 @@ class _Circle:
         return found[-1] if found else None
 
     def _of(self, place: int) -> list[float]:
-        """Return the instant from which somebody may play with each."""
+        """Return the instant from which a candidate may play with each other one."""
         known = self._ready_at.get(place)
         if known is None:
             known = self._ready_at[place] = self._comparer.look(place, self._now).ready_at.tolist()
@@ -129,7 +129,7 @@ class _Circle:
 
 
 def _grown(table: PairColumnTable, rows: Sequence[int], now: float) -> Prospect | None:
-    """Return a legal match that is not full: tickets join as long as it stays legal."""
+    """Return a legal match that is not full: tickets are added as long as it stays legal."""
     form, ready_at = table.queue.format, table.objective.rules.pair_ready_at
     chosen = [rows[0]]
     players = table.tickets[rows[0]].size
@@ -155,13 +155,13 @@ def _grown(table: PairColumnTable, rows: Sequence[int], now: float) -> Prospect 
 # The nearest matches of one against one, over all candidates and therefore exact.
 
 CLOSE = 1e-9
-"""Costs that differ by less in arrays are told apart by the reference."""
+"""Costs in arrays that differ by less are compared again by the reference."""
 TOLD_APART = 8
-"""Candidates at most for whom that is done."""
+"""Most candidates that are compared again."""
 
 
 def best_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None:
-    """Return the legal duel with the least cost of the criteria, then the longest waiting one."""
+    """Return the legal duel with the least criteria cost, ties to the longest waiting."""
     rows = np.flatnonzero(pairwise.allowed)
     if not len(rows):
         return None
@@ -176,7 +176,7 @@ def best_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None
 
 
 def first_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None:
-    """Return the duel that becomes legal first, of those that are not yet."""
+    """Return the duel that becomes legal first, of those that are not legal yet."""
     is_ahead = pairwise.others & pairwise.fits & (pairwise.ready_at > pairwise.now)
     ready_at = np.where(is_ahead, pairwise.ready_at, math.inf)
     first = float(ready_at.min())
@@ -187,7 +187,7 @@ def first_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | Non
 
 
 def nearness(table: PairColumnTable, pairwise: PairwiseView, rows: Rows) -> Floats:
-    """Return what the criteria cost in a match of two with some; inf where that is not known."""
+    """Return the criteria cost of matches of two with some tickets; inf if it is unknown."""
     total: Floats = np.zeros(len(rows))
     for pair_column, weight in zip(table.criteria, table.objective.weights, strict=True):
         total += weight * table.costs(pair_column, pairwise.row, rows)
@@ -206,19 +206,19 @@ def _by_age(table: PairColumnTable, rows: Rows) -> list[int]:
     return [int(row) for row in rows[order]]
 
 
-# A set of waiting tickets as a match that could be, by the objective that the engine asks.
+# A set of waiting tickets as a possible match, by the same objective as the engine.
 
 
 def prospect_of(
     table: PairColumnTable, rows: Iterable[int], now: float, *, is_exact: bool
 ) -> Prospect | None:
-    """Return the match that tickets make, divided as the engine would; None if they make none.
+    """Return the match of some tickets, divided as the engine would; None if they make none.
 
     Args:
         table: The table.
-        rows: Places of the tickets.
-        now: The instant; a division that is legal now is preferred, else the one that is first.
-        is_exact: As the prospect says of itself.
+        rows: Indices of the tickets.
+        now: The instant; a division that is legal now is preferred, else the one legal first.
+        is_exact: The value of the prospect's field.
     """
     tickets = sorted((table.tickets[row] for row in rows), key=lambda ticket: ticket.age_key)
     objective = table.objective

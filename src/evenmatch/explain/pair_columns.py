@@ -1,10 +1,10 @@
-"""What rules and criteria compare of each waiting ticket, as columns: one ticket against all.
+"""The compared values of each waiting ticket as columns: one ticket against all.
 
-A **pair column** stands for a rule or a criterion of a queue: it tells the gap of a ticket to every
-other in a few operations on arrays. Where players name each other (whom they met or avoid, whose
-ping they know), the columns hold for all who do not, and the few who do are **exceptions** that the
-reference is asked about, pair by pair. So what comes out is `Comparison.pair_gap` in all cases; a
-property test holds the two together.
+A **pair column** stands for a rule or a criterion of a queue: it computes the gap of a ticket to
+every other in a few operations on arrays. If players name each other (players they met or avoid, or
+whose ping they know), the columns cover all pairs without such names, and the few others are
+**exceptions**, which the reference computes pair by pair. So the result always equals
+`Comparison.pair_gap`; a property test compares the two.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 
 BITS_MAX = 52
-"""Words that one column of sets tells apart: as many as no float mistakes for a NaN."""
+"""Words that one column of sets can hold as bits: as many as no float mistakes for a NaN."""
 
 
 class PairColumn:
-    """A rule or a criterion that says nothing about two tickets of many: it blocks nobody alone.
+    """The base, for a rule or criterion that constrains no two tickets of many.
 
     Args:
         comparison: The reference.
@@ -38,7 +38,7 @@ class PairColumn:
     width = 0
     is_pairwise = False
     is_known = True
-    """Whether columns and exceptions say it all; else each pair has to be compared by itself."""
+    """Whether columns and exceptions cover all; else each pair has to be compared by itself."""
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
@@ -47,7 +47,7 @@ class PairColumn:
 
     @property
     def key(self) -> tuple[str, str, str] | None:
-        """Return what a rule and a criterion with the same gaps have in common; None: nothing."""
+        """Return what identifies rules and criteria with the same gaps; None: nothing."""
         return None
 
     def values(self, ticket: Ticket) -> Sequence[float]:
@@ -56,7 +56,7 @@ class PairColumn:
         return ()
 
     def forget(self, ticket: Ticket) -> None:
-        """Note that a ticket is gone."""
+        """Forget a ticket that is gone."""
 
     def gaps(self, own: Floats, table: Floats) -> Floats:
         """Return the gap of one ticket to all.
@@ -72,18 +72,18 @@ class PairColumn:
         return np.zeros(table.shape[1])
 
     def costs(self, own: Floats, table: Floats) -> Floats:
-        """Return what the criterion costs in a duel with each."""
+        """Return the cost of the criterion in a duel with each."""
         return self.costs_of(self.gaps(own, table))
 
     def costs_of(self, gaps: Floats) -> Floats:
-        """Return what gaps cost, of a criterion with a `key`."""
+        """Return the cost of gaps, for a criterion with a `key`."""
         return gaps
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
-        """Return whose tickets are exceptions to this one's columns.
+        """Return the exceptions to this ticket's columns.
 
         Returns:
-            Ids of players whom the ticket names, and ids of tickets that name one of its players.
+            Ids of players that the ticket names, and ids of tickets that name one of its players.
         """
         del ticket
         return (), ()
@@ -134,7 +134,7 @@ class Numbers(PairColumn):
 
 
 class Codes(PairColumn):
-    """Values that must be equal: a number for each, none for a party that differs in itself."""
+    """Values that must be equal: a number for each, none for a party whose players differ."""
 
     width = 1
     is_pairwise = True
@@ -162,7 +162,7 @@ class Codes(PairColumn):
         return (float(held[0]),)
 
     def forget(self, ticket: Ticket) -> None:
-        """Forget a value that nobody has any more."""
+        """Forget a value that no ticket has any more."""
         key = self._key(ticket)
         if key is not None:
             held = self._codes[key]
@@ -182,7 +182,7 @@ class Codes(PairColumn):
 
 
 class Sets(PairColumn):
-    """Sets of words that must have one in common: a bit for each word that a whole party has."""
+    """Sets of words that must share one: a bit for each word that a whole party has."""
 
     width = 1
     is_pairwise = True
@@ -193,7 +193,7 @@ class Sets(PairColumn):
 
     @property
     def is_known(self) -> bool:  # type: ignore[override]
-        """Return whether there is a bit for every word."""
+        """Return whether every word has a bit."""
         return len(self._bits) <= BITS_MAX
 
     def values(self, ticket: Ticket) -> Sequence[float]:
@@ -214,7 +214,7 @@ class Sets(PairColumn):
 
 
 class NamedPlayers(PairColumn):
-    """What players say of each other by name: whom they met, and whom they avoid."""
+    """The players that players name: those they met, and those they avoid."""
 
     is_pairwise = True
 
@@ -224,13 +224,13 @@ class NamedPlayers(PairColumn):
         self.naming: dict[str, dict[str, None]] = {}
 
     def values(self, ticket: Ticket) -> Sequence[float]:
-        """Note whom a ticket names."""
+        """Record the names of a ticket."""
         for word in self.words(ticket):
             self.naming.setdefault(word, {})[ticket.id] = None
         return ()
 
     def forget(self, ticket: Ticket) -> None:
-        """Forget whom a ticket names."""
+        """Forget the names of a ticket."""
         for word in self.words(ticket):
             tickets = self.naming.get(word)
             if tickets is not None:
@@ -239,14 +239,14 @@ class NamedPlayers(PairColumn):
                     del self.naming[word]
 
     def words(self, ticket: Ticket) -> Collection[str]:
-        """Return what a ticket names."""
+        """Return the words that a ticket names."""
         found = dict[str, None]()
         for player in ticket.players:
             found.update(dict.fromkeys(self.named_by(ticket, player)))
         return found
 
     def named_by(self, ticket: Ticket, player: Player) -> Collection[str]:
-        """Return what a player names."""
+        """Return the words that a player names."""
         return self.comparison.names(ticket, player) or ()
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
@@ -266,12 +266,12 @@ class NamedWords(NamedPlayers):
 
 
 class SharedWordCount(NamedWords):
-    """How many players share a word, of whom two tickets without any have each their own."""
+    """How many players share a word; two tickets without one share nothing."""
 
     width = 1
 
     def values(self, ticket: Ticket) -> Sequence[float]:
-        """Return the most players of a party who share a word, where all pairs count."""
+        """Return the most players of a party who share a word, if all pairs count."""
         super().values(ticket)
         if self.comparison.pairs != "all":
             return (0.0,)
@@ -295,7 +295,7 @@ class SharedWordCount(NamedWords):
 
 
 class HostColumns(NamedWords):
-    """Who of two could host: a number for each kind of connection, sets of ids are exceptions."""
+    """Possible hosts of two: a number for each kind of connection; sets of ids are exceptions."""
 
     width = 1
 
@@ -310,46 +310,46 @@ class HostColumns(NamedWords):
         return (float(2 - WORDS.index(value)) if value in WORDS else -1.0,)
 
     def words(self, ticket: Ticket) -> Collection[str]:
-        """Return the ids of a set; words about routers name nobody."""
+        """Return the ids of a set; words for kinds of networks name nobody."""
         found = super().words(ticket)
         return [word for word in found if word not in WORDS]
 
     def gaps(self, own: Floats, table: Floats) -> Floats:
-        """Return how many of the two are no host; both or none are where nobody is named."""
+        """Return how many of the two cannot host; without names, both or none can."""
         theirs = table[0]
         are_joined = (theirs == 2.0) | (own[0] == 2.0) | ((theirs == 1.0) & (own[0] == 1.0))
         return np.where(are_joined, 0.0, float(ENOUGH))
 
     def costs_of(self, gaps: Floats) -> Floats:
-        """Return what as many hosts cost."""
+        """Return the cost of the number of hosts."""
         return np.array(COSTS[::-1])[gaps.astype(np.intp)]
 
 
 class Unknown(PairColumn):
-    """A kind that has no columns: each pair is compared by itself, and of many only some."""
+    """A kind without columns: each pair is compared by itself, and only some of many pairs."""
 
     is_pairwise = True
     is_known = False
 
 
 def _plain(value: object) -> object:
-    """Return a value that may be a key; maps are equal in any order."""
+    """Return a value that can be a key; maps are equal in any order."""
     return tuple(sorted(value.items())) if isinstance(value, dict) else value
 
 
 # Latencies as columns: a place that many know is a column, all others are exceptions.
 
 PLACES_MAX = 32
-"""Places with a column at the most."""
+"""Most places with a column."""
 KNOWN_BY = 48
-"""Tickets that know a place from which on it gets a column."""
+"""Tickets that must know a place before it gets a column."""
 
 
 class LatencyColumns(NamedPlayers):
-    """Milliseconds to places, for each seat of a party; inf for a place that is not known.
+    """Milliseconds to places, for each seat of a party; inf for an unknown place.
 
-    The columns of a place are those of the first player, the second, and so on; what only a few
-    tickets know, measured pings above all, is left to the reference.
+    A place has a column for the first player, the second, and so on; places that only a few tickets
+    know, above all measured pings, are left to the reference.
     """
 
     def __init__(self, comparison: Comparison) -> None:
@@ -357,7 +357,7 @@ class LatencyColumns(NamedPlayers):
         form = self.queue.format
         self._is_region = comparison.pairs == "region"
         self._slots = 1 if form.solo_only or self._is_region else max(form.players)
-        # Behind the places stands the size of the party.
+        # The size of the party stands after the places.
         self.width = PLACES_MAX * self._slots + 1
         self._is_duel = form.is_duel
         self._surely_above = 0.0 if comparison.pairs == "all" else float(max(form.players))
@@ -365,11 +365,11 @@ class LatencyColumns(NamedPlayers):
         self.places: dict[str, int] = {}
         self._tickets: dict[str, Ticket] = {}
         self.grown: dict[str, None] = {}
-        """Tickets whose columns have to be written anew, since a place has become one."""
+        """Tickets whose columns must be rewritten, since a place has got columns."""
 
     @property
     def key(self) -> tuple[str, str, str] | None:
-        """Return the attribute and the pairs that count; a joint region hangs on what weighs it."""
+        """Return the attribute and the pairs; a joint region depends on its criterion."""
         own = (self.definition.kind, self.definition.attribute, self.comparison.pairs)
         return None if self._is_region else own
 
@@ -379,7 +379,7 @@ class LatencyColumns(NamedPlayers):
         return {place: None for p in ticket.players for place in known_latencies(ticket, p, name)}
 
     def values(self, ticket: Ticket) -> Sequence[float]:
-        """Return the milliseconds to the places with a column, and note all places."""
+        """Return the milliseconds to the places with a column, and record all places."""
         super().values(ticket)
         self._tickets[ticket.id] = ticket
         for place in self.words(ticket):
@@ -388,7 +388,7 @@ class LatencyColumns(NamedPlayers):
         return self.row(ticket)
 
     def forget(self, ticket: Ticket) -> None:
-        """Forget a ticket, and columns that nobody needs any more."""
+        """Forget a ticket, and columns that no ticket needs any more."""
         super().forget(ticket)
         del self._tickets[ticket.id]
         self.grown.pop(ticket.id, None)
@@ -397,7 +397,7 @@ class LatencyColumns(NamedPlayers):
                 del self.places[place]
 
     def row(self, ticket: Ticket) -> Sequence[float]:
-        """Return a ticket's columns as places are numbered now."""
+        """Return a ticket's columns by the present numbering of places."""
         row = [math.inf] * self.width
         name = self.definition.attribute
         known = [known_latencies(ticket, player, name) for player in ticket.players]
@@ -406,14 +406,14 @@ class LatencyColumns(NamedPlayers):
                 row[column] = max([each.get(place, math.inf) for each in known])
                 continue
             for slot in range(self._slots):
-                # A seat that a small party leaves free never makes the largest ping.
+                # A free seat of a small party never determines the largest ping.
                 at = column * self._slots + slot
                 row[at] = known[slot].get(place, math.inf) if slot < len(known) else -math.inf
         row[-1] = float(len(known))
         return row
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
-        """Return players whom it has measured, and tickets that know a rare place of its own."""
+        """Return the players it has measured, and tickets that know a rare place of its own."""
         words, naming = super().named(ticket)
         theirs = dict.fromkeys(naming)
         for place in words:
@@ -422,7 +422,7 @@ class LatencyColumns(NamedPlayers):
         return words, theirs
 
     def gaps(self, own: Floats, table: Floats) -> Floats:
-        """Return the largest ping of each pair, or the largest latency to the first region open."""
+        """Return the largest ping of each pair, or the largest latency to the first open region."""
         columns = sorted(self.places.values())
         if not self.is_pairwise:
             return np.zeros(table.shape[1])
@@ -455,20 +455,20 @@ class LatencyColumns(NamedPlayers):
         return longest
 
     def costs(self, own: Floats, table: Floats) -> Floats:
-        """Return what the ping or the two latencies cost in a duel."""
+        """Return the cost of the ping or of the two latencies in a duel."""
         if not self._is_region or not self.places:
             return self.costs_of(self.gaps(own, table))
         costs = self._joint(own, table)
         return np.where(np.isfinite(costs), costs, 1.0)
 
     def costs_of(self, gaps: Floats) -> Floats:
-        """Return what pings cost."""
+        """Return the cost of pings."""
         definition = self.definition
         assert isinstance(definition, Criterion)
         return costs_of_ms(gaps, definition.best, definition.worst)
 
     def _joint(self, own: Floats, table: Floats) -> Floats:
-        """Return the mean cost of each duel in the best region that ever opens; inf for none."""
+        """Return the mean cost of each duel in the best region ever allowed; inf for none."""
         columns = sorted(self.places.values())
         mine, theirs = own[columns][:, None], table[columns]
         is_open = np.maximum(mine, theirs) <= self.comparison.furthest

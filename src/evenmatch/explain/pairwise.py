@@ -1,7 +1,7 @@
-"""How one ticket stands to every other: the instant from which each rule lets two play together.
+"""One ticket compared with every other: the instant from which each rule lets the two play.
 
-`Rules.pair_ready_at` is the definition; here it is taken apart by rule and by side, for all others
-at once. In a duel that is the whole truth, in larger formats a necessary condition.
+`Rules.pair_ready_at` is the definition; here it is split by rule and by side, for all others at
+once. In a duel the result is exact, in larger formats a necessary condition.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ When = Callable[[Floats], Floats]
 
 
 class Obstacle(msgspec.Struct, frozen=True, eq=False):
-    """What one rule says about all others.
+    """The effect of one rule on all other tickets.
 
     Args:
         rule: The rule.
         needs: The limit that each pair needs, in the rule's unit; shape (tickets,).
         ready_at: The instant from which the rule lets each pair play; inf if never.
-        blocked: Whom it keeps apart now.
+        blocked: The tickets that it keeps apart now.
     """
 
     rule: Rule
@@ -42,16 +42,16 @@ class Obstacle(msgspec.Struct, frozen=True, eq=False):
 
 
 class PairwiseView(msgspec.Struct, frozen=True, eq=False):
-    """How one ticket stands to all others; every array has shape (tickets,).
+    """One ticket compared with all others; every array has shape (tickets,).
 
     Args:
-        row: The ticket's place.
+        row: The ticket's index.
         now: The instant.
-        others: Who is somebody else, and was compared.
-        fits: Who may be in one match by size, side and roles.
+        others: The other tickets that were compared.
+        fits: Tickets that may be in one match by size, side and roles.
         obstacles: By rule that two tickets alone can break; None for the others.
         ready_at: The instant from which all rules let a pair play; inf if never.
-        allowed: Who may play with the ticket now.
+        allowed: Tickets that may play with the ticket now.
     """
 
     row: int
@@ -72,7 +72,7 @@ class PairwiseView(msgspec.Struct, frozen=True, eq=False):
 
 
 class PairwiseComparer:
-    """Looks at a table through the eyes of one ticket after the other.
+    """Compares single tickets with all others of a table.
 
     Args:
         table: The table.
@@ -84,18 +84,18 @@ class PairwiseComparer:
         form = table.queue.format
         self._is_duel = form.is_duel
         sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
-        # Any number of each party that may come: whether two go together hangs on no one else.
+        # Any number of parties of each size: whether two fit depends on no third ticket.
         self._plenty = self._all_kinds(sizes)
         self._goes_with: dict[tuple[int, int], bool] = {}
 
     def among(self, rows: Sequence[int]) -> PairwiseComparer:
-        """Return a comparer of some of the tickets, who are numbered in this order."""
+        """Return a comparer for some of the tickets, numbered in this order."""
         some = copy(self)
         some.table = self.table.among(rows)
         return some
 
     def look(self, row: int, now: float) -> PairwiseView:
-        """Return how a ticket stands to all others.
+        """Return the comparison of a ticket with all others.
 
         Complexity:
             O(tickets) for each rule, in whole arrays.
@@ -121,9 +121,9 @@ class PairwiseComparer:
         return PairwiseView(row, now, others, fits, tuple(obstacles), ready_at, allowed)
 
     def accepting(self, pairwise: PairwiseView) -> tuple[Mask, Mask]:
-        """Return whom a ticket's limits have reached, and whose limits have reached it.
+        """Return the tickets within a ticket's limits, and those within whose limits it is.
 
-        Where one accepts for all, both do as soon as the rule lets them play.
+        If one may accept for all, both count as accepting once the rule lets them play.
         """
         mine, theirs = pairwise.others & pairwise.fits, pairwise.others & pairwise.fits
         born, row = self.table.column(ENQUEUED), pairwise.row
@@ -151,8 +151,8 @@ class PairwiseComparer:
     ) -> Obstacle:
         """Return the limits that pairs need, and when these are reached.
 
-        Where one accepts for all, it may in a larger match be somebody else, so that only what no
-        wait allows is kept apart.
+        If one may accept for all, that may be another player of a larger match, so that only gaps
+        that no wait allows keep the pair apart.
         """
         rule, (when, since, now) = pair_column.definition, times
         assert isinstance(rule, Rule)
@@ -173,7 +173,7 @@ class PairwiseComparer:
         return Obstacle(rule, needs, ready_at, ready_at > now)
 
     def _fits(self, row: int) -> Mask:
-        """Return who may be in one match with a ticket by size, side and roles."""
+        """Return the tickets that may be in one match with a ticket by size, side and roles."""
         table, form = self.table, self.table.queue.format
         kinds = table.column(KIND).astype(np.intp)
         if form.solo_only and not form.sides and not form.roles:
@@ -183,7 +183,7 @@ class PairwiseComparer:
         return found[kinds]
 
     def _go_together(self, one: int, two: int) -> bool:
-        """Return whether tickets of two kinds may be in one match, whoever else comes."""
+        """Return whether tickets of two kinds may be in one match, whoever else joins."""
         key = (min(one, two), max(one, two))
         known = self._goes_with.get(key)
         if known is None:
@@ -193,21 +193,21 @@ class PairwiseComparer:
         return known
 
     def _all_kinds(self, sizes: list[int]) -> dict[tuple[int, int], int]:
-        """Return flexible parties of every size, of each as many as a match can take."""
+        """Return flexible parties of every size, as many of each as a match can take."""
         form, kind_of = self.table.queue.format, self.table.labels.kind_of
         parties = [Ticket("", 0, 0.0, (Player(""),) * size, ()) for size in sizes]
         return {kind_of(party): form.k // party.size for party in parties}
 
 
 def _shares(gaps: Floats, own: Floats) -> Floats:
-    """Return `rules.relative` of each gap, of one value or of each."""
+    """Return `rules.relative` of each gap, for one own value or one per gap."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shares: Floats = gaps / own
     return np.where(own == 0.0, np.where(gaps == 0.0, 0.0, math.inf), shares)
 
 
 def when_table(given: object) -> When:
-    """Return the wait that gaps need under a rule."""
+    """Return the function from gaps to the waits that they need under a rule."""
     assert isinstance(given, Rule)
     when = inverse_table(given.limit, given.expand)
     if given.unit != "percentile":

@@ -1,4 +1,4 @@
-"""The words of explanations: numbers, lists and rules as a person at a help desk would say them."""
+"""The words of explanations: numbers, lists and rules in the words of a help desk."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rule_name(rule: Rule | Tolerance) -> str:
 
 
 def kind_named(rule: Rule | Tolerance) -> type[Comparison]:
-    """Return the kind of a rule, or what holds of any kind that is not known here."""
+    """Return the kind of a rule, or the base of all kinds if it is unknown here."""
     return KINDS.get(_kind(rule), Comparison)
 
 
@@ -58,15 +58,15 @@ def _kind(rule: Rule | Tolerance) -> str:
 
 
 def the_rule(rule: Rule | Tolerance) -> str:
-    """Return what a rule is about, where the reader knows that there is such a rule."""
+    """Return what a rule is about, for readers who know of the rule."""
     name = rule_name(rule)
     return f"the {name[2:]}" if name.startswith("a ") else name
 
 
 def size_choices(sizes: Sequence[int]) -> str:
-    """Return parties any of which would do.
+    """Return a phrase for parties of these sizes, any one of which would do.
 
-    >>> size_choices([1, 4])
+    >>> sized([1, 4])
     'a solo or a party of 4'
     """
     return list_in_words(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")
@@ -84,7 +84,7 @@ def of_roles(missing: Mapping[str, int]) -> str:
 
 
 def at_least(missing: Mapping[str, int]) -> str:
-    """Return what is known of the roles of missing players, who are more than these.
+    """Return a phrase for the known roles of missing players, of whom there are more.
 
     >>> at_least({"tank": 2, "damage": 1}), at_least({})
     (', at least 1 of them of role damage and 2 of role tank', '')

@@ -24,10 +24,10 @@ def reason_of(
 
     Args:
         snapshot: The queue.
-        ticket_id: The ticket that was asked about.
-        seats: What sizes, sides and roles have to say.
-        found: Matches with the ticket; None if none was looked for.
-        may_ever: Whether the rules let anybody play with the ticket, now or after some wait.
+        ticket_id: The ticket to explain.
+        seats: Findings on sizes, sides and roles.
+        found: Matches with the ticket; None if there was no search.
+        may_ever: Whether the rules let any other ticket play with it, now or after some wait.
     """
     now, later = found or (None, None)
     if snapshot.is_paused:
@@ -52,9 +52,9 @@ def reason_of(
 
 
 def unmade_reason(snapshot: QueueSnapshot, ticket_id: str, match: Prospect) -> Reason:
-    """Return why a match that is legal has not been made."""
+    """Return why a legal match has not been made."""
     if not snapshot.delayed.isdisjoint(match.tickets):
-        # Not until when: nobody outside shall know the moment.
+        # Without the end: the moment must stay secret.
         return Reason("delayed", "the queue holds newcomers back for a moment drawn by chance")
     held = [each for each in match.tickets if snapshot.held.get(each, 0.0) > snapshot.now]
     if held:
@@ -72,7 +72,7 @@ def unmade_reason(snapshot: QueueSnapshot, ticket_id: str, match: Prospect) -> R
 
 
 def _held_back(snapshot: QueueSnapshot, match: Prospect) -> str:
-    """Return why a policy leaves a legal match unmade, in a clause."""
+    """Return why a policy leaves a legal match unmade, as a clause."""
     if snapshot.held_back:
         return snapshot.held_back
     players = sum([snapshot.tickets[each].size for each in match.tickets])
@@ -82,7 +82,7 @@ def _held_back(snapshot: QueueSnapshot, match: Prospect) -> str:
 
 
 def _until(snapshot: QueueSnapshot, ticket_id: str, wake_at: float | None) -> float | None:
-    """Return until when a policy may leave a legal match unmade, or when it looks again."""
+    """Return until when a policy may leave a legal match unmade, or when it decides again."""
     for at in (snapshot.starts.get(ticket_id), snapshot.served_at(ticket_id)):
         if at is not None and at > snapshot.now:
             return at

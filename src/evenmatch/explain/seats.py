@@ -1,4 +1,4 @@
-"""What sizes, sides and roles rule out: who can never be in one match, and who is missing."""
+"""Findings on sizes, sides and roles: which tickets never fit together, and who is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Player, Ticket
 
 LAYOUTS_MAX = 64
-"""Sizes of teams that are tried for a match that may start before it is full."""
+"""Most combinations of team sizes tried for a match that may start before it is full."""
 
 
 def seats_of(table: PairColumnTable, pairwise: PairwiseView) -> Seats:
@@ -61,21 +61,21 @@ def _sizes_missing(table: PairColumnTable, own: Kind, left: dict[Kind, int]) -> 
 
 
 def _flexible(labels: Labels, size: int) -> Kind:
-    """Return the kind of a party that plays anything on any side."""
+    """Return the kind of a party that accepts every role on any side."""
     return labels.kind_of(Ticket("", 0, 0.0, (Player(""),) * size, ()))
 
 
 class _Shortage:
-    """Who is missing for a match, counted in players who play alone and anything that is asked.
+    """The players missing for a match, counted as solos who accept any role and side.
 
-    Some of those who wait may stay out: what parties and roles leave empty counts, not how many
-    wait. Parties in a queue with roles are placed in either team, so there the answer is a number
-    that is missing at least.
+    Some waiting tickets may stay out: the count is of seats that parties and roles leave empty, not
+    of waiting players. In a queue with roles, parties fit into either team, so the result is a
+    lower bound there.
 
     Args:
         table: The queue.
-        own: The kind of the ticket that is asked about.
-        left: Those who may play with it now, by kind.
+        own: The kind of the ticket to explain.
+        left: Tickets that may play with it now, by kind.
     """
 
     def __init__(self, table: PairColumnTable, own: Kind, left: dict[Kind, int]) -> None:
@@ -83,11 +83,11 @@ class _Shortage:
         self._anybody = _flexible(table.labels, 1)
         self._layouts = _smallest(table.queue.format)
         most = table.queue.format.k - own[0]
-        # With one more player than suffice, a match can be filled too.
+        # With one player more than enough, a match can be filled too.
         self.players = bisect_left(range(max(1, most)), True, key=self._suffice)
 
     def roles(self) -> dict[str, int]:
-        """Return of each role how many of the missing players have to play it at least."""
+        """Return, by role, a lower bound on how many missing players have to play it."""
         roles = self._table.queue.format.roles
         found = {}
         for role, _ in roles:
@@ -104,7 +104,7 @@ class _Shortage:
         return self._may_fill({self._anybody: number})
 
     def _suffice_with(self, other: Kind, number: int) -> bool:
-        """Return whether so many who play anything are enough, if the others don't play a role."""
+        """Return whether this many are enough if they accept all roles and the others not this."""
         return self._may_fill({self._anybody: number, other: self.players - number})
 
     def _may_fill(self, more: dict[Kind, int]) -> bool:
@@ -115,14 +115,14 @@ class _Shortage:
 
 
 def _smallest(form: Format) -> tuple[tuple[int, ...], ...]:
-    """Return how many play in each team of a match that may start: one way, or some of several."""
+    """Return the players by team of a match that may start: one combination, or some of several."""
     if not form.is_variable:
         return (form.players,)
     ways = [
         range(least, most + 1) for least, most in zip(form.least_players, form.players, strict=True)
     ]
     if math.prod(map(len, ways)) > LAYOUTS_MAX:
-        # Teams as small as they may be, each with one team that is larger.
+        # The smallest teams, with each team in turn one player larger.
         larger = [
             (*form.least_players[:team], most, *form.least_players[team + 1 :])
             for team, most in enumerate(form.players)

@@ -1,6 +1,6 @@
-"""The summary of a part: each fact once, the most important first, in five sentences at most.
+"""The summary of a part: each fact once, the most important first, in at most five sentences.
 
-"This ticket" is always the one that was asked about; any other goes by its id or is "another".
+"This ticket" is always the one that is explained; others are named by id or are "another".
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import QueuePart
 
 SOON = 0.05
-"""Seconds that are said as now."""
+"""Shorter times, in seconds, are called now."""
 WITHIN_SIGHT = frozenset({"delayed", "held", "computing", "round", "policy"})
-"""Codes of a match that would be legal now."""
+"""Codes with which a match is legal now, or would be."""
 KEEPS_ALL = frozenset({"paused", "policy_failed"})
-"""Codes of a queue in which nobody is matched."""
+"""Codes of a queue that matches nobody."""
 
 
 def summary_of(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead: str) -> str:
     """Return why a ticket waits in one queue.
 
     Args:
-        part: All that is known, but for the summary.
+        part: All findings except the summary.
         snapshot: The queue.
-        ticket_id: The ticket that was asked about.
-        instead: What a match would take that comes too late or never; "" if nothing is known.
+        ticket_id: The ticket to explain.
+        instead: Changes needed for a match that comes too late or never; "" if none are known.
     """
     own = snapshot.tickets[ticket_id]
     party = "" if own.size == 1 else f" as a party of {own.size}"
@@ -55,7 +55,7 @@ def summary_of(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead
 
 
 def summary_of_all(parts: tuple[QueuePart, ...]) -> str:
-    """Return why a ticket waits in several queues: the nearest match first, briefly of the others.
+    """Return why a ticket waits in several queues: the nearest match first, the others in brief.
 
     Args:
         parts: Of the ticket's queues.
@@ -92,7 +92,7 @@ def _legal(part: QueuePart, ticket_id: str) -> str:
 
 
 def _with(others: list[str]) -> str:
-    """Return who else is in a match."""
+    """Return the other tickets of a match."""
     if not others:
         return "of this ticket alone"
     return f"with {others[0]}" if len(others) == 1 else f"with {len(others)} other tickets"
@@ -109,9 +109,9 @@ def _until(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> list[str
 
 
 def _by_policy(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> list[str]:
-    """Return when a policy means to make a match, when it does at the latest, or that it decides.
+    """Return when a policy plans a match, when it makes one at the latest, or that it decides.
 
-    Where it says neither, it decides alone, and the ticket's end may come first.
+    If it announces neither, it decides by itself, and the ticket's end may come first.
     """
     now = snapshot.now
     start, latest = snapshot.starts.get(ticket_id, now), snapshot.served_at(ticket_id)
@@ -136,7 +136,7 @@ def _by_policy(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> list
 
 
 def _first(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead: str) -> list[str]:
-    """Return the first match that limits will allow, or what comes before it."""
+    """Return the first match that limits will allow, or the event that comes before it."""
     end = _end(part, snapshot, ticket_id)
     later = part.later
     if part.reason.code != "not_yet" or later is None:
@@ -149,7 +149,7 @@ def _first(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead: st
 
 
 def _never(part: QueuePart) -> str:
-    """Return that no wait helps, where that is so."""
+    """Return that no wait helps, if that is so."""
     if part.reason.code == "not_searched":
         return part.reason.text
     if part.reason.code != "never":
@@ -169,7 +169,7 @@ def _deadline(part: QueuePart) -> float:
 
 
 def _end(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> str:
-    """Return what becomes of a ticket at its deadline; "" if it has none."""
+    """Return what happens to a ticket at its deadline; "" if it has none."""
     if part.deadline_at is None:
         return ""
     left = part.deadline_at - snapshot.now
@@ -186,7 +186,7 @@ def _end(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str) -> str:
 def _who_may(part: QueuePart) -> str:
     """Return who may play with a ticket, what keeps the others away, and who is missing."""
     if not part.others:
-        # That one is missing goes without saying.
+        # That somebody is missing is obvious here.
         missing = _missing(part) if part.seats.players_missing > 1 else ""
         return f"nobody else waits there, and {missing}" if missing else "nobody else waits there"
     everybody = {1: "the only other ticket", 2: "both other tickets"}.get(
@@ -199,7 +199,7 @@ def _who_may(part: QueuePart) -> str:
         others = count(part.others, "other ticket")
         who = f"{part.allowed:,} of {others}" if part.allowed else f"none of {others}"
         said = f"{everybody if part.allowed == part.others else who} may play with it now"
-        # Two say nearly all; whoever wants to know more asks for the rules.
+        # Two cover nearly all; details are in the rules.
         for number, what, away in blockers[:2]:
             said += f"; {what} {number:,} of them {away}"
     missing = _missing(part)
@@ -207,7 +207,7 @@ def _who_may(part: QueuePart) -> str:
 
 
 def _blockers(part: QueuePart) -> list[tuple[int, str, str]]:
-    """Return what keeps others away: how many, and the words before and after their number."""
+    """Return the obstacles of others: their number, and the words before and after it."""
     found = []
     for rule in part.rules:
         if rule.blocks:
@@ -223,7 +223,7 @@ def _blockers(part: QueuePart) -> list[tuple[int, str, str]]:
 
 
 def _missing(part: QueuePart) -> str:
-    """Return who is missing for a match, of those who may play with a ticket now."""
+    """Return who is missing for a match, beside those who may play with a ticket now."""
     seats, code = part.seats, part.reason.code
     if code == "rules" and seats.fills:
         return "a short search finds no match in which all of them may play with each other"

@@ -1,4 +1,4 @@
-"""What an explanation looks at: copies that the engine does not touch, so that it may take time."""
+"""The input of explanations: copies that the engine does not change, so that they may take time."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
 
     Args:
         queue: With the rules of its policy.
-        objective: Of the queue; it answers without changing.
-        tickets: Who waits, by id.
-        held: Until when some of them are kept aside, since a ready-check with them failed.
+        objective: Of the queue; its methods change nothing.
+        tickets: The waiting tickets, by id.
+        held: Until when some of them are held back, since a ready-check with them failed.
         now: Engine time.
-        wake_at: When the policy looks again by itself; inf if never.
+        wake_at: The next instant at which the policy decides by itself; inf if never.
         held_back: In words, why the policy may leave a legal match unmade.
         in_rounds: Whether it matches at certain instants only.
-        is_paused: Whether the queue matches nobody.
+        is_paused: Whether the queue is paused.
         is_solving: Whether a plan is being computed.
-        fault: What the policy did wrong; None while all is well.
-        delayed: Newcomers whom the queue still holds back by chance.
-        starts: When the policy means to start a match, by the tickets in it, as far as it says.
+        fault: The policy's fault; None if there is none.
+        delayed: Newcomers whom the queue still delays at random.
+        starts: When the policy plans to start a match, by its tickets, if it announces that.
         serves_after: The wait after which it matches a ticket if the rules allow it; inf if it
-            promises nothing.
-        elsewhere: Tickets that wait in another queue too.
+            guarantees nothing.
+        elsewhere: Tickets that also wait in another queue.
     """
 
     queue: Queue
@@ -57,7 +57,7 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
     elsewhere: frozenset[str] = frozenset()
 
     def served_at(self, ticket_id: str) -> float | None:
-        """Return when the policy matches a ticket if the rules allow it, where it promises that."""
+        """Return when the policy matches a ticket if rules allow it; None without a guarantee."""
         at = self.tickets[ticket_id].enqueued_at + self.serves_after
         return None if at == math.inf else at
 
@@ -73,7 +73,7 @@ class ExplanationSubject(msgspec.Struct, frozen=True):
 
 
 def subject_of(engine: Engine, ticket_id: str, now: float) -> ExplanationSubject:
-    """Return what explains a ticket.
+    """Return the data needed to explain a ticket.
 
     Args:
         engine: The engine, which is only read.
@@ -100,7 +100,7 @@ def subject_of(engine: Engine, ticket_id: str, now: float) -> ExplanationSubject
 
 
 def snapshot_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
-    """Return one queue as it is now."""
+    """Return a snapshot of one queue."""
     pool: Pool = engine.pools[queue]
     waiting = engine.tables.waiting
     return QueueSnapshot(
@@ -122,7 +122,7 @@ def snapshot_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
     )
 
 
-# What is said of a ticket that is proposed, or waits no longer.
+# Sentences about a ticket that is proposed, or waits no longer.
 
 REASONS = {
     "deadline": "its longest wait was over and no match was found",
@@ -168,7 +168,7 @@ def check_of(tables: Tables, ticket_id: str, proposal: Proposal) -> Check:
 
 
 def summary_of_check(view: TicketView, check: Check, now: float) -> str:
-    """Return what a proposed ticket waits for, in a sentence or two."""
+    """Return what a proposed ticket waits for, in one or two sentences."""
     if check.repair_until is not None:
         left = seconds(check.repair_until - now)
         have = "has" if check.free_seats == 1 else "have"
@@ -192,7 +192,7 @@ def summary_of_check(view: TicketView, check: Check, now: float) -> str:
 
 
 def _within(check: Check, now: float) -> str:
-    """Return how long players still have; nothing where the time is up and was not yet taken."""
+    """Return the time that players still have; nothing if it is over but not yet processed."""
     if check.answer_by is None or check.answer_by <= now:
         return ""
     return f" within {seconds(check.answer_by - now)}"

@@ -1,4 +1,4 @@
-"""What each rule accepts of one ticket now and later, and whom it keeps away."""
+"""What each rule accepts of one ticket now and later, and which tickets it keeps away."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenmatch.model.queue import Expansion, Rule
 
 
 def tolerances(table: PairColumnTable, pairwise: PairwiseView) -> tuple[Tolerance, ...]:
-    """Return what each rule of the queue accepts, and whom it blocks."""
+    """Return what each rule of the queue accepts, and which tickets it blocks."""
     born = table.tickets[pairwise.row].enqueued_at
     alone = pairwise.others & pairwise.fits & (pairwise.blockers() == 1)
     return tuple(
@@ -38,7 +38,7 @@ def limit_now(rule: Rule, waited: float) -> float:
 
 
 def final_limit(rule: Rule) -> float | None:
-    """Return the limit that a rule ends at; None if it grows without an end."""
+    """Return the final limit of a rule; None if it grows for ever."""
     expand = rule.expand
     if expand is None:
         return rule.limit
@@ -52,9 +52,9 @@ def final_limit(rule: Rule) -> float | None:
 
 
 def next_change(rule: Rule, waited: float) -> tuple[float, float | None] | None:
-    """Return after which wait a limit changes next, and to what; None if it never does.
+    """Return the wait at which a limit changes next, and its new value; None if it never does.
 
-    The wait is the given one, and the limit None, where it grows all the time.
+    If the limit grows continuously, the wait is the given one and the new value is None.
     """
     if rule.condition is not None:
         changes = [round_up(wait) for wait in waits_of(rule.condition.test)]
@@ -73,7 +73,7 @@ def next_change(rule: Rule, waited: float) -> tuple[float, float | None] | None:
 
 
 def _next_slope(rule: Rule, expand: Expansion, waited: float) -> tuple[float, float | None] | None:
-    """Return the instant from which a limit grows that grows by a rate or along a curve."""
+    """Return the next instant from which a limit grows by a rate or along a curve."""
     if not expand.curve:
         return waited, None
     for (start, low), (end, high) in itertools.pairwise(curve_points(rule.limit, expand)):
@@ -85,7 +85,7 @@ def _next_slope(rule: Rule, expand: Expansion, waited: float) -> tuple[float, fl
 def _tolerance(
     rule: Rule, met: tuple[Obstacle | None, Mask], pairwise: PairwiseView, born: float
 ) -> Tolerance:
-    """Return what one rule accepts, given whom it blocks and whom one rule alone does."""
+    """Return what one rule accepts, given the tickets blocked by it, and by it alone."""
     obstacle, by_one = met
     waited = pairwise.now - born
     change = next_change(rule, waited)

@@ -1,4 +1,4 @@
-"""The waiting tickets of one queue as a table that is kept up to date between explanations."""
+"""The waiting tickets of one queue as a table that is updated between explanations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from evenmatch.model.ticket import Ticket
 
 ENQUEUED, SEQUENCE, KIND, FIXED = 0, 1, 2, 3
 EXCEPTIONS_MAX = 400
-"""Pairs of one ticket that are compared by themselves; others are left out, and that is told."""
+"""Most pairs of one ticket that are compared singly; further ones are left out and reported."""
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
@@ -50,17 +50,17 @@ PAIR_COLUMNS: dict[Form, type[PairColumn]] = {
     Form.SEATS: PairColumn,
     Form.ROLES: PairColumn,
 }
-"""Forms that have columns, or say nothing about two of many; all others are `Unknown`."""
+"""Forms that have columns, or constrain no two tickets of many; all others are `Unknown`."""
 
 
 def pair_column_of(definition: Criterion | Rule, queue: Queue) -> PairColumn:
-    """Return a rule or a criterion as columns."""
+    """Return the columns of a rule or a criterion."""
     compared = comparison_of(definition, queue)
     return PAIR_COLUMNS.get(compared.form, Unknown)(compared)
 
 
 class PairColumnTable:
-    """A table with a column for each waiting ticket; whoever leaves makes room for the last one.
+    """A table with one column per waiting ticket; the last one takes the place of one that leaves.
 
     Args:
         queue: With the rules of its policy.
@@ -95,7 +95,7 @@ class PairColumnTable:
             self._slices.append((pair_column, slice(start, start + pair_column.width)))
             start += pair_column.width
         self._table: Floats = np.zeros((start, 64))
-        # Gaps of one ticket that more than one pair_column asks for, before exceptions.
+        # Gaps of one ticket that several pair columns share, without exceptions.
         self._shared: dict[PairColumn, Floats] = {}
         self._shared_row = -1
 
@@ -103,10 +103,10 @@ class PairColumnTable:
         return len(self.tickets)
 
     def refresh(self, present: Mapping[str, Ticket]) -> None:
-        """Take in who has come, and forget who is gone.
+        """Add new tickets, and remove those that are gone.
 
         Complexity:
-            A look at each ticket, and O(columns) for each that has come or gone.
+            A check of each ticket, and O(columns) for each that has come or gone.
         """
         known = self._known
         self._shared_row = -1
@@ -125,7 +125,7 @@ class PairColumnTable:
                 pair_column.grown.clear()
 
     def among(self, rows: Sequence[int]) -> PairColumnTable:
-        """Return a table of some of the tickets, in this order, that is not kept up to date."""
+        """Return a table of some of the tickets, in this order; it is not updated."""
         some = copy(self)
         some.tickets = [self.tickets[row] for row in rows]
         some._row = {ticket.id: place for place, ticket in enumerate(some.tickets)}
@@ -134,7 +134,7 @@ class PairColumnTable:
         return some
 
     def row_of(self, ticket_id: str) -> int:
-        """Return the place of a ticket in all columns."""
+        """Return the index of a ticket in all columns."""
         return self._row[ticket_id]
 
     def column(self, which: int) -> Floats:
@@ -143,7 +143,7 @@ class PairColumnTable:
         return found
 
     def means(self, pair_column: PairColumn) -> Floats:
-        """Return the size of each party's mean value, of a rule whose unit is `relative`."""
+        """Return the absolute mean value of each party, for a rule whose unit is `relative`."""
         found: Floats = self._cut(pair_column, 0)[1][-1]
         return found
 
@@ -153,7 +153,7 @@ class PairColumnTable:
         left: Mapping[Kind, int],
         seats: tuple[int, ...] | None = None,
     ) -> bool:
-        """Return whether some match holds these kinds and fills up from those; yes in doubt.
+        """Return whether some match has all of `chosen` and is filled from `left`; yes in doubt.
 
         Args:
             chosen: Tickets of the match, by kind.
@@ -163,7 +163,7 @@ class PairColumnTable:
         return self.labels.may_fill(chosen, left, seats) is not False
 
     def counts(self, among: Mask) -> dict[Kind, int]:
-        """Return how many tickets of each kind there are among some."""
+        """Return how many of some tickets are of each kind."""
         if len(self.kinds) == 1:
             count = int(np.count_nonzero(among))
             return {self.kinds[0]: count} if count else {}
@@ -187,14 +187,14 @@ class PairColumnTable:
         return gaps, left_out
 
     def costs(self, pair_column: PairColumn, row: int, rows: Rows) -> Floats:
-        """Return what a criterion costs in a duel with some; inf where that is not known.
+        """Return the cost of a criterion in a duel with some tickets; inf if it is unknown.
 
-        Where two tickets are not a match, it says how near they are.
+        For larger formats, it measures how near two tickets are.
 
         Args:
             pair_column: The criterion.
-            row: The ticket's place.
-            rows: The others' places, ascending.
+            row: The ticket's index.
+            rows: The others' indices, ascending.
         """
         if pair_column.key is not None:
             costs = pair_column.costs_of(self._gaps(pair_column, row)[rows])
@@ -216,7 +216,7 @@ class PairColumnTable:
         return costs
 
     def _gaps(self, pair_column: PairColumn, row: int) -> Floats:
-        """Return gaps by columns alone, worked out once for all pair_columns that share them."""
+        """Return gaps by columns only, computed once for all pair columns that share them."""
         pair_column = self._first[self._pair_columns.index(pair_column)]
         if self._shared_row != row:
             self._shared_row = row
@@ -232,7 +232,7 @@ class PairColumnTable:
         return np.ascontiguousarray(table[:, row]), table
 
     def _exceptions(self, pair_column: PairColumn, row: int) -> tuple[list[int], list[int]]:
-        """Return the rows to be compared by themselves, and those that are too many for that."""
+        """Return the rows to compare singly, and those beyond the limit."""
         if not pair_column.is_known:
             oldest = np.lexsort((self.column(SEQUENCE), self.column(ENQUEUED))).tolist()
             rows = [other for other in oldest if other != row]
@@ -281,7 +281,7 @@ class PairColumnTable:
             self._table[:, row] = self._table[:, len(self.tickets)]
 
     def _check(self) -> None:
-        """Assert that the table says of each ticket what a new one would."""
+        """Assert that the table equals a newly built one."""
         assert len(self.tickets) == len(self._row) == len(self._known)
         for ticket_id, row in self._row.items():
             assert self.tickets[row] is self._known[ticket_id]

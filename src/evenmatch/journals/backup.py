@@ -81,7 +81,7 @@ def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
     """
     source, folder = _source_of(str(data))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"{out} is not empty: name a directory that is not there yet")
+        raise ConfigError(f"{out} is not empty: name a directory that does not exist yet")
     was_there = out.exists()
     make_directory(out)
     part = out / PART

@@ -235,7 +235,8 @@ class StoreThread:
         except TimeoutError:
             future.cancel()
             raise JournalUnavailable(
-                f"what is kept beside the journal did not come within {patience:g} s: try again"
+                f"the documents beside the journal could not be read within {patience:g} s: "
+                "try again"
             ) from None
 
 

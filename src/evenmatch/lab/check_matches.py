@@ -1,8 +1,8 @@
-"""Checks whether a file of matches keeps to a configuration, as far as the file alone can show.
+"""Check a file of matches against a configuration, as far as the file alone allows.
 
-Its lines name tickets, not players or attributes. So what is checked is: known queues, each
-ticket in one match, the teams made of the match's tickets, seats, bots only where a queue has
-them, numbers that are finite (JSON that holds others is not read), and qualities in [0, 1].
+Its lines name tickets, not players or attributes. So the check covers: known queues, each ticket in
+one match, teams made of the match's tickets, seats, bots only if a queue has them, finite numbers
+(JSON with others is not read), and qualities in [0, 1].
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MatchLine(msgspec.Struct, frozen=True):
 
 
 class MatchCheck:
-    """Goes through the lines of a file; it is used once.
+    """A check of the lines of a file; it is used once.
 
     Args:
         queues: The configuration.
@@ -75,7 +75,7 @@ class MatchCheck:
             yield f"quality must be in [0, 1], got {line.quality}"
         queue = self._queues.get(line.queue)
         if queue is None:
-            yield f"no queue is called {line.queue}; there is {', '.join(self._queues)}"
+            yield f"no queue is called {line.queue}; allowed: {', '.join(self._queues)}"
         else:
             yield from _seats(line, queue)
 
@@ -118,7 +118,7 @@ def _sizes(line: MatchLine, queue: Queue) -> Iterator[str]:
 
 
 def _roles(line: MatchLine, queue: Queue) -> Iterator[str]:
-    """Look whether each role has at most its number of players."""
+    """Check that each role has at most its number of players."""
     seats = dict(queue.format.roles)
     if not seats and line.roles is None:
         return

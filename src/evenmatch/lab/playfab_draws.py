@@ -1,8 +1,8 @@
-"""Draws the attributes that a PlayFab queue compares, where nothing else says how.
+"""Default distributions of the player attributes that a PlayFab queue compares.
 
-A number that rules hold within a difference spreads a few times as far around the default, one that
-a match adds up is 1 for some and 0 for the rest, words are a few, and latencies reach beyond their
-limit.
+A number that rules keep within a difference is spread a few times as far around the default; one
+that a match adds up is 1 for some players and 0 for the rest; words are drawn from a few; latencies
+reach beyond their limit.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from evenmatch.rules.playfab.queue import (
 LOCATIONS = ("eastus", "northeurope", "southeastasia")
 WORDS = ("first", "second", "third")
 SPREAD = 2.0
-"""Deviation of a number, in differences that the rules allow at first."""
+"""Standard deviation of a number, in differences that the rules allow at first."""
 EVERYBODY = 0.9
-"""Share of the largest match from which a total is taken for a count of all players."""
+"""Share of the largest match from which a total counts as a count of all players."""
 
 
 def drawn_by_queue(queue: PlayFabQueue) -> dict[str, Distribution]:
-    """Return how attributes are drawn that the rules of a queue read."""
+    """Return the distributions of the attributes that the rules of a queue read."""
     drawn: dict[str, Distribution] = {}
     for rule in queue.rules:
         if isinstance(rule, RegionSelectionRule):

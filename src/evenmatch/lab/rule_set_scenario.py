@@ -1,8 +1,8 @@
-"""A scenario for a rule set: its queue, and players whose attributes fit what it compares.
+"""A scenario for a rule set: its queue, and players with suitable attributes.
 
-Where nothing else says how attributes are drawn, the rule set does: a number that it compares with
-fixed ones by `=` is one of these, others spread around the default as far as its distances ask;
-words are those that it names; latencies reach beyond its limit.
+Unless attributes are declared otherwise, their distributions follow from the rule set: a number
+that it compares with fixed ones by `=` is one of these, others spread around the default as far as
+its distances require; words are those that it names; latencies reach beyond its limit.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from evenmatch.rules.playfab.compile import compile_queue
 from evenmatch.rules.playfab.reader import is_playfab_text
 
 RATE = 1.0
-"""Tickets that come a second."""
+"""Tickets per second."""
 MATCHES = 30
-"""Full matches for which players come."""
+"""Full matches for which players arrive."""
 TICKETS_LEAST = 200
 SPREAD = 2.0
-"""Deviation of a number, in distances that the rules allow."""
+"""Standard deviation of a number, in distances that the rules allow."""
 LOCATIONS = ("eu", "us", "asia")
 WORDS = ("first", "second", "third")
 WORDS_MAX = 12
 RANKS = 5.0
-"""Values of a number that all players of a match share, where the rule set names none."""
+"""Values of a number that all players of a match share, if the rule set names none."""
 
 
 class RuledScenario(NamedTuple):
-    """A scenario by a rule set, and sentences about what was chosen for it."""
+    """A scenario for a rule set, and sentences about the choices made for it."""
 
     scenario: Scenario
     notes: tuple[str, ...]
@@ -60,8 +60,8 @@ def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledSc
 
     Args:
         path: A FlexMatch rule set or a PlayFab queue, in JSON.
-        base: The scenario that plays by it; None: players come at Poisson instants, with attributes
-            drawn as the rule set declares them.
+        base: The scenario to play by the rules; None: players arrive in a Poisson process, with
+            attributes drawn as the rule set declares them.
 
     Raises:
         ConfigError: The file cannot be read, has errors, or the scenario has several queues.
@@ -87,7 +87,7 @@ def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledSc
 
 
 def _read(text: bytes) -> tuple[CompiledRuleSet, dict[str, Distribution]]:
-    """Return what a text of rules means, and how the attributes are drawn that it compares."""
+    """Return the compiled text of rules, and the distributions of attributes that it compares."""
     if is_playfab_text(text):
         queue = load_queue(text)
         return compile_queue(queue), drawn_by_queue(queue)
@@ -96,7 +96,7 @@ def _read(text: bytes) -> tuple[CompiledRuleSet, dict[str, Distribution]]:
 
 
 def drawn_by(rule_set: RuleSet) -> dict[str, Distribution]:
-    """Return how attributes are drawn that a rule set compares."""
+    """Return the distributions of the attributes that a rule set compares."""
     drawn: dict[str, Distribution] = {}
     for attribute in rule_set.attributes:
         if attribute.type == "string_number_map":
@@ -119,7 +119,7 @@ def _drawn(attribute: PlayerAttribute, rule_set: RuleSet) -> Distribution:
         return _number(attribute, rule_set, [each for each in fixed if isinstance(each, float)])
     words = [each for each in fixed if isinstance(each, str)]
     if _names_players(attribute.name, rule_set):
-        return Choice(values=((),))  # nobody knows the ids of players to come
+        return Choice(values=((),))  # the ids of future players are unknown
     if len(words) < len(WORDS):
         words += [each for each in WORDS if each not in words]
     words = words[:WORDS_MAX]
@@ -149,7 +149,7 @@ def _number(attribute: PlayerAttribute, rule_set: RuleSet, fixed: list[float]) -
 
 
 def _is_shared(name: str, rule_set: RuleSet) -> bool:
-    """Return whether players of a match have a number in common, or none of them shares it."""
+    """Return whether players of a match must share a number, or must all differ in it."""
     return any(
         isinstance(rule, ComparisonRule) and rule.reference is None and name in _compared_by(rule)
         for rule in rule_set.rules
@@ -186,7 +186,7 @@ def _compared_by(
 
 
 def _names_players(name: str, rule_set: RuleSet) -> bool:
-    """Return whether an attribute is held against the ids of players."""
+    """Return whether an attribute is compared with the ids of players."""
     for rule in rule_set.rules:
         if isinstance(rule, CollectionRule) and name in _compared_by(rule):
             given = (*rule.measurements, *([] if rule.reference is None else [rule.reference]))

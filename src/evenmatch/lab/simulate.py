@@ -42,24 +42,24 @@ from evenmatch.simulation.splits import Parts
 from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile, uncompiled
 
 if not on_compile:
-    # From Python nobody else would say why the first run takes a minute.
+    # From Python, nothing else would explain why the first run takes a minute.
     on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
 
 PLAIN_MOST = 500
-"""Arrivals of duels that plain Python simulates in the time in which numba is loaded."""
+"""Most arrivals of duels that plain Python simulates in the time that loading numba takes."""
 SMALL_FILE = 100_000
-"""Bytes up to which the rows of a file are counted to see whether they are so few."""
+"""Files of at most this many bytes have their rows counted, to find out whether they are few."""
 Arrivals = str | Path | Sequence[Ticket | Arrival]
 """A file, or tickets by ascending `enqueued_at`, or arrivals by ascending `at`."""
 
 
 class Run:
-    """One simulation: its figures, and what happened.
+    """One simulation: its figures and its history.
 
     Args:
-        history: What happened.
+        history: The events of the run.
         summary: The figures, as `--json` prints them.
-        queues: As simulated.
+        queues: The queues as simulated.
     """
 
     def __init__(self, history: History, summary: Summary, queues: tuple[Queue, ...]) -> None:
@@ -93,27 +93,27 @@ def simulate(
 ) -> Run:
     r"""Simulate a scenario with the engine that the server runs.
 
-    Where nothing but arrivals and deadlines happens, a compiled run takes the engine's place and
-    makes the same matches; see `simulation.compiled.run`.
+    If only arrivals and deadlines can happen, a compiled run replaces the engine and makes the same
+    matches; see `simulation.compiled.run`.
 
-    All chance comes from the seed, and arrivals have streams of their own: with the same seed,
-    another policy meets the same tickets.
+    All randomness comes from the seed, and arrivals have streams of their own: with the same seed,
+    another policy gets the same tickets.
 
     Args:
         scenario: A TOML file, or a scenario.
-        arrivals: What arrives in place of the scenario's own arrivals.
+        arrivals: Arrivals in place of the scenario's own.
         policy: The policy of every queue: a SPEC such as `window:limit=150`, or a Policy.
-        seed: Root of all chance; None takes the scenario's.
-        optimum: Whether to add the best that was possible.
-        by: Attributes, or `size`, `queue`, `queues`, `NAME_decile`, to split waits and quality
-            by; one name or several.
+        seed: Root of all randomness; None takes the scenario's.
+        optimum: Whether to add the least cost that was possible.
+        by: Attributes, or `size`, `queue`, `queues`, `NAME_decile`, by which to split waits and
+            quality; one name or several.
 
     Returns:
         The run. Times in `Run.matches` and `Run.tickets` are those of the arrivals' file.
 
     Raises:
         ConfigError: The scenario or the policy cannot be used.
-        ArrivalsError: An arrival cannot be read or taken.
+        ArrivalsError: An arrival cannot be read or is refused.
         PolicyError: A policy broke its contract.
 
     Example:
@@ -167,7 +167,7 @@ def bad_rows(
 
 
 def checked_by(queues: tuple[Queue, ...], resolve: Resolve) -> Check:
-    """Return what says, before a run, whether the queues would take an arrival."""
+    """Return a function that tells, before a run, why the queues would refuse an arrival."""
 
     @cache
     def simulator() -> Simulator:
@@ -184,7 +184,7 @@ def _simulator(
     history: History,
     seeds: np.random.SeedSequence,
 ) -> Simulator:
-    """Return the engine in virtual time, with the people of the scenario."""
+    """Return the engine in virtual time, with the players' behaviour of the scenario."""
     outcomes = world.outcomes
     return Simulator(
         queues,
@@ -208,7 +208,7 @@ def _run_compiled(
     history: History,
 ) -> None:
     """Fill in the history of a scenario that needs no engine."""
-    # Loaded here, since loading either's kernels takes longer than most runs by the engine.
+    # Imported here, since loading the kernels of either takes longer than most runs by the engine.
     if are_ordered(policies):
         from evenmatch.simulation.compiled.parties import ordered_history
 
@@ -222,11 +222,11 @@ def _run_compiled(
 def plain_if_few(
     count: int | None, queues: Sequence[Queue], policies: Sequence[Policy]
 ) -> AbstractContextManager[None]:
-    """Return where kernels run: as plain Python for a few duels, which takes no time to speak of.
+    """Return a context that runs kernels as plain Python for a few duels, which takes little time.
 
     Args:
-        count: How many arrive; None if that is not known.
-        queues: Where to.
+        count: Number of arrivals; None if unknown.
+        queues: The queues they enter.
         policies: One for each queue.
     """
     if count is None or count > PLAIN_MOST:
@@ -236,7 +236,7 @@ def plain_if_few(
 
 
 def _count_of(world: Scenario, arrivals: Arrivals | None) -> int | None:
-    """Return how many arrive, as far as that is known beforehand."""
+    """Return the number of arrivals, if it is known beforehand."""
     if arrivals is not None:
         return _rows_of(arrivals) if isinstance(arrivals, str | Path) else len(arrivals)
     return None if world.arrivals is None else world.arrivals.count
@@ -249,20 +249,20 @@ def _left_to_play(
     stream: ArrivalStream,
     history: History,
 ) -> Iterator[Arrival] | None:
-    """Return what an engine has to play, None if the history is filled in without one."""
+    """Return the arrivals left for an engine; None if the history was filled without one."""
     if parts.are_several:
         return parts.placed(stream)
     return _play_recording(world, parts.queues, policies, stream, history)
 
 
 def _rows_of(path: str | Path) -> int | None:
-    """Return how many rows a small text file has at the most; None of any other."""
+    """Return an upper bound on the rows of a small text file; None for any other."""
     try:
         if not str(path).endswith((".csv", ".tsv")) or os.path.getsize(path) > SMALL_FILE:
             return None
         return Path(path).read_bytes().count(b"\n")
     except OSError:
-        return None  # whoever reads it says why
+        return None  # the later attempt to read the file reports the error
 
 
 def _play_recording(
@@ -272,7 +272,7 @@ def _play_recording(
     stream: ArrivalStream,
     history: History,
 ) -> Iterator[Arrival] | None:
-    """Fill in the history of a recording that needs no engine; else return what is to come."""
+    """Fill in the history of a recording that needs no engine; else return its arrivals."""
     if why_engine_of_recording(world, queues, policies):
         return stream
     arrivals = list(stream)
@@ -288,10 +288,10 @@ def _play_recording(
 
 
 def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:
-    """Return the figures of the best that was possible with the tickets of a run.
+    """Return the figures of the least cost that was possible with the tickets of a run.
 
-    It keeps to the rules of the queues, not to those that a policy adds. Where the scenario does
-    not end the run, the last tickets wait for a match or their deadline as all others do.
+    It keeps to the rules of the queues, but not to those that a policy adds. Unless the scenario
+    ends the run, the last tickets wait for a match or their deadline like all others.
     """
     from evenmatch.lab.optimum.optimum import optimum_figures
 
@@ -318,7 +318,7 @@ def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str
 def with_policy(
     queues: tuple[Queue, ...], policy: str | Policy | None
 ) -> tuple[tuple[Queue, ...], Resolve]:
-    """Return the queues under one policy, and what makes each queue's policy.
+    """Return the queues under one policy, and the function that makes each queue's policy.
 
     Args:
         queues: As configured.
@@ -341,7 +341,7 @@ def with_policy(
 
 @cache
 def _warn_of_slow(spec: str) -> None:
-    """Say once on standard error that a run will be slow, since kernels are not compiled."""
+    """Warn once on standard error that a run will be slow, since kernels are not compiled."""
     try:
         check_kernels(spec, "")
     except NotSupported:
@@ -352,7 +352,7 @@ def _warn_of_slow(spec: str) -> None:
 
 
 def _name_of(policy: Policy) -> str:
-    """Return what errors call a policy that has no SPEC."""
+    """Return the name that errors use for a policy without a SPEC."""
     function = getattr(policy, "function", None)
     return getattr(function, "__name__", type(policy).__name__)
 
@@ -387,7 +387,7 @@ def _seeds(seed: object) -> np.random.SeedSequence:
 
 
 def _policy_seed(seeds: np.random.SeedSequence) -> int:
-    """Return the root of the policies' chance: a stream apart from those of the arrivals."""
+    """Return the root of the policies' random streams, separate from those of the arrivals."""
     key = (*seeds.spawn_key, *b"policies")
     own = np.random.SeedSequence(seeds.entropy, spawn_key=key)
     return int(own.generate_state(1, np.uint64)[0] >> np.uint64(11))
@@ -416,7 +416,7 @@ def _stream(
 
 
 def _shifted(given: Iterable[Ticket | Arrival], offset: float) -> Iterator[Arrival]:
-    """Yield tickets as arrivals, from the floor of the first instant on as in a file."""
+    """Yield tickets as arrivals, with times from the whole second of the first, as in a file."""
     for row, item in enumerate(given):
         at = _at(row, item) - offset
         if isinstance(item, Ticket):

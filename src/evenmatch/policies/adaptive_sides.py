@@ -75,13 +75,14 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
         del seed
         if queue.format.side_choice != "prefer":
             raise ConfigError(
-                "adaptive_sides places players against their wish at times; give queue "
-                f'{queue.name} sides and side_choice = "prefer"'
+                "adaptive_sides sometimes gives players another side than they asked for; give "
+                f'queue {queue.name} sides and side_choice = "prefer"'
             )
         check_parameters(self)
         if self.reserve > self.reopen:
             raise ConfigError(
-                f"adaptive_sides: reopen must be reserve ({self.reserve}) to 1, got {self.reopen}"
+                f"adaptive_sides: reopen must be from reserve ({self.reserve}) to 1, got "
+                f"{self.reopen}"
             )
         return AdaptiveSidesMatcher(queue, Wishes(queue.format, self, memory or {}))
 

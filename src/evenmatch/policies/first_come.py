@@ -71,7 +71,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         closeness counts too, choose `rolling`.
 
     Args:
-        order: As above.
+        order: Which set of parties plays, see above.
         theta: For `reserve`: how many single players must wait before a team of them is made.
         shape: Which teams are allowed. `any`: all; `mirrored`: all teams of a match have the same
             party sizes, as with a rule `party_parity` of limit 0; `unmixed`: each team has parties
@@ -113,8 +113,8 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         if form.k > (MIRRORED_MAX if len(form.players) == 2 else MIRRORED_MAX_OF_MORE):
             raise ConfigError(
-                f"first_come: mirrored is for two teams with {MIRRORED_MAX} players in all, or "
-                f"more teams with {MIRRORED_MAX_OF_MORE}; queue {queue.name} has {form.k}"
+                f"first_come: shape=mirrored allows at most {MIRRORED_MAX} players in two teams, "
+                f"or {MIRRORED_MAX_OF_MORE} in more teams; queue {queue.name} has {form.k}"
             )
         return (Rule(kind_with(Form.PARTIES)),)
 
@@ -127,7 +127,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         form = queue.format
         if queue.rules or form.roles:
             raise ConfigError(
-                f"policy first_come knows neither rules nor roles; queue {queue.name} has "
+                f"policy first_come supports neither rules nor roles; queue {queue.name} has "
                 f"{'rules' if queue.rules else 'roles'}: choose greedy"
             )
         sizes = tuple(size for size in range(1, max(form.players) + 1) if form.admits(size))

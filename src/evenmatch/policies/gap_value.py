@@ -38,7 +38,7 @@ STEPS = Steps(
 
 
 class GapValue(SteppedPolicy, frozen=True, kw_only=True):
-    """Match two neighbours if that costs less than what all who wait would cost otherwise.
+    """Match two neighbours when their match costs less than it saves all who wait.
 
     The waiting players lie on a line, by their one criterion. The policy estimates their future
     cost as

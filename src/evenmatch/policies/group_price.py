@@ -116,12 +116,12 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
             return
         if queue.format.strict_sides:
             raise ConfigError(
-                f"group_price knows sides only between two players; queue {queue.name} has "
+                f"group_price supports sides only for two players; queue {queue.name} has "
                 f"{len(queue.format.players)}: choose greedy"
             )
         for rule in queue.rules:
             if form_of(rule) is not Form.WORD and number_gap_of(rule) is not NumberGap.WIDEST:
                 raise ConfigError(
-                    f"group_price does not know rules of {rule.kind} between more than two "
+                    f"group_price does not support rules of {rule.kind} between more than two "
                     f"players, which queue {queue.name} uses: choose greedy"
                 )

@@ -132,15 +132,15 @@ def check_conditions(policy: object, queue: Queue) -> None:
         policy, "knows_conditions"
     ):
         raise ConfigError(
-            "does not know the conditions of a rules_file; by_rules, greedy, rounds, rolling and "
-            "threshold play by them"
+            "does not support the conditions of a rules_file; by_rules, greedy, rounds, rolling "
+            "and threshold do"
         )
 
     if any(
         rule.condition is not None and rule.condition.clock == "each" for rule in queue.rules
     ) and not hook_value(policy, "knows_each_clock"):
         raise ConfigError(
-            "does not know rules that tighten with the wait of each ticket, which by_rules plays by"
+            "does not support rules that tighten with the wait of each ticket; by_rules does"
         )
 
 

@@ -116,7 +116,9 @@ class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
             )
         found = given * count if len(given) == 1 else given
         if math.prod(found) > multi_queue.CELLS_MAX:
-            raise ConfigError(f"multi_queue: {math.prod(found):.0e} cells are too many: cut less")
+            raise ConfigError(
+                f"multi_queue: {math.prod(found):.0e} cells are too many: use fewer brackets"
+            )
         return found
 
 

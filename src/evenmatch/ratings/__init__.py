@@ -1,5 +1,5 @@
-"""Rating systems, one a module: ratings and the outcomes of one period in, ratings out.
+"""Rating systems, one per module: from ratings and the outcomes of one period to new ratings.
 
-`rate` is public, `registry` knows the names, `periods` rates what a server has stored. May import
-`model` and numpy. Never imports the engine, and keeps nothing between periods.
+`rate` is public, `registry` has the names, `periods` rates what a server has stored. May import
+`model` and numpy. Never imports the engine, and keeps no state between periods.
 """

@@ -1,8 +1,8 @@
-"""The port of every rating system: ratings and outcomes of one period in, ratings out.
+"""The interface of every rating system: from ratings and outcomes of one period to new ratings.
 
-A rating period is a stretch of time whose matches are treated as played at the same instant: all
-of them against the ratings at the start of the period. That is how Glicko and Glicko-2 are
-defined; feeding them match by match gives other numbers. A period may be as short as one match.
+A rating period is a stretch of time whose matches are treated as simultaneous: all of them are
+rated against the ratings at the start of the period. That is how Glicko and Glicko-2 are defined;
+match by match they give other numbers. A period may be as short as one match.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from evenmatch.ratings.outcomes import PeriodOutcomes
 FloatArray = npt.NDArray[np.float64]
 
 LOGIT_MAX = 100.0
-"""Log-odds beyond it count as it, so that no square of their odds overflows; 100 logits are about
-17,000 points of Elo."""
+"""Larger log-odds are clipped to this value, so that no square of their odds overflows; 100 logits
+are about 17,000 points of Elo."""
 
 
 class Ratings(NamedTuple):
@@ -47,11 +47,11 @@ PlainRating = tuple[float, float, float]
 
 
 class RatingSystem(Protocol):
-    """What every rating system offers; its parameters are frozen fields."""
+    """The methods of every rating system; its parameters are frozen fields."""
 
     @property
     def newcomer(self) -> Rating:
-        """Return the rating of a player of whom nothing is known."""
+        """Return the rating of a player without any results."""
         ...
 
     def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
@@ -61,11 +61,13 @@ class RatingSystem(Protocol):
     def after_game(
         self, one: PlainRating, two: PlainRating, score: float
     ) -> tuple[PlainRating, PlainRating]:
-        """Return the ratings of two players after a period of one game of theirs: as `update`.
+        """Return the ratings of two players after a period with one game between them.
+
+        The result is that of `update`.
 
         Args:
-            one: The first player's.
-            two: The second player's.
+            one: The first player's rating.
+            two: The second player's rating.
             score: The first player's result: 1 won, 0.5 drew, 0 lost.
         """
         ...
@@ -80,7 +82,7 @@ class RatingSystem(Protocol):
 
 
 def newcomers(system: RatingSystem, count: int) -> Ratings:
-    """Return the ratings of `count` players of whom nothing is known."""
+    """Return the ratings of `count` players without any results."""
     start = system.newcomer
     volatility = np.nan if start.volatility is None else start.volatility
     return Ratings(
@@ -89,7 +91,7 @@ def newcomers(system: RatingSystem, count: int) -> Ratings:
 
 
 def logistic(logit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the chance p = 1 / (1 + exp(-logit)), and p (1 - p) without cancellation."""
+    """Return the probability p = 1 / (1 + exp(-logit)), and p (1 - p) without cancellation."""
     odds = np.exp(-np.minimum(np.abs(logit), LOGIT_MAX))
     share = 1.0 / (1.0 + odds)
     chance = np.where(logit >= 0.0, share, odds * share)
@@ -97,19 +99,19 @@ def logistic(logit: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def chance_of(logit: float) -> tuple[float, float]:
-    """Return the same as `logistic` of one number."""
+    """Return the same as `logistic` for one number."""
     odds = math.exp(-min(abs(logit), LOGIT_MAX))
     share = 1.0 / (1.0 + odds)
     return (share if logit >= 0.0 else odds * share), odds * share * share
 
 
 def require_positive(name: str, value: float) -> None:
-    """Raise unless a parameter is a finite number above 0."""
+    """Raise an error unless a parameter is a finite number above 0."""
     if not 0.0 < value < np.inf:
         raise ConfigError(f"{name} must be a finite number > 0, got {value!r}")
 
 
 def require_not_negative(name: str, value: float) -> None:
-    """Raise unless a parameter is a finite number, 0 or more."""
+    """Raise an error unless a parameter is a finite number, 0 or more."""
     if not 0.0 <= value < np.inf:
         raise ConfigError(f"{name} must be a finite number >= 0, got {value!r}")

@@ -26,7 +26,7 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
     """The Elo system. Deviations and volatilities pass through unchanged.
 
     Args:
-        k_factor: Points that a certain loss, turned into a win, brings, > 0.
+        k_factor: Difference in points between a certain loss and a win instead of it, > 0.
         mean: Rating of a newcomer, in points.
 
     Source:
@@ -42,14 +42,14 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newcomer(self) -> Rating:
-        """Return the rating of a player of whom nothing is known."""
+        """Return the rating of a player without any results."""
         return Rating(mean=self.mean)
 
     def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
         """Return the ratings after one period: mean + k_factor x (results - expectations).
 
         Every pair of a free-for-all counts as a match, so changes grow with its size; choose a
-        smaller k_factor there. Teams of equal sizes win together what their rivals lose.
+        smaller k_factor for it. Teams of equal sizes win in total what their rivals lose.
         """
         met = find_pairwise_results(ratings, outcomes)
         expected, _ = logistic(met.gap * LOGITS_PER_POINT)
@@ -70,7 +70,7 @@ class Elo(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
-        """Return the same ratings: Elo forgets nothing."""
+        """Return the same ratings: in Elo, rest changes nothing."""
         return ratings
 
     def win_probability(self, mine: Ratings, theirs: Ratings) -> FloatArray:

@@ -1,6 +1,6 @@
-"""Glicko, version 1: a rating and how far it can be trusted.
+"""Glicko, version 1: a rating and its uncertainty.
 
-The update is Newton's step on the likelihood of a period's results, with the old rating as prior.
+The update is a Newton step on the likelihood of a period's results, with the old rating as prior.
 Glicko-2 makes the same step from a wider prior, so it uses `find_evidence` and `step` from here.
 """
 
@@ -30,16 +30,16 @@ from evenmatch.ratings.pairwise_results import add_up, find_pairwise_results
 POINTS_PER_LOGIT = 400.0 / math.log(10.0)
 """Glickman's 173.7178 = 1 / q."""
 ATTENUATION = 3.0 / math.pi**2
-"""By how much an opponent's variance, in logits squared, attenuates a result."""
+"""How strongly an opponent's variance, in logits squared, attenuates a result."""
 
 
 GameEvidence = tuple[float, float, float]
-"""What one game says of a player: their variance before it, in logits squared, its information and
-its surprise."""
+"""The evidence of one game about a player: their variance before it, in logits squared, its
+information and its surprise."""
 
 
 class Evidence(NamedTuple):
-    """What a period says of each player, on the scale of logits.
+    """The evidence of a period about each player, on the scale of logits.
 
     Args:
         information: Sum of g^2 E (1 - E), the 1 / v of Glicko-2; 0 without a match.
@@ -53,7 +53,7 @@ class Evidence(NamedTuple):
 
 
 def attenuation(deviation: FloatArray) -> FloatArray:
-    """Return g: how much a result counts against an opponent of this deviation, in (0, 1].
+    """Return g in (0, 1]: the weight of a result against an opponent of this deviation.
 
     Args:
         deviation: In logits.
@@ -65,7 +65,7 @@ def attenuation(deviation: FloatArray) -> FloatArray:
 
 
 def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
-    """Return what the period says of each player, all at the ratings of its start.
+    """Return the evidence of the period about each player, at the ratings of its start.
 
     Source:
         Glickman, The Glicko system, step 2: 1 / d^2 and the sum of g (s - E).
@@ -84,7 +84,7 @@ def find_evidence(ratings: Ratings, outcomes: PeriodOutcomes) -> Evidence:
 def evidence_of_game(
     one: PlainRating, two: PlainRating, score: float
 ) -> tuple[GameEvidence, GameEvidence]:
-    """Return what one game says of each of its players; see `Evidence`.
+    """Return the evidence of one game about each of its players; see `Evidence`.
 
     Args:
         one: The first player's rating.
@@ -113,7 +113,7 @@ def evidence_of_game(
 def step(mean: FloatArray, variance: FloatArray, evidence: Evidence) -> tuple[FloatArray, ...]:
     """Return means in points and deviations in logits, given prior variances in logits squared.
 
-    A variance of 0 stays 0: such a player is a fixed point that others are measured against.
+    A variance of 0 stays 0: such a player is a fixed point for the ratings of others.
     """
     posterior = variance / (1.0 + variance * evidence.information)
     return mean + POINTS_PER_LOGIT * posterior * evidence.surprise, np.sqrt(posterior)
@@ -132,15 +132,15 @@ def expect(mine: Ratings, theirs: Ratings) -> FloatArray:
 class Glicko(msgspec.Struct, frozen=True, kw_only=True):
     """Glicko, version 1.
 
-    `update` takes the ratings as they are at the onset of the period. Players without a match
-    come out one period less certain; players with a match do not, so call `rest` before the next
-    period where they should (Glickman's step 1 with t = 1).
+    `update` takes the ratings at the onset of the period. Players without a match come out one
+    period less certain; players with a match do not, so call `rest` before the next period if they
+    should (Glickman's step 1 with t = 1).
 
     Args:
         mean: Rating of a newcomer, in points.
         deviation: Deviation of a newcomer, and the largest that rest leads to, in points, > 0.
-        deviation_min: Deviations never fall below it, in points; Glickman advises about 30
-            where ratings should stay lively.
+        deviation_min: Lower bound on deviations, in points; Glickman advises about 30 if ratings
+            should keep changing.
         growth: Glickman's c: sqrt(RD^2 + c^2 t) after t periods, in points. The default leads
             from 50 to 350 in 100 periods.
 
@@ -165,7 +165,7 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newcomer(self) -> Rating:
-        """Return the rating of a player of whom nothing is known."""
+        """Return the rating of a player without any results."""
         return Rating(mean=self.mean, deviation=self.deviation)
 
     def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
@@ -203,5 +203,5 @@ class Glicko(msgspec.Struct, frozen=True, kw_only=True):
         return ratings._replace(deviation=np.minimum(grown, limit))
 
     def win_probability(self, mine: Ratings, theirs: Ratings) -> FloatArray:
-        """Return the expected result, drawn to 0.5 by the uncertainty of both."""
+        """Return the expected result, pulled towards 0.5 by the uncertainty of both."""
         return expect(mine, theirs)

@@ -23,7 +23,7 @@ from evenmatch.ratings.outcomes import PeriodOutcomes
 
 
 class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
-    """Glicko-2. All quantities but the volatility are in points, as on Glicko's scale.
+    """Glicko-2. All quantities except the volatility are in points, as on Glicko's scale.
 
     Args:
         tau: How fast volatilities change, > 0; 0.3 to 1.2 are usual, small is steady.
@@ -46,11 +46,11 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newcomer(self) -> Rating:
-        """Return the rating of a player of whom nothing is known."""
+        """Return the rating of a player without any results."""
         return Rating(mean=self.mean, deviation=self.deviation, volatility=self.volatility)
 
     def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
-        """Return the ratings after one period; deviations end at most at the newcomer's."""
+        """Return the ratings after one period; no deviation exceeds a newcomer's."""
         evidence = find_evidence(ratings, outcomes)
         variance = np.square(ratings.deviation / POINTS_PER_LOGIT)
         volatility = ratings.volatility.copy()
@@ -90,7 +90,7 @@ class Glicko2(msgspec.Struct, frozen=True, kw_only=True):
         return ratings._replace(deviation=np.minimum(np.hypot(ratings.deviation, points), limit))
 
     def win_probability(self, mine: Ratings, theirs: Ratings) -> FloatArray:
-        """Return the expected result, drawn to 0.5 by the uncertainty of both."""
+        """Return the expected result, pulled towards 0.5 by the uncertainty of both."""
         return expect(mine, theirs)
 
 
@@ -100,16 +100,16 @@ CONVERGED = 1e-6
 """Glickman's epsilon, on the logarithm of the squared volatility."""
 
 ITERATIONS_MAX = 100
-"""The Illinois method needs about ten; the best value so far stands after these."""
+"""The Illinois method needs about ten; after this many, the best value so far is used."""
 
 NEAR, FEW = 1e-3, 0.01
-"""Where one step of Newton's method is enough: how long the step is, and the share of the squared
-volatility in the variance that it is a part of.
+"""Conditions under which one step of Newton's method is enough: the length of the step, and the
+share of the squared volatility in the variance that it is a part of.
 
-Glickman's f is a straight line but for its pull, whose second derivative is at most
+Glickman's f is linear except for its pull, whose second derivative is at most
 |pull| + 2.5 share^2. A step h therefore misses the root by about h^3 / 2 + 1.25 (h share tau)^2,
-which is below 1e-9: nearer than where the Illinois method may end. One game between usual ratings
-makes a step of at most tau^2 sigma^2 / 2 = 4.5e-4.
+which is below 1e-9: closer than the Illinois method is required to get. One game between usual
+ratings makes a step of at most tau^2 sigma^2 / 2 = 4.5e-4.
 """
 
 
@@ -125,15 +125,15 @@ def solve_volatility(
         tau: How fast volatilities change, > 0.
 
     Complexity:
-        O(players x iterations); a player who has converged is not computed again.
+        O(players x iterations); players that have converged are not computed again.
 
     Source:
         Glickman, Example of the Glicko-2 system (2013 revision), step 5: the Illinois variant of
         regula falsi.
 
     Differs from the paper:
-        Where one step of Newton's method ends nearer to the root, as it does for most, that step is
-        taken; see `NEAR`.
+        If one step of Newton's method ends nearer to the root, as it does for most players, that
+        step is taken; see `NEAR`.
     """
     e, weight = np.square(sigma), tau * tau
     both = spread + e
@@ -151,7 +151,7 @@ def solve_volatility(
 def _solve_by_brackets(
     sigma: FloatArray, spread: FloatArray, delta: FloatArray, *, tau: float
 ) -> FloatArray:
-    """Return the same by the Illinois method, whatever is given."""
+    """Return the same by the Illinois method, for any input."""
     a = 2.0 * np.log(sigma)
     problem = _Problem(a, spread, np.square(delta) - spread, tau)
     bracket = _first_bracket(problem)

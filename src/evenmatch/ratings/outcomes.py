@@ -1,6 +1,6 @@
-"""The results of one rating period as arrays: who sat in which team, and how teams fared.
+"""The results of one rating period as arrays: the players of each team, and the teams' results.
 
-A match of t teams is t (t - 1) meetings: every team meets every other, once from either side. So
+A match of t teams is t (t - 1) meetings: every team meets every other, counted from both sides. So
 a duel is two meetings of two teams of one, a free-for-all is all pairs, and every rating system
 reads the same table.
 """
@@ -23,16 +23,16 @@ TEAMS_MAX = 200
 
 
 class PeriodOutcomes(NamedTuple):
-    """What happened in one rating period; made by `duels` or `team_matches`.
+    """The outcomes of one rating period; made by `duels` or `team_matches`.
 
     Args:
         player: Index of the player in each seat, shape (seats,).
         team: Number of each seat's team in the period, ascending, shape (seats,).
         meeting_team: Team of each meeting, ascending, shape (meetings,).
-        meeting_rival: The team it met, shape (meetings,).
-        score: Its result: 1 won, 0.5 drew, 0 lost, shape (meetings,).
-        quits: Seats whose player left before the end, or None when nobody did.
-        wide: Meetings to be settled by `pairwise_results.settle_gap`, or None when there are none.
+        meeting_rival: The rival team of each meeting, shape (meetings,).
+        score: Result of the meeting's team: 1 won, 0.5 drew, 0 lost, shape (meetings,).
+        quits: Seats whose player left before the end, or None if nobody did.
+        wide: Meetings to be settled by `pairwise_results.settle_gap`, or None if there are none.
     """
 
     player: IndexArray
@@ -109,8 +109,8 @@ class MatchTable(NamedTuple):
         team_sizes: Seats of each team, shape (teams,).
         team_counts: Teams of each match, shape (matches,).
         ranks: Place of each team in its match; lower is better, equal is a draw.
-        quits: Seats whose player left before the end; None when nobody did.
-        wide: Matches made far beyond the usual gap, see `adjust`; None when there are none.
+        quits: Seats whose player left before the end; None if nobody did.
+        wide: Matches made far beyond the usual gap, see `adjust`; None if there are none.
     """
 
     player: npt.ArrayLike
@@ -124,11 +124,11 @@ class MatchTable(NamedTuple):
 def team_matches(table: MatchTable) -> PeriodOutcomes:
     """Return the outcomes of a period of matches between teams.
 
-    A team that everybody quit is ranked behind all others. Elsewhere a player who quit has lost
-    to every other team, whatever their team achieved without them.
+    A team that all its players quit is ranked behind all others. Otherwise, a player who quit has
+    lost to every other team, whatever their team achieved without them.
 
     Raises:
-        ConfigError: The shapes do not fit together, or a size is out of bounds.
+        ConfigError: The shapes do not match, or a size is out of bounds.
 
     Complexity:
         O(seats + meetings).

@@ -1,6 +1,6 @@
-"""Matches as seen by one player: what the pairwise systems Elo, Glicko and Glicko-2 rate.
+"""Matches from the view of one player: the input of the pairwise systems Elo, Glicko and Glicko-2.
 
-These systems know a player and an opponent only. A team therefore plays with the mean of its
+These systems have only a player and an opponent. A team therefore plays with the mean of its
 members' ratings, against an opponent with the mean rating and the root mean square deviation of
 the rival team: each member is rated as if the gap between them and their opponent were the gap
 between the teams. For teams of one this is the plain system.
@@ -21,7 +21,7 @@ from evenmatch.ratings.outcomes import PeriodOutcomes
 
 
 class PairwiseResults(NamedTuple):
-    """One player against one opponent, shape (encounters,) each.
+    """Encounters of one player with one opponent, shape (encounters,) each.
 
     Args:
         player: Index of the player.
@@ -47,7 +47,7 @@ def find_pairwise_results(ratings: Ratings, outcomes: PeriodOutcomes) -> Pairwis
     gap = mean[outcomes.meeting_team] - mean[outcomes.meeting_rival]
     gap = settle_gap(gap, outcomes.score, outcomes.wide)
     deviation = deviation[outcomes.meeting_rival]
-    if outcomes.has_only_singles:  # then a team's number is its seat's
+    if outcomes.has_only_singles:  # then a team's number is that of its only seat
         player = outcomes.player[outcomes.meeting_team]
         return PairwiseResults(player, gap, deviation, outcomes.score)
     seat, meeting = _seats_in_meetings(outcomes)
@@ -70,32 +70,32 @@ def _seats_in_meetings(
 
 
 def add_up(owner: npt.NDArray[np.intp], amount: FloatArray, count: int) -> FloatArray:
-    """Return the sum of the amounts that each of `count` owners has."""
+    """Return the sum of the amounts of each of `count` owners."""
     return np.bincount(owner, weights=amount, minlength=count).astype(np.float64, copy=False)
 
 
 # Fair results from unfair matches: wide gaps that a long wait allowed, and handicaps.
 #
-# A player who has waited long may be matched by a virtual rating, far below their own. Nobody asked
-# for that match, so its result counts like this: if the favourite wins, both change by the
-# ordinary update on real ratings, which is near 0. If the favourite loses, they lose and the other
-# gains what an even match at their own level would give.
+# A player who has waited long may be matched by a virtual rating, far below their own. Nobody chose
+# that match, so its result counts like this: if the favourite wins, both change by the ordinary
+# update on real ratings, which is near 0. If the favourite loses, they lose and the other gains
+# what an even match at their own level would give.
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 
 def settle_gap(gap: FloatArray, score: FloatArray, wide: BoolArray | None) -> FloatArray:
-    """Return the gap at which a meeting is counted.
+    """Return the gap at which a meeting is rated.
 
-    Both sides of a meeting give opposite gaps and scores, and get opposite gaps back, so what one
-    wins in Elo the other still loses. The proposal says nothing of draws: they count at half the
-    gap, between the favourite's win and loss.
+    The two sides of a meeting have opposite gaps and scores, and get opposite gaps back, so with
+    Elo one still wins what the other loses. The source says nothing about draws: they count at half
+    the gap, between the favourite's win and loss.
 
     Args:
         gap: Own mean less the rival's, in points, shape (meetings,).
         score: Own result: 1 won, 0.5 drew, 0 lost.
-        wide: Meetings of matches made far beyond the usual gap; None when there are none.
+        wide: Meetings of matches made far beyond the usual gap; None if there are none.
 
     Source:
         GameDev.net, "1v1 queuing" (2010), the second answer, on virtual ratings.
@@ -116,7 +116,7 @@ def ranks_from_points(
     """Return the rank of each team: 1 for the most points, equal for equal points.
 
     Args:
-        points: What each team scored; higher is better.
+        points: The score of each team; higher is better.
         handicap: Points given to each team before the start, as stated in the match.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Rating what a shard has stored: from results and aged ratings to new ratings."""
+"""Rate the stored results of a shard: from results and aged ratings to new ratings."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def rate_period(
 ) -> dict[str, Rating]:
     """Return the ratings after the results of one period, or after resting if there are none.
 
-    What comes out can always be rated again: it stays within `POINTS_MAX` and `VOLATILITY_MAX`.
+    The result can always be rated again: it stays within `POINTS_MAX` and `VOLATILITY_MAX`.
 
     Args:
         system: The SPEC of the rating system.
         ratings: Every player of the results, as stored at the start of the period; one without a
             rating is a newcomer. Periods without a match make deviations grow first.
-        results: What was played; all of it counts against the ratings at the start.
+        results: The results; all are rated against the ratings at the start.
 
     Raises:
         ConfigError: The SPEC names no rating system.
@@ -65,10 +65,10 @@ def rate_period(
 def _after_game(
     system: RatingSystem, start: Rating, ratings: Mapping[str, AgedRating], game: Result
 ) -> dict[str, Rating] | None:
-    """Return the ratings after one game of one against one, by plain numbers.
+    """Return the ratings after one game of one against one, computed with plain numbers.
 
-    None for any other match, where somebody has rested, or where an absurd parameter leads beyond
-    what plain numbers can hold.
+    None for any other match, if a player has rested, or if an absurd parameter leads beyond the
+    range of plain numbers.
     """
     if len(ratings) != 2 or len(game.teams) != 2 or game.quitters or game.wide:
         return None
@@ -94,25 +94,25 @@ def _after_game(
 
 
 def _plain(rating: Rating, unknown: float) -> PlainRating:
-    """Return a rating in plain numbers; where it has no volatility, the unknown one."""
+    """Return a rating in plain numbers; `unknown` replaces a missing volatility."""
     volatility = unknown if rating.volatility is None else rating.volatility
     return rating.mean, rating.deviation, volatility
 
 
 def _rating_of(after: PlainRating, before: PlainRating, *, has_volatility: bool) -> Rating:
-    """Return what is stored of a rating; see `_kept`."""
+    """Return a rating in the form that is stored; see `_kept`."""
     lows, highs = (-POINTS_MAX, 0.0, VOLATILITY_MIN), (POINTS_MAX, POINTS_MAX, VOLATILITY_MAX)
     mean, deviation, volatility = map(_within, after, before, lows, highs)
     return Rating(mean, deviation, volatility if has_volatility else None)
 
 
 def _within(after: float, before: float, low: float, high: float) -> float:
-    """Return a number within bounds, or the one before if it is none."""
+    """Return a number clipped to bounds, or the previous one if it is NaN."""
     return min(max(before if math.isnan(after) else after, low), high)
 
 
 def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> list[float]:
-    """Return numbers within bounds; where an absurd parameter made none, those before."""
+    """Return numbers clipped to bounds; the previous ones replace NaN from absurd parameters."""
     found: list[float] = np.clip(np.where(np.isnan(after), before, after), low, high).tolist()
     return found
 
@@ -120,8 +120,8 @@ def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> lis
 def _rests(system: RatingSystem, ratings: Mapping[str, AgedRating]) -> FloatArray:
     """Return for how many periods each rating rests before the update.
 
-    Glickman's step 1 of Glicko makes those who played in the period before less certain, too; the
-    other systems take care of that when they update.
+    Glickman's step 1 of Glicko also makes those who played in the previous period less certain; the
+    other systems do that in their update.
     """
     periods = np.array([each.periods for each in ratings.values()], np.float64)
     return periods if isinstance(system, Glicko) else np.maximum(periods - 1.0, 0.0)
@@ -133,7 +133,7 @@ def _system(spec: str) -> RatingSystem:
 
 
 def _columns(ratings: Sequence[Rating], start: Rating) -> Ratings:
-    """Return ratings as arrays; what the system needs and a rating lacks is a newcomer's."""
+    """Return ratings as arrays; a newcomer's values replace missing ones."""
     unknown = np.nan if start.volatility is None else start.volatility
     return Ratings(
         np.array([each.mean for each in ratings], np.float64),

@@ -21,10 +21,10 @@ from evenmatch.ratings.registry import SPECS_KEPT, parse_system
 Kind = TypeVar("Kind")
 
 LISTS, NUMBERS = (list, tuple), (float, int)
-"""Python's own; what is derived from them is looked at more closely."""
+"""Python's own types; subtypes are checked more closely."""
 FIELDS = ("mean", "deviation", "volatility")
 PLACE_MAX = 1e300
-"""Ranks and points beyond it are looked at more closely: a whole number may be no float."""
+"""Larger ranks and points are checked more closely: a whole number may exceed a float."""
 PLAYERS_MAX = 1_000
 """Most players in one match."""
 
@@ -34,13 +34,13 @@ class RatingOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
 
     Args:
         teams: Player ids by team.
-        ranks: Place of each team; lower is better, equal is a draw.
+        points: Instead of ranks: the score of each team; higher is better.
         points: In place of ranks: what each team scored; higher is better.
         handicap: Points given to each team before the start; only with points.
         quitters: Players who left before the end: each has lost to every other team.
         wide: The match was made far beyond the usual gap: a favourite who loses and a rival who
-            wins change as after an even match. Policy `virtual_rating` says by `is_wide` which
-            of its matches are.
+            wins change as after an even match. `is_wide` of the policy `virtual_rating` says which
+            of its matches are wide.
     """
 
     teams: tuple[tuple[str, ...], ...]
@@ -52,7 +52,7 @@ class RatingOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
 
 
 class _GivenRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A rating as handed in; what is missing is a newcomer's."""
+    """A rating as passed in; missing values are a newcomer's."""
 
     mean: float | None = None
     deviation: float | None = None
@@ -66,18 +66,18 @@ def rate(
 ) -> dict[str, dict[str, float | None]]:
     """Return the ratings after one rating period.
 
-    All matches count against the ratings at the start of the period, so their order does not
-    matter. Players without a match come out less certain, where the system says so. Players who
-    are in an outcome only are newcomers.
+    All matches are rated against the ratings at the start of the period, so their order does not
+    matter. Players without a match come out less certain, if the system provides for that. Players
+    who appear only in an outcome are newcomers.
 
     Args:
         system: `elo`, `glicko`, `glicko2` or `weng_lin`, with parameters as in
             `glicko2:tau=0.5`.
-        ratings: For each player `mean`, `deviation` and `volatility`; what is missing or None is
-            a newcomer's. Points, as the system counts them, but for the volatility. Numbers may
-            be numpy's, here and in outcomes, and lists its arrays.
+        ratings: For each player `mean`, `deviation` and `volatility`; missing values and None are
+            a newcomer's. The unit is the system's points, except for the volatility. Here and in
+            outcomes, numbers may be numpy numbers, and lists may be numpy arrays.
         outcomes: For each match `teams` (player ids by team) and `ranks` (lower is better, equal
-            is a draw) or `points` (higher is better), and if need be `handicap` (points given
+            is a draw) or `points` (higher is better), and optionally `handicap` (points given
             to each team), `quitters` (player ids) and `wide` (see `RatingOutcome`).
 
     Returns:
@@ -135,10 +135,10 @@ def _rate_game(
     ratings: Mapping[str, Mapping[str, float | None]],
     outcomes: Iterable[Mapping[str, Any]],
 ) -> dict[str, dict[str, float | None]] | None:
-    """Return the ratings after one plain game of one against one, which most who rate hand in.
+    """Return the ratings after one plain game of one against one, the most common call.
 
-    It takes a tenth of the time. None for anything else, or if anything is wrong: it is then said
-    what.
+    It takes a tenth of the time. None for anything else, and for errors, which the general way
+    then reports.
     """
     if type(outcomes) is not list or len(outcomes) != 1 or type(ratings) is not dict:
         return None
@@ -170,7 +170,7 @@ def _rate_game(
 
 
 def _read_game(game: Any) -> tuple[str, str, float] | None:
-    """Return both names and the first player's score; None if it is no plain game of two."""
+    """Return both names and the first player's score; None unless it is a plain game of two."""
     if type(game) is not dict or len(game) != 2:
         return None
     teams, places, is_points = game.get("teams"), game.get("ranks"), False
@@ -202,7 +202,7 @@ def _read_game(game: Any) -> tuple[str, str, float] | None:
 
 
 def _plain_rating(given: Any, has_volatility: bool, start: PlainRating) -> PlainRating | None:
-    """Return a rating of Python's own numbers, in range; None if it takes a closer look."""
+    """Return a rating of Python's own numbers, in range; None if it needs a closer check."""
     if type(given) is not dict:
         return None
     mean, deviation, volatility = start
@@ -237,7 +237,7 @@ def _items(ratings: Mapping[str, Mapping[str, float | None]]) -> Iterable[tuple[
 
 
 def _read_rating(player: str, value: object, start: Rating) -> Rating:
-    """Return a player's rating; a volatility is kept only where the system has one."""
+    """Return a player's rating, with a volatility only if the system has one."""
     given = _convert(f"rating of {player!r}", value, _GivenRating)
     mean = start.mean if given.mean is None else given.mean
     deviation = start.deviation if given.deviation is None else given.deviation
@@ -263,7 +263,7 @@ def _read_rating(player: str, value: object, start: Rating) -> Rating:
 
 
 def _read_outcome(number: int, value: object) -> RatingOutcome:
-    """Return an outcome whose ranks are set, checked for all that can be wrong with it."""
+    """Return an outcome with ranks, checked for all possible errors."""
     where = f"outcome {number}"
     outcome = _convert(where, value, RatingOutcome)
     players = [player for team in outcome.teams for player in team]
@@ -323,7 +323,7 @@ def _convert(where: str, value: object, kind: type[Kind]) -> Kind:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        pass  # numpy's numbers are not Python's; only who brings them pays for reading twice
+        pass  # numpy's numbers are not Python's; only callers who use them pay for a second reading
     try:
         return msgspec.convert(_without_numpy(value), kind)
     except msgspec.ValidationError as error:

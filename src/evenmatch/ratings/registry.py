@@ -22,7 +22,7 @@ SYSTEMS: dict[str, type[Elo] | type[Glicko] | type[Glicko2] | type[WengLin]] = {
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
 SPECS_KEPT = 64
-"""SPECs whose systems are remembered, so that who rates match by match parses once."""
+"""Number of SPECs whose systems are cached, so that rating match by match parses once."""
 
 
 @functools.lru_cache(maxsize=SPECS_KEPT)
@@ -30,7 +30,7 @@ def parse_system(spec: str) -> RatingSystem:
     """Return the rating system that a SPEC names.
 
     Raises:
-        ConfigError: The name, a key or a value is not known; the sentence lists what is.
+        ConfigError: The name, a key or a value is unknown; the message lists what is allowed.
 
     >>> parse_system("glicko2:tau=0.3").tau
     0.3

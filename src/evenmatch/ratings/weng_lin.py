@@ -1,9 +1,9 @@
 """Weng and Lin's rating of teams by the full Bradley-Terry model: skills of a team add up.
 
-The paper updates after each match. Here each match of a period, read at the ratings of its start,
-is a Gaussian message about a player: their new precision is the old one plus those of all messages,
-and their new mean the weighted mean. One match a period is exactly the paper's update, and the
-order of matches in a period cannot matter.
+The paper updates after each match. Here each match of a period, evaluated at the ratings of its
+start, is a Gaussian message about a player: their new precision is the old one plus those of all
+messages, and their new mean is the weighted mean. With one match a period this is exactly the
+paper's update, and the order of matches in a period cannot matter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         mean: Rating of a newcomer, in points.
         deviation: Deviation of a newcomer, in points, > 0.
-        beta: How much one performance differs from a skill, in points, > 0.
+        beta: Standard deviation of a single performance around the skill, in points, > 0.
         kappa: The smallest factor by which one match shrinks a variance, in (0, 1).
         tau: Deviation that a period adds, in points; 0 is the paper, which has no periods.
 
@@ -58,7 +58,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newcomer(self) -> Rating:
-        """Return the rating of a player of whom nothing is known."""
+        """Return the rating of a player without any results."""
         return Rating(mean=self.mean, deviation=self.deviation)
 
     def update(self, ratings: Ratings, outcomes: PeriodOutcomes) -> Ratings:
@@ -80,7 +80,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
         mean, deviation, volatility = one
         other_mean, other_deviation, other_volatility = two
         kappa, tau, beta = self.kappa, self.tau, self.beta
-        # Deviations grow as `rest` has it.
+        # Deviations grow as in `rest`.
         limit = math.hypot(self.deviation, tau)
         grown = min(math.hypot(deviation, tau), max(deviation, limit))
         other_grown = min(math.hypot(other_deviation, tau), max(other_deviation, limit))
@@ -99,7 +99,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
     def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
         """Return the ratings after periods without a match.
 
-        Deviations grow to at most what a newcomer has after one period.
+        Deviations grow at most to that of a newcomer after one period.
         """
         limit = np.maximum(ratings.deviation, np.hypot(self.deviation, self.tau))
         grown = np.hypot(ratings.deviation, self.tau * np.sqrt(periods))
@@ -108,7 +108,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
     def win_probability(self, mine: Ratings, theirs: Ratings) -> FloatArray:
         """Return the chance p_iq of Algorithm 1.
 
-        For teams, hand in the sum of the means and the root of the sum of squared deviations.
+        For teams, pass the sum of the means and the root of the sum of squared deviations.
         """
         c = np.sqrt(mine.deviation**2 + theirs.deviation**2 + 2.0 * self.beta**2)
         return logistic((mine.mean - theirs.mean) / c)[0]
@@ -116,7 +116,7 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
     def _messages(
         self, mean: FloatArray, variance: FloatArray, outcomes: PeriodOutcomes
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what one match does to each seat: points won, and the variance's factor."""
+        """Return the effect of one match on each seat: points won, and the variance's factor."""
         team, mine, theirs = outcomes.team, outcomes.meeting_team, outcomes.meeting_rival
         teams = outcomes.team_count
         team_mean = add_up(team, mean[outcomes.player], teams)

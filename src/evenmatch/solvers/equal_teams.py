@@ -1,10 +1,11 @@
-"""Equal teams from the players of one match, parties whole: exact where a lobby needs it.
+"""Divide the players of one match into equal teams, parties whole; exact for sizes of a lobby.
 
-Two teams are a question about sums of subsets: all of them are tabulated at once, which for twenty
-parties is a million sums and some milliseconds. More teams of a few players are searched through,
-with all orders of equal teams taken once. Larger ones start from a packing of the parties, and then
-any two teams are divided anew, exactly, as long as that brings some two of them closer: an exact
-step over many parties leaves few of the poor ends that swaps of single players get stuck in.
+For two teams, the sums of all subsets of the parties are tabulated at once: for twenty parties a
+million sums, in some milliseconds. For more teams of a few players, a search goes through all
+divisions, counting those that differ only in the order of teams once. Larger cases start from a
+packing of the parties; then two teams at a time are divided anew, exactly, as long as that brings
+two of them closer. An exact step over many parties avoids most of the poor local optima in which
+swaps of single players get stuck.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ Blocks = list[int]
 
 PLAYERS_MAX = 500
 SKILL_MAX = 1e12
-"""Largest size of a skill, so that sums keep what differences need."""
+"""Largest absolute value of a skill; larger sums would lose the digits that differences need."""
 EXACT_PARTIES = 20
-"""Two teams are exact up to here: 16 players always are."""
+"""Two teams of at most this many parties are divided exactly: 16 players always are."""
 EXACT_PLAYERS = 12
-"""More than two teams are exact up to here."""
+"""More than two teams of at most this many players in all are divided exactly."""
 TOGETHER = 14
-"""Parties that are divided anew at a time where two teams have more than `EXACT_PARTIES`."""
+"""Parties divided anew at a time if two teams have more than `EXACT_PARTIES` together."""
 ROUNDS_MAX = 50
 FEW_TEAMS = 20
-"""Up to here all pairs of teams are tried when the extreme ones come no closer."""
+"""Up to this many teams, all pairs of teams are tried once the extreme pair gains nothing."""
 PACKINGS_MAX = 20_000
-"""Half-filled teams looked at for one question whether parties fill teams."""
+"""Partly filled teams to examine before deciding that parties do not fill the teams."""
 
 
 def split_teams(
@@ -47,24 +48,24 @@ def split_teams(
 ) -> list[list[int]]:
     """Divide players into teams of equal size so that the sums of their skills differ least.
 
-    The largest difference between two teams' sums is as small as it can be for two teams of up
-    to 20 parties in all, a player alone counting as one (so always up to 16 players, and up to
-    20), and for more teams of up to 12 players in all. Beyond that it is small but not proven
-    to be the smallest: teams are divided anew two at a time until no two come closer.
+    For two teams, the difference of the sums is the smallest possible for up to 20 parties, where
+    a player without a party counts as one party (so always for up to 16 players). For more teams
+    it is the smallest possible for up to 12 players in all. Beyond these sizes it is small but not
+    proven smallest: teams are divided anew two at a time until no two of them come closer.
 
     Args:
         skills: A number for each player, at most 1e12 in size; at most 500 players.
-        parties: Players who stay together, by their place in `skills`; who is in none is alone.
+        parties: Players who stay together, by their index in `skills`; all others play alone.
         team_count: Teams, at least 1; the players must divide into them evenly.
 
     Returns:
-        The places of the players by team, ascending, the teams in the order of their first
-        player. Of several equally good ways the one comes out whose first team has the
-        lowest places, then the second; equal input gives equal output.
+        The indices of the players by team, ascending, teams in the order of their first player.
+        Of equally good divisions, the one whose first team has the lowest indices wins, then the
+        second team decides, and so on; equal input gives equal output.
 
     Raises:
         ConfigError: The players do not divide evenly, a skill is not a number, a party is too
-            large or names a player wrongly or twice, or the parties do not fill equal teams.
+            large or names a player wrongly or twice, or the parties cannot fill equal teams.
 
     Complexity:
         Two teams: 2^parties steps in numpy: 0.1 ms for 5 against 5, 1 ms for 8 against 8, 10 ms
@@ -99,25 +100,25 @@ def split_teams(
 
 
 def best_half(sizes: Ints, sums: Floats, room: int, ahead: float = 0.0) -> NDArray[np.bool_] | None:
-    """Return which parties the first of two teams gets so that the two differ least.
+    """Return which parties join the first of two teams so that the teams' sums differ least.
 
     Args:
         sizes: Players of each party, shape (m,), m at most `EXACT_PARTIES`.
         sums: Sum of skills of each party, shape (m,).
-        room: Players that the first team gets of these.
-        ahead: By how much the first team leads already.
+        room: Seats of the first team for these parties.
+        ahead: Sum of the first team minus that of the second before these parties join.
 
     Returns:
-        Shape (m,), or None if no subset has `room` players. Of equals, the one that takes the
-        earlier parties.
+        Shape (m,), or None if no subset has exactly `room` players. Of equally good subsets, the
+        one that takes the earlier parties.
 
     Complexity:
         O(2^m).
     """
     players: Ints = np.zeros(1, dtype=np.int64)
     lead: Floats = np.full(1, ahead - float(sums.sum()))
-    # The last party is the lowest bit, and taking it comes before leaving it: so subsets stand
-    # in the order of the earlier parties taken.
+    # The last party is the lowest bit, and the subset that takes it comes before the one that
+    # leaves it, so that subsets are ordered by the earlier parties that they take.
     for size, value in zip(sizes.tolist(), sums.tolist(), strict=True):
         players = np.column_stack([players + size, players]).ravel()
         lead = np.column_stack([lead + 2.0 * value, lead]).ravel()
@@ -136,7 +137,7 @@ def _by_half(blocks: Blocks, half: NDArray[np.bool_]) -> list[Blocks]:
 
 
 class _Search:
-    """All ways to put parties into more than two teams, those that differ in order only once."""
+    """A search through all divisions into more than two teams, without repeats in other orders."""
 
     def __init__(self, sizes: list[int], sums: list[float], count: int, room: int) -> None:
         self._sizes, self._sums, self._room = sizes, sums, room
@@ -146,7 +147,7 @@ class _Search:
         self._gap = math.inf
 
     def run(self) -> list[Blocks] | None:
-        """Return the first of the best ways, or None if there is none."""
+        """Return the first of the best divisions, or None if parties fill no teams."""
         self._place(0)
         return self._best
 
@@ -170,13 +171,13 @@ class _Search:
                 return  # all teams from here on are empty: one stands for all
 
     def _gap_of_full(self) -> float:
-        """Return the least that the gap can still be: that of the full teams."""
+        """Return a lower bound on the final gap: that of the teams already full."""
         full = [total for total, free in zip(self._totals, self._free, strict=True) if not free]
         return max(full) - min(full)
 
 
 def _near_even(sizes: Ints, sums: Floats, count: int, room: int) -> list[Blocks] | None:
-    """Return teams of which no two can be divided better in the ways that are tried."""
+    """Return teams of which no two get closer by any new division that is tried."""
     teams = _packed(sizes, sums, count, room)
     if teams is None:
         return None
@@ -194,7 +195,7 @@ def _near_even(sizes: Ints, sums: Floats, count: int, room: int) -> list[Blocks]
 
 
 def _packed(sizes: Ints, sums: Floats, count: int, room: int) -> list[Blocks] | None:
-    """Return teams filled with whole parties: the large ones first, the solos where sums lack."""
+    """Return teams of whole parties: the large ones first, then solos where the sum is lowest."""
     teams: list[Blocks] = [[] for _ in range(count)]
     by_size = sorted(range(len(sizes)), key=lambda b: (-sizes[b], -sums[b], b))
     large = [block for block in by_size if sizes[block] > 1]
@@ -215,9 +216,9 @@ def _packed(sizes: Ints, sums: Floats, count: int, room: int) -> list[Blocks] | 
 
 
 def _places(large: list[int], count: int, room: int) -> list[int] | None:
-    """Return a team for each party, sizes descending, so that nobody is over; None if not found.
+    """Return a team for each party, sizes descending, within `room`; None if none was found.
 
-    Teams with equal room are tried once, the fullest first; a state that failed is not tried again.
+    Of teams with equal room only one is tried, the fullest first; no failed state is tried again.
     """
     free: list[int] = [room] * count
     places: list[int] = []
@@ -256,7 +257,8 @@ def _choices(large: list[int], at: int, free: list[int]) -> list[int]:
 def _even_out(teams: list[Blocks], pair: tuple[int, int], sizes: Ints, sums: Floats) -> bool:
     """Divide the parties of two teams anew; return whether they came closer.
 
-    Where they are too many for all subsets, every so many of them by skill are divided at a time.
+    If there are too many parties to try all subsets, parties at regular intervals in the order of
+    skill are divided at a time.
     """
     one, two = pair
     both = sorted(teams[one] + teams[two], key=lambda block: (sums[block] / sizes[block], block))
@@ -268,7 +270,7 @@ def _even_out(teams: list[Blocks], pair: tuple[int, int], sizes: Ints, sums: Flo
         gap = float(sums[teams[one]].sum() - sums[teams[two]].sum())
         ahead = gap - float(2.0 * sums[mine].sum() - sums[chosen].sum())
         half = best_half(sizes[chosen], sums[chosen], int(sizes[mine].sum()), ahead)
-        assert half is not None  # as they stood is one way
+        assert half is not None  # the present division is one of the candidates
         taken = {block for block, is_first in zip(chosen, half, strict=True) if is_first}
         first = sorted(set(teams[one]) - set(chosen) | taken)
         second = sorted(set(teams[two]) - set(chosen) | set(chosen) - taken)

@@ -1,12 +1,12 @@
 """The one decorator of compiled kernels.
 
-Every kernel is compiled for the one signature that it states, when it is called first, so whoever
-imports a solver without calling it does not load the compiler. Where nothing may wait for that, all
-that were imported are got ready beforehand: see `settle`. `nogil=True` lets other threads run
-meanwhile. No fastmath and no parallel reductions: the same numbers come out on every run.
+Every kernel is compiled for the one signature that it states, at its first call, so importing a
+solver does not load the compiler. A process that must not wait for a compilation prepares all
+imported kernels beforehand: see `settle`. `nogil=True` lets other threads run while a kernel does.
+There is no fastmath and no parallel reduction, so that every run gives the same numbers.
 
-What was compiled is kept on disk, see `kernel_cache`: numba itself notices when the kernel's own
-file changes, but not when a kernel of another file that was compiled into it does. Without numba
+Compiled code is kept on disk, see `kernel_cache`: numba itself notices when the kernel's own file
+changes, but not when a kernel of another file that was compiled into it does. Without numba,
 kernels are plain functions.
 """
 
@@ -27,39 +27,40 @@ Class = TypeVar("Class", bound=type)
 
 COMPILING = "evenmatch: compiling solvers for this machine; it happens once and may take a minute"
 on_compile: list[Callable[[], None]] = []
-"""Called before the first kernel that is in no cache; whoever talks to people may add to it."""
+"""Called before a kernel that is in no cache is compiled, for instance to tell the user."""
 
 deferred_kernels: dict[str, DeferredKernel] | None = None
-"""Kernels that other processes compile meanwhile, by name; None: the first call compiles each.
+"""Kernels that other processes are compiling, by name; None: the first call compiles each.
 
 See `defer`."""
 
 _imported: dict[int, DeferredKernel] = {}
-"""Kernels that were imported and neither called nor deferred yet."""
+"""Kernels that were imported, and neither called nor deferred yet."""
 _one_at_a_time = threading.RLock()
 
 INSTALL = "pip install 'evenmatch[server]'"
-"""What gets numba."""
+"""The command that installs numba."""
 _records: dict[str, tuple[type, str]] = {}
 """Named tuples that signatures may name: the class, and the types of its fields."""
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
-"""Whether kernels are compiled; if not, install `evenmatch[server]`."""
+"""Whether numba is installed, so that kernels are compiled; `evenmatch[server]` installs it."""
 
 
 def kernel(
     signature: str, *, inline: bool = False, allocates: bool = True
 ) -> Callable[[Function], Function]:
-    """Compile a function for one signature, or return it as it is where numba is missing.
+    """Compile a function for one signature, or return it unchanged if numba is missing.
 
     Args:
-        signature: As numba writes it, `int64(int64[:,::1], int64)` say; it may name a `record`.
-        inline: Whether callers take a copy of the code: for small kernels in inner loops, since a
-            call hands over each array as seven numbers.
-        allocates: Whether it makes or returns arrays. One that does not is compiled without the
-            counting of references, which slows inner loops that take arrays out of tuples by ten.
+        signature: In numba's notation, such as `int64(int64[:,::1], int64)`; it may name a
+            `record`.
+        inline: Whether to copy the code into the callers: for small kernels in inner loops, since
+            a call passes each array as seven numbers.
+        allocates: Whether it makes or returns arrays. Others are compiled without reference
+            counting, which makes inner loops that take arrays out of tuples ten times slower.
 
     Complexity:
-        Seconds per kernel when it is compiled first, milliseconds from the cache.
+        Seconds per kernel for its first compilation, milliseconds when it is in the cache.
 
     >>> @kernel("int64(int64, int64)")
     ... def add(a, b):
@@ -84,12 +85,12 @@ def kernel(
 
 
 def record(fields: str) -> Callable[[Class], Class]:
-    """Let signatures of kernels name a named tuple, whose fields they then read by name.
+    """Let signatures of kernels name a named tuple, whose fields the kernels read by name.
 
     Args:
-        fields: Their types in order, as numba writes them; they may name further records.
+        fields: The types of the fields in order, in numba's notation; they may name other records.
 
-    A call from Python costs about a microsecond more than with the same fields one by one.
+    A call from Python costs about a microsecond more than if each field were an argument.
 
     >>> from typing import NamedTuple
     >>> @record("int64, int64")
@@ -111,7 +112,7 @@ def record(fields: str) -> Callable[[Class], Class]:
 
 
 class _Types(dict[str, Any]):
-    """What the names in a signature mean to numba."""
+    """Numba's types by the names that a signature uses."""
 
     def __missing__(self, name: str) -> Any:
         from numba import types
@@ -129,10 +130,12 @@ _loads_kept = False
 
 @contextmanager
 def defer(*, load_kept: bool) -> Iterator[None]:
-    """Compile no kernel until it is called afterwards; other processes compile it meanwhile.
+    """Compile kernels that are imported inside this context only when called afterwards.
+
+    Other processes compile them in the meantime.
 
     Args:
-        load_kept: Whether kernels that are kept are loaded at once, as otherwise.
+        load_kept: Whether kernels found in the cache are loaded at once, as without `defer`.
     """
     global deferred_kernels, _loads_kept
     deferred_kernels, _loads_kept = {}, load_kept
@@ -147,9 +150,9 @@ def defer(*, load_kept: bool) -> Iterator[None]:
 
 @contextmanager
 def uncompiled() -> Iterator[None]:
-    """Run kernels as plain Python meanwhile, unless numba is loaded already.
+    """Run kernels as plain Python inside this context, unless numba is loaded already.
 
-    For work that takes less time than loading it: a second, and a hundred megabytes.
+    For work that takes less time than loading numba does: a second, and a hundred megabytes.
     """
     global deferred_kernels
     if deferred_kernels is not None or not HAS_NUMBA or "numba" in sys.modules:
@@ -164,9 +167,9 @@ def uncompiled() -> Iterator[None]:
 
 
 def settle() -> None:
-    """Get all kernels ready that were imported, and put them in the places of their stand-ins.
+    """Compile or load all imported kernels, and replace their stand-ins.
 
-    For servers, and for whoever measures time: afterwards no call waits for a compiler.
+    For servers, and for measurements of time: afterwards no call waits for a compiler.
     """
     global deferred_kernels
     waiting, deferred_kernels = deferred_kernels, None
@@ -181,26 +184,26 @@ def settle() -> None:
 
 
 def check_installed() -> None:
-    """Refuse to go on without numba.
+    """Raise an error if numba is missing.
 
     Raises:
-        NotSupported: It is missing.
+        NotSupported: numba is missing.
     """
     if not HAS_NUMBA:
         raise NotSupported(f"the solvers are compiled by numba, which is missing: {INSTALL}")
 
 
 class DeferredKernel:
-    """A kernel that is compiled when it is needed: by its first call, or by a kernel that calls it.
+    """A kernel that is compiled when it is first called, or when a kernel that calls it is.
 
-    Once it is there, it takes this one's place wherever it is called from. While kernels are
+    Once compiled, the kernel replaces this object wherever it is called from. While kernels are
     deferred, see `defer`, a call runs the plain function.
 
     Args:
-        function: In Python.
-        signature: As of `kernel`, and so the others.
-        inline: Whether callers take a copy.
-        allocates: Whether it makes arrays.
+        function: The Python function.
+        signature: As for `kernel`; so are the other arguments.
+        inline: Whether to copy the code into the callers.
+        allocates: Whether it makes or returns arrays.
     """
 
     def __init__(
@@ -213,7 +216,7 @@ class DeferredKernel:
         self._compiled: Any = None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Run the kernel, which the module that calls it finds by itself from now on."""
+        """Run the kernel, and put it in place of this object in the module that called."""
         if deferred_kernels is not None and self._compiled is None:
             return self.function(*args, **keywords)
         made, name = self.compiled, self.function.__name__
@@ -224,7 +227,7 @@ class DeferredKernel:
 
     @property
     def compiled(self) -> Any:
-        """Return the kernel, loaded or compiled now."""
+        """Return the compiled kernel, loading or compiling it if necessary."""
         if self._compiled is None:
             with _one_at_a_time:
                 if self._compiled is None:
@@ -234,7 +237,7 @@ class DeferredKernel:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether an earlier process kept it."""
+        """Return whether the cache holds the kernel from an earlier process."""
         from evenmatch.solvers.kernel_cache import KernelCache
 
         return KernelCache(self.function, self._terms, _say_once).is_kept
@@ -257,10 +260,10 @@ class DeferredKernel:
 
 
 def entry(function: Function) -> Function:
-    """Return what calls a kernel without a look at the types of its arguments, which must be right.
+    """Return a function that calls a kernel without checking the types of its arguments.
 
-    A call saves that look: a microsecond, and two where a record is among them. While kernels are
-    deferred, it is the function that was given.
+    The types must be right. This saves a microsecond a call, and two if an argument is a record.
+    While kernels are deferred, the function itself is returned.
     """
     made: Any = function
     if isinstance(made, DeferredKernel):
@@ -307,11 +310,11 @@ def _say_once() -> None:
 
 
 def is_cached(module: str, name: str = "") -> bool:
-    """Return whether a kernel was kept by an earlier process.
+    """Return whether the cache holds a kernel from an earlier process.
 
     Args:
-        module: Name of its module below `evenmatch.solvers`, `teams.anneal` say.
-        name: The kernel's; "" means any of the module.
+        module: Name of its module below `evenmatch.solvers`, such as `teams.anneal`.
+        name: Name of the kernel; "" means any kernel of the module.
     """
     if not HAS_NUMBA:
         return False

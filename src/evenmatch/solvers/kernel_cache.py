@@ -1,9 +1,9 @@
 """Compiled kernels on disk: a folder for each module, two files for each kernel.
 
-The folder is named after the module and the hash of all its code depends on: the sources that
-`kernel_keys` finds, and the compiler and the processor. So kernels outlive an upgrade that leaves
-them as they were, and every installation of a machine shares them. What cannot be read is compiled
-again, and what cannot be written is compiled at every start.
+The folder is named after the module and a hash of all that its code depends on: the sources that
+`kernel_keys` finds, the compiler and the processor. So kernels survive an upgrade that does not
+change them, and all installations on a machine share them. A kernel that cannot be read is compiled
+again; one that cannot be written is compiled at every start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from evenmatch.solvers.kernel_keys import Sources, root, sources
 RESULT: Any = importlib.import_module("numba.core.compiler").CompileResult
 DUMPS: Callable[[object], bytes] = importlib.import_module("numba.core.serialize").dumps
 CODE, PARTS = ".code", ".parts"
-"""What is loaded to run a kernel, and what numba loads to compile another that calls it."""
+"""Ends of names: code to run a kernel, and parts that numba needs to compile one that calls it."""
 BROKEN = (
     OSError,
     EOFError,
@@ -43,16 +43,16 @@ BROKEN = (
     ImportError,
     RuntimeError,
 )
-"""What reading a damaged file may raise, or one that numba or the loader does not understand."""
+"""Errors raised by reading a damaged file, or one that numba or the loader does not understand."""
 
 
 class KernelCache:
-    """The code of one kernel on disk: what runs, and what numba needs to compile others with it.
+    """One kernel on disk: code that runs, and what numba needs to compile others with it.
 
     Args:
         function: The kernel.
-        facts: What else its code depends on: its signature and how it is compiled.
-        on_missing: Called before it is compiled.
+        facts: What its code depends on beside sources: its signature and compiler options.
+        on_missing: Called before the kernel is compiled.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class KernelCache:
         return self._may_keep and os.path.exists(self._path + PARTS)
 
     def load(self, compiled: Callable[[], Any]) -> Any:
-        """Return the kernel as it was kept, without loading the compiler; None if it was not.
+        """Return the kernel from the cache, without loading the compiler; None if it is not there.
 
         Args:
             compiled: Makes numba's own dispatcher of the kernel.
@@ -91,7 +91,7 @@ class KernelCache:
         return None
 
     def load_overload(self, signature: object, target: Any) -> Any:
-        """Return what numba compiled if it is kept; None if it is not. numba calls this."""
+        """Return numba's compilation result from the cache, or None. numba calls this."""
         target.refresh()
         if self._may_keep:
             with suppress(*BROKEN):
@@ -102,11 +102,11 @@ class KernelCache:
         return None
 
     def save_overload(self, signature: object, result: Any) -> None:
-        """Keep what numba compiled, unless sources changed since this process read them."""
+        """Save numba's compilation result, unless a source changed since this process read it."""
         if not self._may_keep or result.library.has_dynamic_globals or self._is_outdated():
             return
         machine, about, environment, types, objects, lifted, _, again, others = result._reduce()
-        # Numba's remarks on the types are as large as the code, and for people only.
+        # Numba's type annotations are as large as the code, and only people read them.
         parts = (machine, about, environment, types, objects, lifted, "", again, others)
         code = kernel_loader.code_of(result, types.args, others)
         with suppress(OSError):
@@ -123,17 +123,17 @@ class KernelCache:
 
 @cache
 def name_symbols_apart() -> None:
-    """Let numba name symbols as no other process does.
+    """Make numba's symbols unique to this process.
 
-    It counts functions from 1 in each process, so that two kernels that were compiled in two
-    processes could bring one name for two things, of which the linker takes the first.
+    Numba numbers functions from 1 in each process. Kernels compiled in two processes could
+    therefore use one symbol for two things, and the linker would take the first.
     """
     kind: Any = importlib.import_module("numba.core.bytecode").FunctionIdentity
     kind._unique_ids = count(int.from_bytes(os.urandom(5)) << 16)
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Write a file so that others see all of it or nothing; its folder is made if it is missing."""
+    """Write a file atomically: others see all of it or nothing. Its folder is made if missing."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     number, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
@@ -148,11 +148,11 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def is_cached(module: str, name: str = "") -> bool:
-    """Return whether a kernel of a module of the solvers is kept.
+    """Return whether a kernel of a solver's module is in the cache.
 
     Args:
-        module: Its name below `evenmatch.solvers`, `teams.anneal` say.
-        name: The kernel's; "" means any of the module.
+        module: Its name below `evenmatch.solvers`, such as `teams.anneal`.
+        name: Name of the kernel; "" means any kernel of the module.
     """
     folder = module_folder(module)
     start = f"{name}-" if name else ""
@@ -161,7 +161,7 @@ def is_cached(module: str, name: str = "") -> bool:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Wait until no other process compiles in advance, so that nothing is compiled twice."""
+    """Wait until no other process compiles ahead of use, so that nothing is compiled twice."""
     folder = cache_folder()
     with ExitStack() as stack:
         with suppress(ImportError, OSError):
@@ -181,14 +181,14 @@ def module_of(path: str) -> str | None:
 
 @cache
 def module_folder(module: str) -> str | None:
-    """Return where the kernels of a module are kept; None if they are kept nowhere."""
+    """Return the folder of a module's kernels; None if there is no cache."""
     key = sources().key(module)
     top = cache_folder()
     return None if top is None or key is None else os.path.join(top, f"{module}-{_joined(key)}")
 
 
 def _folder(function: Callable[..., Any], module: str | None) -> str | None:
-    """Return where a kernel is kept; one of a file elsewhere may depend on every solver."""
+    """Return the folder of a kernel; one outside the solvers may depend on every solver."""
     if module is not None:
         return module_folder(module)
     path = function.__code__.co_filename
@@ -204,9 +204,9 @@ def _folder(function: Callable[..., Any], module: str | None) -> str | None:
 def cache_folder() -> str | None:
     """Return the folder of all compiled kernels; None if there is none and none can be made.
 
-    It is `$XDG_CACHE_HOME/evenmatch/kernels`, or `~/.cache/evenmatch/kernels`: a folder that only
-    its owner can write to, since what lies there is executed. Where it can only be read, as in an
-    image, it is read.
+    It is `$XDG_CACHE_HOME/evenmatch/kernels`, or `~/.cache/evenmatch/kernels`. Only its owner may
+    have the right to write to it, since its files are executed. A read-only folder, as in a
+    container image, is used as it is.
     """
     try:
         home = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
@@ -220,7 +220,7 @@ def cache_folder() -> str | None:
 
 @cache
 def machine() -> str:
-    """Return what compiled code depends on beside its source, as text."""
+    """Return, as text, what compiled code depends on beside its sources."""
     config: Any = numba.config
     host: Any = codegen
     facts = (

@@ -1,10 +1,11 @@
-"""What compiled code depends on: the sources of a module and of all solvers that it imports.
+"""The key of compiled code: the sources of a module and of all solvers that it imports.
 
-A kernel holds the code of the kernels that it calls and the constants that it reads, whichever
-module they are of. So the key of a module is a hash of its own source and of the sources of all
-solvers that it names, directly or through others. Imports are read from the text, wherever in a
-file they stand; who names a module in a sentence depends on it too, which costs a compilation and
-never a wrong result. The modules of the decorator are left out: what it decides is in `COMPILER`.
+A kernel contains the code of the kernels that it calls and the constants that it reads, from
+whichever module they come. So the key of a module is a hash of its own source and of the sources of
+all solvers that it names, directly or through others. Imports are read from the text, anywhere in
+the file; a module whose docstring mentions another one depends on that too, which costs a
+compilation and never gives a wrong result. The decorator's modules are left out: their effect on
+compiled code is in `COMPILER`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Protocol, cast
 
 PACKAGE = "evenmatch.solvers"
 DECORATOR = frozenset({"kernel", "kernel_cache", "kernel_keys", "kernel_loader"})
-"""Modules that state how kernels are compiled and nothing that is compiled."""
+"""Modules that determine how kernels are compiled, and hold no kernel."""
 COMPILER = 2
-"""Raised whenever the decorator comes to compile the same source to other code."""
+"""Version of the decorator; raise it whenever the same source would compile to other code."""
 
 _NAMES = r"\((?:[^)#]|#[^\n]*)*\)|(?:[^\n\\]|\\\n)*"
 _IMPORTS = re.compile(rf"from\s+(\.*[\w.]*)\s+import\s+({_NAMES})")
@@ -32,7 +33,7 @@ _WORDS = re.compile(r"\w+")
 
 
 class Reader(Protocol):
-    """What loaded a package, and can read its other files: from a folder or out of a zip file."""
+    """The loader of a package, which reads further files from a folder or a zip archive."""
 
     def get_data(self, path: str) -> bytes:
         """Return the bytes of a file; raise OSError if there is none."""
@@ -40,7 +41,7 @@ class Reader(Protocol):
 
 
 class Sources:
-    """The sources of the solvers, each read once, so all keys of a process are of one moment.
+    """The sources of the solvers, each read once, so that all keys of a process are consistent.
 
     Args:
         root: Folder of the package `evenmatch.solvers`.
@@ -58,7 +59,7 @@ class Sources:
         """Return the hash of a module's source and of all it imports; None if it has no source.
 
         Args:
-            module: Its name below `evenmatch.solvers`, `teams.anneal` say.
+            module: Its name below `evenmatch.solvers`, such as `teams.anneal`.
 
         >>> len(sources().key("teams.anneal"))
         16
@@ -86,13 +87,13 @@ class Sources:
         return len(_KERNELS.findall(self.text(module) or b""))
 
     def imports(self, module: str) -> frozenset[str]:
-        """Return the solvers that a module names; those of the decorator are left out."""
+        """Return the solvers that a module names, without the decorator's modules."""
         if module not in self._imports:
             self._imports[module] = frozenset(self._named(module)) - DECORATOR - {module}
         return self._imports[module]
 
     def modules(self, below: str = "") -> list[str]:
-        """Return all solvers, or those of one package; those of the decorator are left out."""
+        """Return all solvers, or those of one package, without the decorator's modules."""
         found = []
         for each in pkgutil.iter_modules([os.path.join(self._root, *below.split("."))]):
             name = f"{below}.{each.name}" if below else each.name
@@ -128,7 +129,7 @@ class Sources:
         return digest.hexdigest()[:16]
 
     def _named(self, module: str) -> Iterator[str]:
-        """Yield what a module imports or mentions, some of it twice."""
+        """Yield what a module imports or mentions, possibly with repeats."""
         text = (self.text(module) or b"").decode(errors="replace")
         for origin, names in _IMPORTS.findall(text):
             below = self._below(module, origin)
@@ -141,7 +142,7 @@ class Sources:
                 yield from self._meant(mention[1].strip("."))
 
     def _below(self, module: str, origin: str) -> str | None:
-        """Return the name of an import's origin below the solvers; None if it is elsewhere."""
+        """Return the name of an import below the solvers; None if it is elsewhere."""
         name = origin.lstrip(".")
         dots = len(origin) - len(name)
         if dots:

@@ -1,10 +1,10 @@
-"""Kernels that an earlier process compiled, loaded without the compiler.
+"""Load kernels that an earlier process compiled, without the compiler.
 
-numba's own way of loading gets everything ready to compile further functions against the kernel:
-its whole library of types, and each kernel once more in LLVM's representation. That is three
-quarters of the memory of a server and most of its start. Here only the machine code is loaded, and
-called through numba's dispatcher, which checks and converts arguments as it always does. Whoever
-compiles a kernel that calls this one gets numba's own, which is made then.
+Numba's own loading prepares the compilation of further functions that call the kernel: it loads its
+whole library of types, and each kernel once more in LLVM's representation. That is three quarters
+of a server's memory and most of its start. This module loads only the machine code, and calls it
+through numba's dispatcher, which checks and converts arguments as always. If another kernel that
+calls this one has to be compiled, numba's own kernel is made then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BASE: Any = _dispatcher._DispatcherBase
 
 
 class Code(NamedTuple):
-    """Machine code of a kernel, and what it takes to call it."""
+    """The machine code of a kernel, and the data needed to call it."""
 
     types: tuple[Any, ...]
     """numba's types of the arguments."""
@@ -35,9 +35,9 @@ class Code(NamedTuple):
     environment: str
     """Symbol of the pointer to the kernel's own environment."""
     environments: Sequence[tuple[str, str, list[Any]]]
-    """Of those that it refers to: symbol, name of the module, constants."""
+    """Environments that it refers to: symbol, name of the module, constants."""
     needs: Sequence[str]
-    """Symbols that the process must have."""
+    """Symbols that the process must define."""
     machine: bytes
     """An object file."""
 
@@ -59,13 +59,13 @@ class LoadedKernel(BASE):  # type: ignore[misc]
         self.compiled = cache(compiled)
         signature = inspect.signature(function)
         super().__init__(len(signature.parameters), function, signature, False, False)
-        # The dispatcher keeps neither alive, and a type that nobody holds loses its number.
+        # The dispatcher keeps neither alive, and a type without references loses its number.
         self._kept = (code.types, _callable(function, code))
         self._insert([kind._code for kind in code.types], self._kept[1], False)
 
     @property
     def entry_point(self) -> Any:
-        """Return the machine code as a function, which looks at no types."""
+        """Return the machine code as a function that does not check types."""
         return self._kept[1]
 
     @property
@@ -73,7 +73,7 @@ class LoadedKernel(BASE):  # type: ignore[misc]
         return self.compiled()._numba_type_
 
     def _compile_for_args(self, *args: Any, **keywords: Any) -> Any:
-        """Return what takes arguments of other types: numba's own, which converts or refuses."""
+        """Handle arguments of other types by numba's own kernel, which converts or refuses them."""
         return self.compiled()
 
     def _make_finalizer(self) -> Callable[[], None]:
@@ -81,17 +81,17 @@ class LoadedKernel(BASE):  # type: ignore[misc]
 
 
 def can_load() -> bool:
-    """Return whether this platform's machine code can be loaded so: files of the form ELF."""
+    """Return whether this platform's machine code is in ELF format, which can be loaded."""
     return sys.platform.startswith("linux") and sys.maxsize > 2**32
 
 
 def code_of(result: Any, types: tuple[Any, ...], environments: Sequence[Any]) -> bytes | None:
-    """Return what numba compiled as bytes that `load` takes; None if it holds more than code.
+    """Return compiled code as bytes that `load` reads; None if it holds more than code.
 
     Args:
-        result: Of numba's compiler.
+        result: From numba's compiler.
         types: Types of the arguments.
-        environments: Those that its code refers to.
+        environments: Environments that its code refers to.
     """
     library, about = result.library, result.fndesc
     if result.reload_init or result.objectmode or result.lifted or library.has_dynamic_globals:
@@ -113,7 +113,7 @@ def code_of(result: Any, types: tuple[Any, ...], environments: Sequence[Any]) ->
 def load(
     function: Callable[..., Any], data: bytes, compiled: Callable[[], Any]
 ) -> LoadedKernel | None:
-    """Return a kernel from what `code_of` gave; None if this process cannot run it."""
+    """Return a kernel from the bytes of `code_of`; None if this process cannot run it."""
     code = Code(*pickle.loads(data))
     _engine()
     if any(binding.address_of_symbol(name) is None for name in code.needs):
@@ -149,7 +149,7 @@ _ENVIRONMENTS: dict[str, Any] = {}
 
 
 def _environment(symbol: str, module: str, constants: list[Any]) -> Any:
-    """Return the environment behind a symbol; symbols are of one compilation, never of two."""
+    """Return the environment of a symbol; a symbol belongs to one compilation only."""
     if symbol not in _ENVIRONMENTS:
         found = sys.modules.get(module)
         made = _dynfunc.Environment({"__name__": module} if found is None else vars(found))
@@ -160,12 +160,12 @@ def _environment(symbol: str, module: str, constants: list[Any]) -> Any:
 
 @cache
 def _engine() -> Any:
-    """Return what links machine code, with all that numba's code may call from Python."""
+    """Return the linker of machine code, with all that numba's code may call from Python."""
     codegen: Any = importlib.import_module("numba.core.codegen")
     base: Any = importlib.import_module("numba.core.base")
     externals: Any = importlib.import_module("numba.core.externals")
     runtime: Any = importlib.import_module("numba.core.runtime._nrt_python")
-    # The functions behind the runtime's names are set up by the module that uses them.
+    # The module that uses the runtime's symbols sets their functions up when it is imported.
     importlib.import_module("numba.core.runtime.nrt")
     base._load_global_helpers()
     externals.c_math_functions.install(None)

@@ -1,4 +1,4 @@
-"""Completing a set: from one item outward, in a given order, until the seats are filled."""
+"""Complete a set of items: start from one item, in a given order, until all seats are filled."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 STEPS_MAX = 20_000
-"""Pairs of items looked at by a search that has to go back, before it gives up."""
+"""Pairs of items that a search may examine after its first dead end, before it gives up."""
 
 Kind = tuple[int, int]
 """Seats that an item takes, and a label; items of one kind fill seats alike."""
 MayFill = Callable[[Mapping[Kind, int], Mapping[Kind, int]], bool]
-"""Whether these items and some of those could fill all seats exactly; never wrongly no."""
+"""Whether these items and some of those could fill all seats exactly; False is always right."""
 Pair = Callable[[int, int], bool]
 Accepts = Callable[[list[int]], bool]
 
 
 @dataclass
 class CompletionBudget:
-    """What a search may still spend; it lives as long as one question is asked.
+    """What a search may still spend; one budget serves one question.
 
     Args:
-        seatings: Full sets that may be shown to `accepts`.
-        steps: Pairs that may be looked at after the first dead end.
-        gave_up: Whether a search stopped before it had looked at everything.
+        seatings: Full sets that may still be passed to `accepts`.
+        steps: Pairs of items that may still be examined after the first dead end.
+        gave_up: Whether a search stopped before it had examined everything.
     """
 
     seatings: int = 64
@@ -34,14 +34,14 @@ class CompletionBudget:
 
 @dataclass(frozen=True)
 class CompletionProblem:
-    """Items in the order in which they are preferred, and what a set of them must do.
+    """Items in order of preference, and the conditions that a set of them must meet.
 
     Args:
         kinds: The items' kinds; item 0 is the anchor.
         target: Seats to fill.
-        may_fill: Whether chosen kinds may still be completed from those that are left.
+        may_fill: Whether the remaining kinds may still complete the chosen ones.
         fits: Whether two items may be in one set; None if any two may.
-        accepts: Whether a set that fills the target will do; None if `may_fill` says it all.
+        accepts: Whether a set that fills the target is allowed; None if every one is.
     """
 
     kinds: Sequence[Kind]
@@ -54,15 +54,15 @@ class CompletionProblem:
 def complete(problem: CompletionProblem, budget: CompletionBudget) -> list[int] | None:
     """Return the first set that contains item 0 and fills the target exactly.
 
-    Items are tried in their order, depth first: the set that prefers early items wins. Where
-    kinds alone decide, the answer is exact; else `budget.gave_up` says if it is not.
+    Items are tried in their order, depth first, so sets with early items win. If kinds alone
+    decide, the answer is exact; otherwise `budget.gave_up` tells whether it may be incomplete.
 
     Returns:
         Indices in the order of choice, or None.
 
     Complexity:
-        Linear where nothing has to be undone, with at most one question to `may_fill` per item
-        chosen and kind passed over. After that at most `budget.steps` pairs.
+        Linear if nothing has to be undone, with at most one call of `may_fill` per item chosen
+        and kind passed over. After the first dead end, at most `budget.steps` pairs.
 
     >>> fill = CompletionProblem([(1, 0), (2, 0), (1, 0)], 3, lambda chosen, left: True)
     >>> complete(fill, CompletionBudget(seatings=9))
@@ -78,7 +78,7 @@ def complete(problem: CompletionProblem, budget: CompletionBudget) -> list[int] 
 
 
 def _is_accepted(problem: CompletionProblem, budget: CompletionBudget, found: list[int]) -> bool:
-    """Return whether a full set will do; a search without seatings left gives up."""
+    """Return whether a full set is allowed; give up if the budget has no seatings left."""
     if problem.accepts is None:
         return True
     if budget.seatings <= 0:
@@ -89,7 +89,7 @@ def _is_accepted(problem: CompletionProblem, budget: CompletionBudget, found: li
 
 
 def _dive(problem: CompletionProblem) -> list[int] | None:
-    """Return the set found without ever going back, or None."""
+    """Return the set found without backtracking, or None."""
     kinds, fits = problem.kinds, problem.fits
     chosen, room = [0], problem.target - kinds[0][0]
     have, left = Counter({kinds[0]: 1}), Counter(kinds[1:])
@@ -108,14 +108,14 @@ def _dive(problem: CompletionProblem) -> list[int] | None:
             chosen.append(item)
             room -= kind[0]
         else:
-            # Whoever comes later has more chosen and less left: the kind stays hopeless.
+            # Later there are more items chosen and fewer left: the kind stays hopeless.
             have[kind] -= 1
             hopeless.add(kind)
     return None if room else chosen
 
 
 def _go_back(problem: CompletionProblem, budget: CompletionBudget) -> list[int] | None:
-    """Return the first set found depth first, each choice narrowing what is left to choose."""
+    """Return the first set found depth first; each choice narrows the remaining items."""
     kinds, fits = problem.kinds, _remembered(problem.fits)
     chosen, room = [0], problem.target - kinds[0][0]
     have = Counter({kinds[0]: 1})
@@ -150,14 +150,14 @@ def _go_back(problem: CompletionProblem, budget: CompletionBudget) -> list[int] 
 
 
 def _narrowed(item: int, rest: Sequence[int], fits: Pair, budget: CompletionBudget) -> list[int]:
-    """Return those of the rest that fit an item; a search without steps left gives up."""
+    """Return the remaining items that fit an item; give up if the budget has no steps left."""
     budget.steps -= 1 + len(rest)
     budget.gave_up |= budget.steps < 0
     return [] if budget.gave_up else [other for other in rest if fits(item, other)]
 
 
 def _remembered(fits: Pair | None) -> Pair:
-    """Return a function that asks about each pair only once."""
+    """Return a function that calls `fits` only once for each pair."""
     answers: dict[tuple[int, int], bool] = {}
 
     def fits_once(one: int, other: int) -> bool:

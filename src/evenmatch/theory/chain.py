@@ -1,10 +1,10 @@
-"""Finite Markov chains, solved without a subtraction: exactly over fractions, safely in floats.
+"""Finite Markov chains solved without subtraction: exactly in fractions, accurately in floats.
 
 A chain is a mapping state -> {state: rate}. States are eliminated one after the other (Grassmann,
-Taksar and Heyman): what flowed through the eliminated one flows directly. Only sums, products and
+Taksar and Heyman): flow through the eliminated state becomes direct flow. Only sums, products and
 quotients of positive numbers occur, so floats keep nearly all of their digits however far apart
-the rates are, and fractions stay exact. The state with the fewest ways through it goes first,
-which keeps sparse chains sparse.
+the rates are, and fractions stay exact. The state with the fewest transitions through it goes
+first, which keeps sparse chains sparse.
 
 Source:
     Grassmann, Taksar, Heyman, Regenerative analysis and steady state distributions for Markov
@@ -38,12 +38,12 @@ def reachable(
     *,
     states_max: int = STATES_MAX,
 ) -> dict[State, dict[State, Number]]:
-    """Return the chain of all states that can come after `start`.
+    """Return the chain of all states that can be reached from `start`.
 
     Args:
         start: The first state.
         step: The rates out of a state; rates of 0 and back to the same state are left out.
-        states_max: The most states.
+        states_max: Most states.
 
     Raises:
         ConfigError: There are more states.
@@ -73,14 +73,14 @@ def stationary(chain: Chain[State, Number]) -> dict[State, Number]:
     """Return the long-run share of time in each state; it sums to 1.
 
     Args:
-        chain: Every state of its one closed class can be reached from every other; states outside
-            that class, to which it never returns, have share 0.
+        chain: Has one closed class, all of whose states can reach each other; states outside that
+            class, to which it never returns, have share 0.
 
     Raises:
         ConfigError: There are several closed classes, so the share depends on the start.
 
     Complexity:
-        O(n d^2) for n states with d ways through an eliminated one; at worst O(n^3).
+        O(n d^2) for n states with d transitions through an eliminated one; at worst O(n^3).
 
     >>> stationary({"idle": {"busy": 1.0}, "busy": {"idle": 3.0}})
     {'idle': 0.75, 'busy': 0.25}
@@ -138,7 +138,7 @@ def until_exit(
 
 
 class _EliminatedState:
-    """An eliminated state: the rates into it and out of it when it went."""
+    """An eliminated state: the rates into it and out of it at its elimination."""
 
     __slots__ = ("into", "out", "state", "total")
 
@@ -164,7 +164,7 @@ class _Links:
         self.exits = dict(exits)
 
     def eliminate(self, keep: int) -> list[_EliminatedState]:
-        """Eliminate all states but `keep`, the one with the fewest ways through it first."""
+        """Eliminate all states but `keep`, always the one with the fewest transitions first."""
         number = {state: index for index, state in enumerate(self.left)}
         heap = [(self._ways(state), number[state], state) for state in self.left]
         heapq.heapify(heap)
@@ -183,7 +183,7 @@ class _Links:
         return len(self.into[state]) * len(self.left[state])
 
     def _without(self, state: Any) -> _EliminatedState:
-        """Take a state out and let what flowed through it flow directly."""
+        """Remove a state and turn the flow through it into direct flow."""
         out = self.left.pop(state)
         into = {of: self.left[of].pop(state) for of in self.into.pop(state)}
         for to in out:
@@ -214,7 +214,7 @@ def _total(numbers: Iterable[Any]) -> Any:
 
 
 def _like(chain: Chain[State, Number], value: int) -> Number:
-    """Return a whole number as the kind of number that the chain's rates are."""
+    """Return a whole number in the number type of the chain's rates."""
     for row in chain.values():
         for rate in row.values():
             return type(rate)(value)
@@ -226,7 +226,7 @@ def _zero(rewards: Mapping[State, Number]) -> Number:
 
 
 def _closed_class(chain: Chain[State, Number]) -> list[State]:
-    """Return the states to which the chain comes back for ever."""
+    """Return the states to which the chain returns for ever."""
     number = {state: index for index, state in enumerate(chain)}
     ends = np.array(
         [(number[state], number[to]) for state, row in chain.items() for to in row],

@@ -1,8 +1,9 @@
-"""What a class of players gains by being flexible, and who pays for it.
+"""What players of a class gain by being flexible, and whose waits grow.
 
-A flexible player takes every opponent that they or somebody of other classes may meet: either side,
-any zone, any band. A single one changes nobody else's wait, and their own is that of a class of
-rate 0 with those opponents. When a share of a class does so, all waits move, and some get longer.
+A flexible player accepts every opponent whom they or somebody of other classes may meet: either
+side, any zone, any band. A single flexible player changes no other wait, and their own wait is that
+of a class of rate 0 with those opponents. If a share of a class becomes flexible, all waits change,
+and some grow.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from evenmatch.theory.rates import list_in_words, rate_text
 
 CLASSES_MAX = 30
 WORK_MAX = 60_000_000
-"""Sets of classes that may wait together, times classes, times graphs: some ten seconds."""
+"""Most work: sets of classes that may wait together, times classes, times graphs: about ten s."""
 HALVINGS = 30
-"""Of the share of the starved that must become flexible: some nine digits."""
+"""Bisection steps for the share that must become flexible: some nine digits."""
 LONGER = 1e-9
-"""By which part of it a wait must grow to count as longer; less may be rounding."""
+"""Relative growth of a wait that counts as longer; less may be rounding."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class Gain:
     """What one class gains by being flexible.
 
     Attributes:
-        mean: Its mean wait now, seconds; None where it would never play.
-        mean_flexible: The mean wait of a single player of it who becomes flexible.
+        mean: Its mean wait now, seconds; None if it would never play.
+        mean_flexible: The mean wait of a single player of the class who becomes flexible.
         improvement: mean_flexible / mean.
         others: Mean waits by class after `share` of it has become flexible; None if that is
             unstable.
-        losers: Classes that wait longer then.
+        losers: Classes whose wait is longer then.
     """
 
     mean: float | None
@@ -67,9 +68,9 @@ class Flexibility:
         classes: Gains by class; none if unstable.
         starved: Classes that wait longer and longer; none if stable.
         growth: Players per second by which they grow; None if stable.
-        needed: Players per second by class: more than these of the starved, an equal share of
-            each class, must become flexible before waits have means. Empty if stable, or if even
-            all of them would not do.
+        needed: Players per second by class, if unstable: more than these of the starved classes,
+            an equal share of each, must become flexible before waits have means. Empty if stable,
+            or if even all of them would not be enough.
         reason: The same in a sentence; None if stable.
     """
 
@@ -103,16 +104,18 @@ def flexibility(
     Args:
         rates: Players per second by class, >= 0.
         edges: Pairs of classes that may play each other, in either order; (x, x) is a loop.
-        share: The share of a class that becomes flexible where the others are looked at, (0, 1].
-        accepts: By class, the classes as one of which it would then count too; all by default.
+        share: The share of a class that becomes flexible when the others' waits are computed,
+            (0, 1].
+        accepts: By class, the classes as whose members its flexible players also count; all by
+            default.
 
     Raises:
-        ConfigError: The graph cannot be used, a share or class is wrong, or there would be more
-            than `WORK_MAX` to do.
+        ConfigError: The graph cannot be used, a share or class is wrong, or the work would exceed
+            `WORK_MAX`.
 
     Complexity:
-        A graph with a class more for each class, and one for each list of opponents that a
-        flexible player may have; without `accepts` that is one.
+        One more graph for each class, and one for each list of opponents that a flexible player
+        may have; without `accepts` that is a single list.
 
     >>> pairs = [("junior", "junior"), ("expert", "expert")]
     >>> found = flexibility(rates={"junior": 0.5, "expert": 0.5}, edges=pairs, share=0.1)
@@ -148,14 +151,14 @@ def with_flexible(
     accepted: Sequence[str],
     share: float,
 ) -> tuple[dict[str, float], list[tuple[str, str]], str]:
-    """Return the graph in which a share of a class counts as one of others as well.
+    """Return the graph in which a share of a class also counts as members of others.
 
     Args:
         rates: Players per second by class.
         edges: Pairs of classes that may play each other.
         name: The class of which some become flexible.
-        accepted: The classes as one of which they count then.
-        share: How many of it, in [0, 1].
+        accepted: The classes as whose members they count then.
+        share: The share that becomes flexible, in [0, 1].
 
     Returns:
         Rates, edges, and the name of the flexible class.
@@ -184,9 +187,9 @@ def _gain(
     share: float,
     singles: dict[frozenset[str], float | None],
 ) -> Gain:
-    """Return what a class gains, `of` which and what it accepts is given.
+    """Return what a class gains; `of` holds the class and what it accepts.
 
-    A single flexible player waits as any other with the same opponents: `singles` keeps that.
+    All single flexible players with the same opponents wait alike: `singles` caches their wait.
     """
     now, (name, accepted) = before.means or {}, of
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, 0.0)
@@ -208,7 +211,7 @@ def _unstable(
     before: GraphWaits,
     share: float,
 ) -> Flexibility:
-    """Return who starves, and how many of them must become flexible."""
+    """Return which classes starve, and how many of them must become flexible."""
     low, high = 0.0, 1.0
 
     def is_too_few(part: float) -> bool:
@@ -238,7 +241,7 @@ def _unstable(
 
 
 def _worst_margin(rates: Mapping[str, float], edges: Sequence[Sequence[str]]) -> Fraction:
-    """Return what is left of the tightest condition; 1 where there is none."""
+    """Return the smallest margin of all conditions; 1 if there is none."""
     names, fractions, neighbours = read_graph(rates, edges)
     margins = [
         each.margin

@@ -1,28 +1,28 @@
-"""The floor: what any policy must pay that does not know who comes next.
+"""The floor: a cost that no policy without knowledge of future arrivals can undercut.
 
 Duels with one criterion, uniform on [0, 1]; Poisson arrivals; a match costs `weight` times the
-difference, and a second of waiting costs 1/wait_max. The floor is proved; it holds for every
-policy without foreknowledge, whatever its state, its clock or its chance:
+difference, and a second of waiting costs 1/wait_max. The floor is proved for every policy without
+foreknowledge, whatever its state, its timing or its randomness:
 
-1. Let n players wait when somebody arrives. The waiting that a policy has to pay between two
-   arrivals is `hold` times n on average, hold = 1/(rate * wait_max): to a policy that does not
-   know the next arrival, its instant is that of a Poisson process.
-2. Of each match one player came later than the other, who waited already. Whatever the n places
+1. Let n players wait when somebody arrives. The waiting between two arrivals costs `hold` times n
+   on average, hold = 1/(rate * wait_max): since the policy does not know the next arrival, its
+   instant is that of a Poisson process.
+2. In each match, one player came later than the other, who waited already. Wherever the n players
    are, they cover at most 2 n d of [0, 1] up to a distance d, and the newcomer's place is uniform.
-   So if the newcomer is the later one with probability p, they add at least weight * p^2 / (4 n)
-   to the mean distance: that of the nearest newcomers.
+   So if the newcomer is such a later player with probability p, the arrival adds at least
+   weight * p^2 / (4 n) to the mean distance: the contribution of the nearest newcomers.
 3. hold * n + weight * p^2 / (4 n) >= p * s for every n >= 1 and p in [0, 1], with
-   s = sqrt(weight * hold), and s = hold + weight/4 where hold > weight/4 (then n = 1 is the
-   least). With n = 0 nobody can be the later one: p = 0.
+   s = sqrt(weight * hold), and s = hold + weight/4 if hold > weight/4 (then n = 1 is the
+   minimum). With n = 0, no newcomer can be the later player: p = 0.
 4. Summed over all arrivals, p is the number of matches; so a match costs at least s on average,
-   also in a sequence that ends, and also if some players are never matched.
+   even in a sequence that ends, and even if some players are never matched.
 
-Two ways to play show how far the least can be above it. Brackets of equal width without deadline
-cost weight/(3 r) + r * hold a match. With [0, 1] cut into m cells, each empty or occupied, the
-best policy that sees cells only, and matches two players of one cell at once, is a Markov decision
-process of 2^m states, solved by relative value iteration; mean distances between and within cells
-are exact, so its value is attained. Distances on a grid are multiples of its width, which suits
-some grids better than others: the least of several is taken.
+Two policies bound how far the optimum can be above the floor. Brackets of equal width without a
+deadline cost weight/(3 r) + r * hold per match. With [0, 1] cut into m cells, each empty or
+occupied, the best policy that sees only cells, and matches two players of one cell at once, is a
+Markov decision process of 2^m states, solved by relative value iteration; mean distances between
+and within cells are exact, so its value is attained. Distances on a grid are multiples of its
+width, which suits some grids better than others, so the least of several is taken.
 
 Source:
     Puterman, Markov Decision Processes (1994), section 8.5: relative value iteration, bounds. The
@@ -43,12 +43,12 @@ Floats = NDArray[np.float64]
 GRIDS = (14, 16, 18)
 """Numbers of cells of the grids."""
 TOLERANCE = 1e-5
-"""Relative distance of the bounds of value iteration at which it stops."""
+"""Relative distance of the bounds at which value iteration stops."""
 ITERATIONS_MAX = 20_000
 
 
 def floor(*, rate: float, weight: float, wait_max: float) -> dict[str, float]:
-    """Return what no policy without foreknowledge can undercut on average; see the module.
+    """Return a lower bound on the mean cost of any policy without foreknowledge; see the module.
 
     Args:
         rate: Tickets per second, > 0.
@@ -57,8 +57,8 @@ def floor(*, rate: float, weight: float, wait_max: float) -> dict[str, float]:
 
     Returns:
         `cost_per_match` and `cost_per_player`, half of it: proved lower bounds.
-        `error_per_match`: by how much the least may be above `cost_per_match`, since a policy
-        with that cost is known.
+        `error_per_match`: by how much the optimum may exceed `cost_per_match`, since a policy at
+        that distance is known.
 
     Raises:
         ConfigError: A number is out of range.
@@ -80,7 +80,7 @@ def floor(*, rate: float, weight: float, wait_max: float) -> dict[str, float]:
 
 
 def least_cost(*, rate: float, weight: float, wait_max: float) -> float:
-    """Return a proved lower bound of the mean cost per match, without foreknowledge.
+    """Return a proved lower bound on the mean cost per match, without foreknowledge.
 
     Args:
         rate: Tickets per second, > 0.
@@ -102,7 +102,7 @@ def least_cost(*, rate: float, weight: float, wait_max: float) -> float:
 
 
 def cost_of_brackets(*, weight: float, hold: float) -> float:
-    """Return the cost per match of the best number of brackets, each with its own queue.
+    """Return the cost per match of the best number of brackets, each with its own pool.
 
     >>> round(cost_of_brackets(weight=2.0, hold=1 / 50), 4)
     0.2311
@@ -121,7 +121,7 @@ def cost_on_grid(cells: int, *, weight: float, hold: float) -> float:
         hold: Cost of one player's waiting between two arrivals.
 
     Returns:
-        The middle of bounds that are closer than `TOLERANCE` of it.
+        The middle of two bounds whose relative distance is below `TOLERANCE`.
     """
     counts = np.zeros((2,) * cells)
     for cell in range(cells):
@@ -133,7 +133,7 @@ def cost_on_grid(cells: int, *, weight: float, hold: float) -> float:
         new = hold * counts + _mean_over_arrivals(after, same, cells)
         change = new - values
         low, high = float(change.min()), float(change.max())
-        # Half steps: the number of waiting players is odd and even in turn.
+        # Half steps, since the number of waiting players alternates between odd and even.
         values += 0.5 * change
         values -= values.flat[0]
         if high - low <= TOLERANCE * max(high, 1e-300):
@@ -142,12 +142,12 @@ def cost_on_grid(cells: int, *, weight: float, hold: float) -> float:
 
 
 def _at(cells: int, fixed: dict[int, int]) -> tuple[slice | int, ...]:
-    """Return the index of the states in which some cells are as given."""
+    """Return the index of the states in which some cells have given contents."""
     return tuple(fixed.get(cell, slice(None)) for cell in range(cells))
 
 
 def _after_matching(values: Floats, weight: float, cells: int) -> Floats:
-    """Return the value of each pool when pairs may be matched before waiting goes on."""
+    """Return the value of each pool if pairs may be matched before the wait goes on."""
     after = values.copy()
     for gap in range(1, cells):
         cost = weight * gap / cells

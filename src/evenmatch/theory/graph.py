@@ -1,9 +1,9 @@
 """Exact waits of duels on any compatibility graph, first come, first matched.
 
-Classes of players come in Poisson streams; an edge joins two classes that may play each other, a
-loop a class that may play among itself. A newcomer plays against whoever has waited longest among
-those whom they may meet. Sides, zones, skill bands and regions with flexible players are such
-graphs. `independent_sets` says how they are solved.
+Classes of players arrive in Poisson streams; an edge joins two classes that may play each other, a
+loop marks a class that may play among itself. A newcomer plays the longest waiting of those whom
+they may meet. Sides, zones, skill bands and regions with flexible players are such graphs.
+`independent_sets` explains the solution.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from evenmatch.theory.independent_sets import (
 from evenmatch.theory.rates import Exact, exact_rates, list_in_words, rate_text
 
 CLASSES_MAX = 60
-"""Classes of one graph; some 25 that hardly meet each other have the largest number of sets that
-is still solved."""
+"""Most classes of one graph; the solvable limit is about 25 classes that hardly meet each other,
+which have the most independent sets."""
 EXACT_SETS_MAX = 2_000
-"""Independent sets of a component that fractions can still be asked for."""
+"""Most independent sets of a component for which fractions may be requested."""
 EXACT_SETS = 200
-"""Independent sets up to which fractions are used unasked."""
+"""Most independent sets for which fractions are used by default."""
 MARGINS_SHOWN = 10
 NAME_MAX = 100
 
@@ -49,23 +49,23 @@ class GraphWaits:
 
     Attributes:
         stable: Whether all waits have finite means.
-        kind: Where they don't: `transient`, some pool grows for ever; `null recurrent`, on the
-            boundary: it empties again and again, but waits have no mean.
+        kind: Why waits have no means: `transient`, some pool grows for ever; `null recurrent`, on
+            the boundary: it empties again and again, but waits have no mean.
         growth: Players per second by which the pool must grow, whatever the order of service; 0
-            on the boundary, None where stable.
+            on the boundary, None if stable.
         starved: Classes that grow: those of the set with the worst margin; on the boundary, those
-            of all sets that have none left.
+            of all sets whose margin is 0.
         mean: Mean wait of a player.
-        means: Mean wait by class. That of a class with rate 0 is what a single such player would
-            wait; None where they would never play.
+        means: Mean wait by class. For a class with rate 0, the wait of a single such player; None
+            if they would never play.
         var, vars: Variances of the same.
         p_no_wait: Probability by class that a newcomer plays at once. Over all players it is 1/2:
-            each match has one who waited and one who did not.
-        margins: The tightest conditions, worst first: how many more players may meet a set of
-            classes than there are in it. Those that are sums of others are left out. Classes with
-            a loop never violate one.
+            each match has one player who waited and one who did not.
+        margins: The tightest conditions, worst first: by how much the players who may meet a set
+            of classes outnumber the set. Conditions that are sums of others are left out. Classes
+            with a loop never violate one.
         independent_sets: Sets of classes that may wait together, the size of the problem.
-        exact: Those figures as fractions, where they were computed so.
+        exact: The same figures as fractions, if they were computed as fractions.
     """
 
     stable: bool
@@ -200,7 +200,7 @@ def _ends(edge: Any, names: list[str]) -> tuple[int, int]:
 
 
 def _that_ever_play(rates: list[Fraction], neighbours: list[int]) -> list[int]:
-    """Return the classes that come or could meet somebody who comes.
+    """Return the classes that arrive, or could meet somebody who arrives.
 
     A class of rate 0 whose opponents have rate 0 changes nothing and would wait for ever.
     """
@@ -209,7 +209,7 @@ def _that_ever_play(rates: list[Fraction], neighbours: list[int]) -> list[int]:
 
 
 def components(rates: list[Fraction], neighbours: list[int]) -> list[tuple[list[int], Component]]:
-    """Return the parts of the graph that do not touch each other, with their classes.
+    """Return the connected parts of the graph, with their classes.
 
     Classes that would never play are left out.
     """
@@ -256,7 +256,7 @@ def _by_class(names: list[str], places: list[list[int]], waits: list[Waits]) -> 
 
 
 def _of_players(rates: dict[str, Fraction], by_class: dict[str, Figures]) -> _OfPlayers:
-    """Return mean and variance over players, by rates; classes that never come count nothing."""
+    """Return mean and variance over players, weighted by rate; classes of rate 0 do not count."""
     total = sum(rates.values())
     moments: list[Fraction | float] = []
     for key in ("means", "squares"):
@@ -289,12 +289,12 @@ def _texts(found: _OfPlayers, by_class: dict[str, Figures]) -> Exact:
     return {"mean": str(found.mean), "var": str(found.var), **texts}
 
 
-# Which sets of classes are, or are nearly, more than those whom they may meet.
+# Sets of classes that outnumber, or nearly outnumber, those whom they may meet.
 #
 # Duels on a graph are stable if and only if, for every set of classes that cannot meet each
-# other, more players come who may meet somebody of the set than players of the set. What is left
-# of each condition is its margin. A class with a loop never has two waiting, so it cannot be too
-# many.
+# other, the players who may meet somebody of the set arrive at a higher rate than the set itself.
+# The difference is the margin of the condition. A class with a loop never has two players waiting,
+# so it cannot outnumber anybody.
 #
 # Source:
 #     J. Mairesse and P. Moyal, Stability of the stochastic matching model ("Ncond"): necessary
@@ -302,7 +302,7 @@ def _texts(found: _OfPlayers, by_class: dict[str, Figures]) -> Exact:
 #     matched.
 
 CANDIDATES = 256
-"""Sets per component, tightest first, among which the margins to show are looked for."""
+"""Sets per component, tightest first, among which the reported margins are searched."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ class Margin:
 
     Attributes:
         classes: A set of classes that cannot meet each other.
-        margin: Players per second who may meet them, less their own; stable if all are > 0.
+        margin: Players per second who may meet them, less their own rate; stable if all are > 0.
         text: The same in words.
     """
 
@@ -341,8 +341,8 @@ def tightest(component: Component, names: list[str]) -> list[Margin]:
 def growth_of(component: Component, names: list[str]) -> tuple[Fraction, list[str]]:
     """Return how fast the pool of a component must grow, and the classes that do.
 
-    No order of service can place more of a set than come who may meet it, so the worst margin,
-    of whatever set, is the least growth.
+    No order of service can place more players of a set than arrive who may meet them, so the worst
+    margin of any set is the least growth.
 
     Args:
         component: A part of the graph.
@@ -388,9 +388,9 @@ def _rough(component: Component, masks: Masks) -> np.ndarray[Any, np.dtype[np.fl
 
 
 def _is_one_condition(component: Component, mask: int) -> bool:
-    """Return whether a set falls into no two that have no opponents in common.
+    """Return whether a set is not the union of two without common opponents.
 
-    The margin of a set that does is the sum of theirs.
+    The margin of such a union is the sum of their margins.
     """
     members = members_of(mask)
     part, met = {members[0]}, component.neighbours[members[0]]

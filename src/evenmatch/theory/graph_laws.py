@@ -1,15 +1,16 @@
-"""The whole law of a wait in duels on a compatibility graph: medians and other quantiles.
+"""The full law of a wait in duels on a compatibility graph: medians and other quantiles.
 
-Let a single player of class j wait, who may not play their own class (of one who may, another class
-of rate 0 with the same opponents tells the same). Not the means alone, but the transform of the
-law follows from the recursion of `independent_sets` with the rate of j as its variable, and it
-has the form of a chain whose phases are the sets I that hold j: it starts in I with probability
+Let a single player of class j wait, who may not play their own class (a player who may is covered
+by another class of rate 0 with the same opponents). The recursion of `independent_sets`, with the
+rate of j as its variable, gives not only means but the transform of the law. It has the form of a
+chain whose phases are the sets I that contain j: it starts in I with probability
 (pi(I - j) + [j in I'] pi(I)) / sum pi, goes from I to I + i at rate(i), and leaves I at rate(E(I))
-- rate(I') in all. What is missing to 1 at the start is the chance to play at once.
+- rate(I') in all. The probability missing to 1 at the start is that of playing at once.
 
-The phases are no states of the pool: what is left to leave a phase for good may be negative, and
-still the survival is a sum of positive terms. Not in the sources of `independent_sets`; its tests
-compare moments with the recursion, sides with their closed law, and quantiles with simulation.
+The phases are not states of the pool: the rate of leaving a phase for good may come out negative,
+and the survival function is still a sum of positive terms. This is not in the sources of
+`independent_sets`; its tests compare moments with the recursion, sides with their closed law, and
+quantiles with simulation.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 @dataclass(frozen=True, eq=False)
 class MixedLaw(WaitingLaw):
-    """The wait of a player who is of one of several classes by chance.
+    """The wait of a player whose class is random.
 
     Args:
         laws: By class.
@@ -76,8 +77,8 @@ class GraphLaws:
     """The laws of the waits of duels on a graph.
 
     Attributes:
-        everybody: Of a random player.
-        classes: By class; of a class with rate 0, what a single such player would wait. Classes
+        everybody: The law of a random player.
+        classes: The law by class; for a class with rate 0, that of a single such player. Classes
             that would never play have none.
     """
 
@@ -102,7 +103,7 @@ def graph_laws(*, rates: Mapping[str, float], edges: Edges) -> GraphLaws:
             of classes that may wait together.
 
     Complexity:
-        Each class has a phase for each independent set that holds it.
+        Each class has a phase for each independent set that contains it.
 
     >>> laws = graph_laws(rates={"duel": 2.0}, edges=[("duel", "duel")])
     >>> round(laws.everybody.quantile(0.9), 6)
@@ -149,7 +150,7 @@ def _law(component: Component, j: int, pi: dict[int, float]) -> PhaseTypeLaw:
 
 
 def _figures(law: WaitingLaw) -> dict[str, float]:
-    # Half of all players never wait: the median is 0, and rounding must not say otherwise.
+    # Half of all players never wait: the median is 0, and rounding must not change that.
     quantiles = {
         name: law.quantile(p) if p > law.p_no_wait + 1e-12 else 0.0 for name, p in QUANTILES.items()
     }

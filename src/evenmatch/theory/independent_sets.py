@@ -1,32 +1,31 @@
 """The recursion over independent sets that solves first come, first matched on a graph.
 
-Players of classes 0..n-1 come in Poisson streams; an edge says that two classes may play, a loop
-that a class may play among itself. A newcomer plays against the one who has waited longest among
-those whom they may meet. Then no two classes that wait together may meet each other, and a class
-with a loop never has two waiting: the classes that wait form an independent set, own loops
-ignored. With pi(I) the weight of all states in which exactly the classes of I wait, E(I) those
-whom somebody of I may meet, and I' the members of I without a loop,
-
+Players of classes 0..n-1 arrive in Poisson streams; an edge says that two classes may play, a loop
+that a class may play among itself. A newcomer plays the longest waiting of those whom they may
+meet. Then no two classes that wait together may meet each other, and a class with a loop never has
+two players waiting: the waiting classes form an independent set, loops ignored. Let pi(I) be the
+weight of all states in which exactly the classes of I wait, E(I) the classes that some class of I
+may meet, and I' the members of I without a loop. Then
     pi(I) [rate(E(I)) - rate(I')] = sum over i in I of rate(i) pi(I - i),           pi(empty) = 1
 
-and the players of class j who wait, L_j(I) = rate(j) W_j(I) in weight, follow
+and the waiting players of class j, L_j(I) = rate(j) W_j(I) in weight, follow
 
     W_j(I) [rate(E(I)) - rate(I')] = sum over i in I of rate(i) W_j(I - i)
                                      + [j in I] pi(I - j) + [j in I'] pi(I).
 
-Then E[T_j] = sum W_j / sum pi. Written with W_j, not L_j, it holds for classes of rate 0 as well:
-they get the wait that a single such player would have.
+Then E[T_j] = sum W_j / sum pi. Written with W_j instead of L_j, this also holds for classes of rate
+0: they get the wait that a single such player would have.
 
-The second moment is not in the sources. Whom a player waits for does not depend on those of their
-class who come later, if these may not play them; so the number of their class whom they leave
-behind has, given their wait T, the law of Poisson arrivals in T, and its factorial moments give
-those of T (the distributional form of Little's law). Differentiating the recursion twice in the
+The second moment is not in the sources. A player's partner does not depend on later arrivals of
+their own class if these may not play them. So, given the player's wait T, the number of their class
+whom they leave behind is a Poisson count of arrivals in T, and its factorial moments give the
+moments of T (the distributional form of Little's law). Differentiating the recursion twice in the
 rate of j gives E[T_j^2] = sum V_j / sum pi with
 
     V_j(I) [rate(E(I)) - rate(I')] = sum over i in I of rate(i) V_j(I - i) + 2 W_j(I).
 
-A player whose class has a loop waits as one of a class of rate 0 with the same opponents and no
-loop would; the recursion is the same.
+A player whose class has a loop waits like one of a class of rate 0 with the same opponents and no
+loop; the recursion is the same.
 
 Source:
     P. Moyal, A. Busic and J. Mairesse, A product form for the general stochastic matching model
@@ -48,7 +47,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import ConfigError
 
 SETS_MAX = 2_000_000
-"""Independent sets of one component that are still solved, some seconds' work."""
+"""Most independent sets of one component, some seconds' work."""
 
 Masks = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -56,7 +55,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Component:
-    """A part of the graph that nothing joins to the rest.
+    """A connected part of the graph.
 
     Attributes:
         rates: Players per second of each class.
@@ -100,7 +99,7 @@ class _SetsOfSize:
 
 
 def levels(component: Component) -> Iterator[Masks]:
-    """Yield the independent sets as bits, by size from 0 on, each level in rising order.
+    """Yield the independent sets as bits, by size from 0 on, each level in ascending order.
 
     Raises:
         ConfigError: There are more than `SETS_MAX`.
@@ -119,7 +118,7 @@ def levels(component: Component) -> Iterator[Masks]:
                 "other, which is too many for exact waits; merge classes, or simulate it"
             )
         yield level
-        # Each set once: members are added in rising order.
+        # Each set once: members are added in ascending order.
         parts = [
             level[(level >> i == 0) & (level & bits == 0)] | (1 << i) for i, bits in enumerate(met)
         ]
@@ -130,7 +129,7 @@ def solve(component: Component) -> Waits:
     """Return the waits in floats, from the recursion by levels.
 
     Args:
-        component: A stable one in which every class may meet somebody of positive rate.
+        component: A stable one in which every class may meet some class of positive rate.
 
     Complexity:
         O(sets x classes^2) time, O(largest level x classes) memory.
@@ -153,7 +152,7 @@ def solve(component: Component) -> Waits:
 
 
 def _grown(component: Component, before: _SetsOfSize, masks: Masks, rates: Floats) -> _SetsOfSize:
-    """Return the weights of the sets of one size from those that are one smaller."""
+    """Return the weights of the sets of one size from those of the next smaller size."""
     inside = (masks[:, None] >> np.arange(len(rates))) & 1 == 1
     pi = np.zeros(masks.size)
     waits, squares = np.zeros(inside.shape), np.zeros(inside.shape)
@@ -173,7 +172,7 @@ def _grown(component: Component, before: _SetsOfSize, masks: Masks, rates: Float
 
 
 def _brackets(component: Component, inside: NDArray[np.bool_], rates: Floats) -> Floats:
-    """Return rate(E(I)) - rate(I') of the sets whose members are given."""
+    """Return rate(E(I)) - rate(I') of sets with given members."""
     n = len(rates)
     adjacent = np.array([[bits >> j & 1 for j in range(n)] for bits in component.neighbours])
     met = inside.astype(np.int64) @ adjacent > 0
@@ -207,7 +206,7 @@ def solve_exactly(component: Component) -> Waits:
 
 
 def weights_of_sets(component: Component) -> dict[int, float]:
-    """Return pi of every independent set, for graphs so small that sets can be looked at singly."""
+    """Return pi of every independent set, for graphs small enough to treat sets one by one."""
     pi: dict[int, float] = {}
     for masks in levels(component):
         for mask in masks.tolist():
@@ -222,7 +221,7 @@ Weights = tuple[Fraction, list[Fraction], list[Fraction]]
 
 
 def _exactly(component: Component, mask: int, before: dict[int, Weights]) -> Weights:
-    """Return the weights of one set from those that are one smaller."""
+    """Return the weights of one set from those of the next smaller size."""
     zero, bracket, members = Fraction(0), margin(component, mask), members_of(mask)
     rest = [(component.rates[i], before[mask ^ 1 << i]) for i in members]
     classes = range(len(component.rates))
@@ -236,7 +235,7 @@ def _exactly(component: Component, mask: int, before: dict[int, Weights]) -> Wei
 
 
 def margin(component: Component, mask: int) -> Fraction:
-    """Return the bracket of a set: how many more come who may meet it than wait for them."""
+    """Return the bracket of a set: the rate of those who may meet it, less its own."""
     met = 0
     for i in members_of(mask):
         met |= component.neighbours[i]
@@ -249,12 +248,12 @@ def rate_of(component: Component, mask: int) -> Fraction:
 
 
 def members_of(mask: int) -> list[int]:
-    """Return the numbers of the bits that are set."""
+    """Return the indices of the bits that are set."""
     return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
 def split(rates: Sequence[Fraction], neighbours: Sequence[int]) -> list[list[int]]:
-    """Return the classes of each component of a graph, in rising order."""
+    """Return the classes of each component of a graph, in ascending order."""
     left = set(range(len(rates)))
     parts = []
     while left:

@@ -1,12 +1,12 @@
-"""Matches of k players in the order of arrival: the whole law of a player's wait.
+"""Matches of k players in the order of arrival: the full law of a player's wait.
 
-Players arrive one by one by a Poisson process, and the k-th starts the match. The number of
-waiting players is uniform on 0 .. k-1, so an arrival waits for m more, m uniform on 0 .. k-1: a
-mixture of Erlang laws with an atom of 1/k at 0. Which k of the waiting players would be taken does
-not matter: nobody is ever left.
+Players arrive in a Poisson process, and the k-th one starts the match. The number of waiting
+players is uniform on 0 .. k-1, so an arrival waits for m more, m uniform on 0 .. k-1: a mixture of
+Erlang laws with an atom of 1/k at 0. It does not matter which k of the waiting players are taken:
+nobody is left.
 
 With patience, each waiting player leaves at the rate `patience_rate`. The number of waiting
-players is then a birth and death chain that falls from k-1 to 0 at a match.
+players is then a birth and death chain that drops from k-1 to 0 at a match.
 
 Source:
     Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, Lemma 1, eq. (1) and (2). The
@@ -41,7 +41,7 @@ class ErlangMixture(WaitingLaw):
         rate: Players per second, > 0.
 
     Complexity:
-        O(k) per wait asked for, by incomplete gamma functions.
+        O(k) per wait, by incomplete gamma functions.
     """
 
     k: int
@@ -89,13 +89,13 @@ class KPlayer:
     """The wait of a random player; see `k_player`.
 
     Attributes:
-        mean: Seconds; with patience, of the players who get a match, as `simulate` counts.
+        mean: Seconds; with patience, over the players who get a match, like `simulate`.
         var: s^2.
         p50, p90, p95, p99: Quantiles, s.
         p_no_wait: Probability that an arriving player starts the match.
         p_match: Probability of a match before patience ends; None without patience.
-        time_in_queue: Mean seconds until a match or leaving, of all; None without patience.
-        law: The law of the wait, of the players who get a match.
+        time_in_queue: Mean seconds until a match or leaving, over all; None without patience.
+        law: The law of the wait, for the players who get a match.
         exact: Figures as fractions, without patience.
     """
 
@@ -126,8 +126,8 @@ def k_player(*, k: int, rate: float, patience_rate: float | None = None) -> KPla
     Args:
         k: Players of a match, >= 1.
         rate: Players per second, > 0.
-        patience_rate: At which each waiting player leaves, per second: 1 / mean patience; None or
-            0 for players who wait for ever.
+        patience_rate: Rate at which each waiting player leaves, per second: 1 / mean patience;
+            None or 0 for players who wait for ever.
 
     Raises:
         ConfigError: A number is out of range.
@@ -166,11 +166,11 @@ def k_player(*, k: int, rate: float, patience_rate: float | None = None) -> KPla
 
 @dataclass(frozen=True, eq=False)
 class PatientWaits:
-    """Waits where each waiting player leaves at a rate; see `patient_waits`.
+    """Waits if each waiting player leaves at a rate; see `patient_waits`.
 
     Attributes:
         matched: Probability of a match before patience ends.
-        in_queue: Mean seconds until a match or leaving, of all.
+        in_queue: Mean seconds until a match or leaving, over all.
         mean: Mean wait of those who get a match, seconds.
     """
 
@@ -186,11 +186,11 @@ class PatientWaits:
 
     @cached_property
     def law_of_the_patient(self) -> WaitingLaw:
-        """Return the law of the wait of one player who never leaves among those who do."""
+        """Return the law of the wait of one player who never leaves, among others who do."""
         return self._patient.law_of_the_patient()
 
     def cdf(self, seconds: ArrayLike) -> Floats:
-        """Return the probabilities of at most these waits, of those who get a match."""
+        """Return the probabilities of waiting at most `seconds`, for those who get a match."""
         return self.law.cdf(seconds)
 
     def quantile(self, p: float) -> float:
@@ -199,18 +199,18 @@ class PatientWaits:
 
 
 def patient_waits(*, k: int, rate: float, patience_rate: float) -> PatientWaits:
-    """Return what `k_player` says with patience, and its law only when it is asked for.
+    """Return the figures of `k_player` with patience, and compute its law only on demand.
 
     Args:
         k: Players of a match, >= 1.
         rate: Players per second, > 0.
-        patience_rate: At which each waiting player leaves, per second, > 0.
+        patience_rate: Rate at which each waiting player leaves, per second, > 0.
 
     Raises:
         ConfigError: A number is out of range.
 
     Complexity:
-        O(k); the law is O(k^3), by far the most of it.
+        O(k); the law takes O(k^3), by far the largest part.
 
     >>> round(patient_waits(k=10, rate=0.05, patience_rate=1 / 120).matched, 6)
     0.244825
@@ -241,9 +241,9 @@ class _Patient:
     Args:
         k: Players of a match.
         rate: Players per second.
-        patience_rate: At which each waiting player leaves, per second.
+        patience_rate: Rate at which each waiting player leaves, per second.
         log_pi: Logarithms of the shares of time with n players waiting, n = 0 .. k-1.
-        gain: By which part the chance of a match grows when one more waits with a player,
+        gain: Relative growth of the chance of a match when one more joins a player who waits with
             m = 0 .. k-2 others.
         start: Of those who get a match, the share who find m others waiting, m = 0 .. k-2.
     """
@@ -259,14 +259,14 @@ class _Patient:
     def of(cls, k: int, rate: float, patience_rate: float) -> _Patient:
         """Solve the chain, in plain floats: a step of it is too little work for an array."""
         a = patience_rate / rate
-        # In logarithms: the shares of a thin pool leave the range of floats. What flows up through
-        # n is what leaves above it and every match: pi_n = pi_{k-1} + (n + 1) a pi_{n+1}.
+        # In logarithms, since the shares of a thin pool leave the range of floats. The flow up
+        # through n is departures above it plus all matches: pi_n = pi_{k-1} + (n + 1) a pi_{n+1}.
         log_pi = [0.0]
         for n in range(k - 1, 0, -1):
             log_pi.append(_log_of_one_plus(math.log(n * a) + log_pi[-1]))
         log_pi.reverse()
         log_pi = _normal(log_pi)
-        # h_m is the chance of a match for one who waits with m others, gain_m = h_{m+1}/h_m - 1.
+        # h_m: chance of a match of a player who waits with m others; gain_m = h_{m+1}/h_m - 1.
         gain: list[float] = []
         for m in range(k - 1):
             before = gain[-1] if m else 0.0
@@ -280,14 +280,14 @@ class _Patient:
 
     @property
     def in_queue(self) -> float:
-        """Return the mean time in the queue of all, by Little's law."""
+        """Return the mean time in the queue over all players, by Little's law."""
         return math.fsum(n * math.exp(log) for n, log in enumerate(self.log_pi)) / self.rate
 
     @property
     def mean(self) -> float:
         """Return the mean wait of those who get a match.
 
-        It is summed up over the steps from m others to m + 1, each with the ways back in it.
+        It is a sum over the steps from m others to m + 1, each including its ways back.
         """
         up, down = self._moves()
         step = so_far = total = 0.0
@@ -308,10 +308,10 @@ class _Patient:
         return _climb(start, [self.rate] * (self.k - 1), down)
 
     def _moves(self) -> tuple[list[float], list[float]]:
-        """Return the rates from m others to one more and to one less, given that a match comes.
+        """Return the rates from m others to one more and to one fewer, given that a match comes.
 
-        Moves towards it are likelier by the ratio of the chances of a match after and before
-        them, others less, and leaving has probability 0 (Doob's transform).
+        Moves towards the match become likelier by the ratio of the chances of a match after and
+        before them, others less likely, and leaving has probability 0 (Doob's transform).
         """
         up = [self.rate * (1.0 + each) for each in self.gain]
         below = self.gain[: max(self.k - 2, 0)]
@@ -332,7 +332,7 @@ def _log_of_one_plus(log: float) -> float:
 
 
 def _normal(logs: list[float]) -> list[float]:
-    """Return logarithms of parts that sum to 1."""
+    """Return the logarithms of shares that sum to 1."""
     top = max(logs)
     total = top + math.log(math.fsum(math.exp(log - top) for log in logs))
     return [log - total for log in logs]

@@ -1,4 +1,4 @@
-"""Rates as exact numbers: .1 per second means one tenth, not the float next to it."""
+"""Rates as exact numbers: 0.1 per second means one tenth, not the nearest float."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from evenmatch.errors import ConfigError
 
 RATE_MIN, RATE_MAX = 1e-12, 1e12
-"""Between these a rate may lie, if it is not 0."""
+"""Bounds on a rate that is not 0."""
 
 EXPECTED_MIN, EXPECTED_MAX = 1e-100, 1e100
-"""Between these may lie how many arrivals a formula expects during some wait."""
+"""Bounds on the expected number of arrivals in some wait, for formulas."""
 
 Exact = dict[str, Any]
 """Figures as texts "p/q": one for a number, a mapping of them for a mapping."""
 
 
 def rational(value: float | Fraction) -> Fraction:
-    """Return the fraction that a number is written as: 0.1 is 1/10, not the float next to it.
+    """Return the fraction that a number is written as: 0.1 is 1/10, not the nearest float.
 
     >>> rational(0.1)
     Fraction(1, 10)
@@ -29,14 +29,14 @@ def rational(value: float | Fraction) -> Fraction:
 
 
 def exact_rate(name: str, value: Any) -> Fraction:
-    """Return a rate as the fraction that its decimal digits say.
+    """Return a rate as the fraction that its decimal digits denote.
 
     Args:
-        name: What the rate is called in the error.
+        name: Name of the rate in the error.
         value: Per second: 0, or from `RATE_MIN` to `RATE_MAX`; int, float or Fraction.
 
     Raises:
-        ConfigError: It is no such number.
+        ConfigError: The value is no such number.
 
     >>> exact_rate("rate", 0.1)
     Fraction(1, 10)
@@ -63,10 +63,10 @@ def exact_rates(rates: dict[str, Any]) -> list[Fraction]:
 
 
 def check_expected(rate: float, wait_max: float) -> None:
-    """Refuse a rate and a wait whose product no formula can go on with.
+    """Refuse a rate and a wait whose product is out of range for formulas.
 
     Raises:
-        ConfigError: rate * wait_max is next to 0 or to infinity.
+        ConfigError: rate * wait_max is too close to 0 or to infinity.
     """
     if not EXPECTED_MIN <= rate * wait_max <= EXPECTED_MAX:
         raise ConfigError(
@@ -76,9 +76,9 @@ def check_expected(rate: float, wait_max: float) -> None:
 
 
 def rate_text(value: Fraction | float) -> str:
-    """Return a rate as people write it: at most six digits, no needless zeros.
+    """Return a rate for people to read: at most six digits, no needless zeros.
 
-    >>> rate_text(Fraction(1, 20)), rate_text(0.3333333333)
+    >>> shown(Fraction(1, 20)), shown(0.3333333333)
     ('0.05', '0.333333')
     """
     return f"{float(value):.6g}" if math.isfinite(value) else "infinite"

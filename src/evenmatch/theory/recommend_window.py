@@ -1,10 +1,10 @@
 """How wide a rating window should be: close opponents against short waits.
 
-Duels of players whose skill is uniform, each with the nearest who waits, within a distance of
+Duels of players whose skill is uniform, each with the nearest waiting player within a distance of
 delta. A wide window makes bad matches, a narrow one long waits; at the best width the two cost
-about the same. With as many players per unit of skill as come in a second, a window of delta is
-answered at a rate of about 2 delta * rate * density by each player who waits, which leads to a
-width of one over the square root of traffic: *four times the players, half the window*.
+about the same. If skill has a constant density, each waiting player finds an opponent in a window
+of delta at a rate of about 2 delta * rate * density, so the best width falls with the square root
+of traffic: *four times the players, half the window*.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from evenmatch.errors import ConfigError
 
 WIDTH = 0.8
 COST = 0.72
-"""Both measured on grids of delta, for alpha from 4 to 1,024, see `recommend_window`."""
+"""Both constants were measured for alpha from 4 to 1,024, see `recommend_window`."""
 SHARE_MAX = 0.5
-"""The largest window, as a share of the range of skill, for which they were."""
+"""The largest measured window, as a share of the range of skill."""
 
 
 @dataclass(frozen=True)
 class RecommendedWindow:
-    """A width and what it costs.
+    """A width and its cost.
 
     Args:
         delta: The largest difference to accept, in units of skill.
         cost: Per player, waiting and difference together, in the unit of `wait_price`.
-        is_measured: Whether the width is one of those for which the law was measured.
+        is_measured: Whether the width is in the range for which the law was measured.
     """
 
     delta: float
@@ -44,7 +44,7 @@ class RecommendedWindow:
 def recommend_window(
     *, alpha: float, rate: float, density: float, wait_price: float = 1.0
 ) -> RecommendedWindow:
-    """Return the static window for duels, and about what it costs.
+    """Return the static window for duels, and its approximate cost.
 
     Args:
         alpha: Cost of a difference of 1 for each of the two players, > 0.
@@ -63,9 +63,9 @@ def recommend_window(
         Our own grids of delta on the uniform skill, with one player a period, one period's
         waiting for 1 and costs of alpha per player: at alpha = 4, 16, 64, 256 and 1,024 the best
         delta times sqrt(alpha) was .8 on a grid of .1, and the cost over sqrt(alpha) .791, .756,
-        .737, .727 and .7215. `test_recommended_window_*` simulates it. It isn't proved, it is no
-        best policy, nobody leaves or has a deadline, and it is too low a cost by up to a tenth
-        where windows are wide.
+        .737, .727 and .7215. `test_recommended_window_*` simulates it. The law is not proved, it
+        is not the best policy, nobody leaves or has a deadline, and the cost is up to a tenth too
+        low if windows are wide.
 
     >>> found = recommend_window(alpha=16, rate=1, density=1)
     >>> round(found.delta, 3), round(found.cost, 3)
@@ -77,7 +77,7 @@ def recommend_window(
     for name, value in given.items():
         if not 0.0 < value < math.inf:
             raise ConfigError(f"{name} must be > 0 and finite, got {value:g}")
-    # Step by step, so that no product of large or small numbers leaves the range.
+    # Step by step, so that no product of large or small numbers overflows or underflows.
     delta = WIDTH * math.sqrt(wait_price / alpha / rate / density)
     cost = COST * math.sqrt(alpha * (wait_price / rate / density))
     if not (0.0 < delta < math.inf and 0.0 < cost < math.inf):

@@ -1,10 +1,10 @@
 """Whether players who queue for some roles only can always be put into whole teams.
 
-A team has slots by role; a player queues for a set of roles. The players who queue only for roles
-of a set S can use no other slots, so they must be a smaller share of all players than S's share
-of the slots, for every proper set S (Hall's condition; with two roles it is the condition of
-sides). That this is necessary is plain conservation. That it suffices, where the oldest who fit
-play first, is what simulations showed; it is not proved.
+A team has slots by role; a player queues for a set of roles. Players who queue only for roles of a
+set S can use no other slots, so their share of all players must be smaller than S's share of the
+slots, for every proper set S (Hall's condition; with two roles it is the condition of sides). The
+condition is necessary, since players are conserved. That it suffices, if the oldest who fit play
+first, was seen in simulations; it is not proved.
 
 Source:
     P. Hall, On representatives of subsets (1935).
@@ -32,11 +32,11 @@ class RoleMargin:
 
     Attributes:
         roles: A set of roles, not all of them.
-        margin: Players per second that its slots could use at most of those who come, less those
-            who queue for these roles only; stable if all are > 0.
-        text: In words, and how many more or fewer of them may come while the others come as they
-            do. As they add to all who come, that is margin / (1 - the set's share of the slots),
-            or less where a larger set has less room.
+        margin: Players per second whom its slots could take at most from the present stream, less
+            those who queue for these roles only; stable if all are > 0.
+        text: In words, with how many more or fewer of them may arrive if the others stay the same.
+            Since they also add to the total, that is margin / (1 - the set's share of the slots),
+            or less if a larger set has less room.
     """
 
     roles: tuple[str, ...]
@@ -50,13 +50,13 @@ class RoleMargin:
 
 @dataclass(frozen=True)
 class RoleStability:
-    """Whether waits stay finite where players queue for roles.
+    """Whether waits stay finite if players queue for roles.
 
     Attributes:
         stable: Whether all margins are positive.
-        kind: `transient` where one is negative, `null recurrent` where the worst is 0.
-        growth: Players per second who cannot be placed, at the least: as many as the most crowded
-            set would have to be fewer; 0 on the boundary, None where stable.
+        kind: `transient` if one is negative, `null recurrent` if the worst is 0.
+        growth: Least number of players per second who cannot be placed: by how much the most
+            crowded set would have to shrink; 0 on the boundary, None if stable.
         starved: The players who queue only for these roles are the ones who pile up.
         margins: Every condition, worst first.
     """
@@ -89,7 +89,7 @@ def role_stability(
 
     Args:
         slots: Slots of a team by role; at most `ROLES_MAX` roles.
-        players: Who come: the roles that they queue for, and players per second.
+        players: The arriving players: the roles that they queue for, and players per second.
         role_sets: The same as a list of roles, beside `rates`, in place of `players`.
         rates: Players per second of each of `role_sets`.
 
@@ -126,7 +126,7 @@ def _margins(slots: Mapping[str, int], coming: dict[frozenset[str], Fraction]) -
             (rate for asked, rate in coming.items() if asked <= set(roles)), Fraction(0)
         )
         share[roles] = Fraction(sum(slots[role] for role in roles), every)
-    # Each who comes on top also brings the set its share of a place more.
+    # Each additional player also brings additional slots of the set.
     rooms = {frozenset(x): (share[x] * total - own[x]) / (1 - share[x]) for x in own}
     return [
         RoleMargin(
@@ -141,7 +141,7 @@ def _margins(slots: Mapping[str, int], coming: dict[frozenset[str], Fraction]) -
 
 
 def _verdict(roles: frozenset[str], rooms: dict[frozenset[str], Fraction]) -> str:
-    """Return how many more or fewer of them may come while all others come as they do.
+    """Return how many more or fewer of them may arrive if all others stay the same.
 
     They count in each larger set as well, which may have less room than their own.
     """
@@ -164,8 +164,8 @@ def _growth(
 ) -> tuple[Fraction, tuple[str, ...]]:
     """Return the players per second who cannot be placed, and the roles they queue for.
 
-    Teams per second are at most those that the scarcest set of roles can fill, and by max flow
-    and min cut that many can be filled.
+    The scarcest set of roles bounds the teams per second, and by the max-flow min-cut theorem that
+    many can be filled.
     """
     every, total = sum(slots.values()), sum(coming.values(), Fraction(0))
     teams, crowded = min(

@@ -1,8 +1,8 @@
 """The formulas of Schlup's "Automatic Game Matching", corrected.
 
-Players arrive by a Poisson process; their criteria are uniform on [0, 1] and independent; a match
+Players arrive in a Poisson process; their criteria are uniform on [0, 1] and independent; a match
 has k players; weights are k/D for each of D criteria and a second of waiting costs 1/wait_max, so
-a player's criteria and their wait cost at most 1 each. Costs are **per match**; all but
+a player's criteria and their wait cost at most 1 each. Costs are **per match**; all except
 `greedy_cost_exact` ignore bots.
 
 `printed=True` gives the paper's own version wherever it differs.
@@ -46,13 +46,14 @@ def greedy_cost(*, k: int, rate: float, wait_max: float) -> float:
 def greedy_cost_exact(*, k: int, rate: float, wait_max: float) -> float:
     """Return the expected cost of one match when the first k players play, bots included.
 
-    With N more arrivals in the first player's `wait_max`, Poisson of mean rate * wait_max:
+    Let N be the number of further arrivals in the first player's `wait_max`, Poisson with mean
+    rate * wait_max:
 
-    - N >= k - 1: the criteria cost k (k-1)/(k+1). The last comes after S, Gamma(k-1), and the
-      k - 2 between are uniform before it, so the waits are k S / 2 on the mean, and
+    - N >= k - 1: the criteria cost k (k-1)/(k+1). The last player comes after S, Gamma(k-1), and
+      the k - 2 between are uniform before it, so the mean of all waits is k S / 2, and
       E[S; N >= k-1] = (k-1)/rate * P(N >= k).
-    - N = m <= k - 2: the first waits `wait_max`, m others half of it, and k - 1 - m bots count
-      as if they had waited it; the criteria cost their weights, k in all.
+    - N = m <= k - 2: the first player waits `wait_max`, m others half of it, and k - 1 - m bots
+      count as if they had waited `wait_max`; the criteria cost their weights, k in all.
 
     Args:
         k: Players of a match, >= 2.
@@ -79,12 +80,12 @@ def greedy_cost_exact(*, k: int, rate: float, wait_max: float) -> float:
 
 
 def _chance(count: int, mean: float) -> float:
-    """Return the probability of a Poisson variable; in logarithms, so that nothing overflows."""
+    """Return the probability of a Poisson variable, by logarithms, so that nothing overflows."""
     return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
 
 
 def _tail(k: int, mean: float) -> float:
-    """Return P(N >= k) of a Poisson variable, with a small relative error also where it is tiny."""
+    """Return P(N >= k) of a Poisson variable, with a small relative error even if it is tiny."""
     if mean >= k:
         return max(0.0, 1.0 - math.fsum(_chance(count, mean) for count in range(k)))
     total, term, count = 0.0, _chance(k, mean), k
@@ -122,18 +123,19 @@ def bot_probability(*, k: int, rate: float, wait_max: float, printed: bool = Fal
 
 
 def error_bound(*, k: int, rate: float, wait_max: float, printed: bool = False) -> float:
-    """Return a bound of the relative error of `greedy_cost` that bots cause, at any rate.
+    """Return a bound on the relative error of `greedy_cost` due to bots, at any rate.
 
     Source:
         Schlup, eq. (4).
 
     Differs from the paper:
-        The printed square of the cost does not follow, and the probability is that of eq. (3),
-        corrected. And the error has two sides: matches with bots cost from 3k/2 + 1 to 2k each,
-        but (2) counts for them the criteria of full matches, and waits for players who do not
-        come in time: Prob k (k-1)/(k+1) + P(N <= k-1) k (k-1)/(2 rate wait_max). The error is the
-        difference; with few players (2) is too high by nearly all of it, while 2k Prob / cost
-        falls to 0. At k = 2 the bound is the error.
+        The printed square of the cost does not follow, and the probability must be that of the
+        corrected eq. (3). Moreover, the error has two parts of opposite sign: matches with bots
+        cost from 3k/2 + 1 to 2k each, but (2) counts for them the criteria of full matches, and
+        the waits for players who do not come in time: Prob k (k-1)/(k+1) +
+        P(N <= k-1) k (k-1)/(2 rate wait_max). The error is the difference; with few players, (2)
+        is too high by nearly all of that, while 2k Prob / cost falls to 0. At k = 2 the bound is
+        the error.
     """
     cost = greedy_cost(k=k, rate=rate, wait_max=wait_max)
     chance = bot_probability(k=k, rate=rate, wait_max=wait_max, printed=printed)
@@ -163,7 +165,7 @@ def periodic_cost(n: float, *, k: int, rate: float, wait_max: float) -> float:
 
 
 def n_opt(*, k: int, rate: float, wait_max: float) -> float:
-    """Return the tickets per round that make `periodic_cost` least; not rounded.
+    """Return the number of tickets per round that minimises `periodic_cost`; not rounded.
 
     Source:
         Schlup, eq. (6).
@@ -191,14 +193,14 @@ def multi_queue_cost(
         rate: Tickets per second.
         wait_max: Deadline in seconds.
         criteria: D.
-        printed: The paper's own, for D = 1 whatever D is.
+        printed: The paper's own formula, for D = 1 whatever D is.
 
     Source:
         Schlup, eq. (7).
 
     Differs from the paper:
-        Table 1 gives it for any D. With D criteria there are r^D brackets, and each has the
-        r^D-th part of the arrivals; the same for D = 1. `test_multi_queue_*` simulates it.
+        Table 1 gives it for any D. With D criteria there are r^D brackets, and each gets 1/r^D of
+        the arrivals; for D = 1 the two agree. `test_multi_queue_*` simulates it.
 
     >>> round(multi_queue_cost(6, k=2, rate=10, wait_max=5), 4)
     0.2311
@@ -218,7 +220,7 @@ def bot_probability_bracket(
 ) -> float:
     """Return the probability that a bracket's players need a bot or players of other brackets.
 
-    It is approximate: players borrowed by a neighbour are missing in their own bracket.
+    It is approximate: players taken by a neighbouring bracket are missing in their own.
 
     Source:
         Schlup, eq. (8).
@@ -233,7 +235,7 @@ def bot_probability_bracket(
 def r_opt(
     *, k: int, rate: float, wait_max: float, criteria: int = 1, printed: bool = False
 ) -> float:
-    """Return the brackets per criterion that make `multi_queue_cost` least; not rounded.
+    """Return the number of brackets per criterion that minimises `multi_queue_cost`; not rounded.
 
     Source:
         Schlup, eq. (9).
@@ -267,8 +269,8 @@ def schlup(
         k: Players of a match, >= 2.
         rate: Tickets per second, > 0.
         wait_max: Deadline in seconds, > 0.
-        rounds_of: Matches per round; None takes the number that costs least.
-        brackets: Brackets per criterion; None takes the number that costs least.
+        rounds_of: Matches per round; None = the number of least cost.
+        brackets: Brackets per criterion; None = the number of least cost.
         criteria: Number of criteria. Periodic matching sorts by one: with more, its figures are
             undefined (None).
         printed: The paper's own formulas.

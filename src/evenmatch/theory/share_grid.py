@@ -21,6 +21,6 @@ def triangle(parts: int) -> list[tuple[int, int]]:
 
 
 def check_parts(parts: int) -> None:
-    """Refuse to cut an axis into too few parts or too many."""
+    """Refuse a number of parts of an axis that is too small or too large."""
     if not PARTS_MIN <= parts <= PARTS_MAX:
         raise ConfigError(f"parts must be from {PARTS_MIN} to {PARTS_MAX}, got {parts}")

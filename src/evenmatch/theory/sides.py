@@ -1,9 +1,9 @@
 """Duels in which players may insist on one of two sides; some are flexible.
 
-Three Poisson streams: players who insist on side a, who insist on side b, and flexible ones. A
-newcomer plays against whoever has waited longest among those whom they may meet. Only one side can
-ever be waiting, so a state is a whole number: i > 0 players of side a, or -i of side b, or one
-flexible player. "Flexible" is the paper's "choice-free".
+Three Poisson streams: players who insist on side a, players who insist on side b, and flexible
+ones. A newcomer plays the longest waiting of those whom they may meet. Only one side can ever be
+waiting, so a state is a whole number: i > 0 players of side a, or -i of side b, or one flexible
+player. "Flexible" is the paper's "choice-free".
 
 Source:
     M. Xu, Y. Yu and C. Wu, Rule Designs for Optimal Online Game Matchmaking, section IV. Its
@@ -28,19 +28,19 @@ STATES_MAX = 100_000
 
 @dataclass(frozen=True)
 class Sides:
-    """Waits where players may choose sides; seconds and players per second.
+    """Waits if players may choose sides; seconds and players per second.
 
     Attributes:
-        stable: Whether the pool keeps coming back to empty in finite mean time.
-        kind: Where it doesn't: `transient`, the pool grows for ever; `null recurrent`, it empties
+        stable: Whether the pool returns to empty in finite mean time.
+        kind: If not, why: `transient`, the pool grows for ever; `null recurrent`, it empties
             again and again, but waits have no mean.
-        growth: Players per second by which the waiting of the crowded side grow, a - b - flexible
-            say; 0 where null recurrent, None where stable.
-        starved: The crowded side, `a` or `b`; both where neither has anybody else to meet.
-        mean, mean_a, mean_b, mean_flexible: Mean waits, None where infinite. That of a class with
-            rate 0 is what a single such player would wait.
+        growth: Players per second by which the waiting players of the crowded side grow, such as
+            a - b - flexible; 0 if null recurrent, None if stable.
+        starved: The crowded side, `a` or `b`; both if neither has anybody else to meet.
+        mean, mean_a, mean_b, mean_flexible: Mean waits, None if infinite. For a class with rate 0,
+            the wait of a single such player.
         p0: Probability that nobody waits.
-        improvement_a, improvement_b: Mean wait of the flexible over that of the side.
+        improvement_a, improvement_b: Mean wait of the flexible players over that of the side.
         exact: The same as fractions.
     """
 
@@ -118,7 +118,7 @@ def sides(*, a: float, b: float, flexible: float) -> Sides:
 
 
 def mean_by_formula(a: Fraction, b: Fraction, flexible: Fraction) -> Fraction:
-    """Return the mean wait of a player as the paper sums it up.
+    """Return the mean wait of a player by the paper's single formula.
 
     Args:
         a: Players per second who insist on side a.
@@ -141,7 +141,7 @@ def mean_by_formula(a: Fraction, b: Fraction, flexible: Fraction) -> Fraction:
 def stationary_law(
     *, a: float, b: float, flexible: float, states: int = 100
 ) -> dict[int | str, float]:
-    """Return the probabilities of who waits.
+    """Return the probabilities of the states of the pool.
 
     Args:
         a: Players per second who insist on side a.
@@ -178,7 +178,7 @@ def stationary_law(
 
 
 def improvement_slope(b: float) -> float:
-    """Return by how much the improvement of side b changes with its share of all players.
+    """Return the derivative of side b's improvement by its share of all players.
 
     Args:
         b: Share of the players who insist on side b, in [0, 1/2); it is negative throughout.
@@ -195,7 +195,7 @@ def figure_9(parts: int = 20) -> list[tuple[float, float, float | None]]:
     """Return (a, b, mean wait) on a grid of shares, one player per second in all.
 
     Args:
-        parts: Into how many parts the axes are cut, from 2 to 200.
+        parts: Number of parts of each axis, from 2 to 200.
 
     Source:
         Xu, Yu and Wu, figure 9; the mean is None where it is unstable.
@@ -208,7 +208,7 @@ def figure_10(parts: int = 50) -> list[tuple[float, float]]:
     """Return (a, mean wait) for b = .4 and one player per second, a below 1/2.
 
     Args:
-        parts: Into how many parts [0, 1/2] is cut, from 2 to 200.
+        parts: Number of parts of [0, 1/2], from 2 to 200.
 
     Source:
         Xu, Yu and Wu, figure 10. The fall that it zooms in on is true and small: 1.8333 at a = 0,
@@ -225,11 +225,11 @@ def _mean_of(a: Fraction, b: Fraction) -> float | None:
     return float(mean_by_formula(a, b, flexible)) if flexible > abs(a - b) else None
 
 
-# The whole law of a wait in duels with sides, not the mean alone.
+# The full law of a wait in duels with sides, not only the mean.
 #
-# Where i players of side a wait, a newcomer of side a waits for i + 1 others who may play them,
-# and i is geometric: a geometric number of exponential times is exponential again. So each class
-# waits 0 or an exponential time.
+# If i players of side a wait, a newcomer of side a waits for i + 1 others who may play them, and i
+# is geometric: a geometric number of exponential times is exponential again. So the wait of each
+# class is 0 or exponential.
 #
 # Source:
 #     M. Xu, Y. Yu and C. Wu, Rule Designs for Optimal Online Game Matchmaking, section IV, has the
@@ -241,8 +241,8 @@ class SidesLaw:
     """Laws of the wait, seconds.
 
     Attributes:
-        everybody: Of a random player.
-        a, b, flexible: Of the classes; of a rate of 0, what a single such player would wait.
+        everybody: The law of a random player.
+        a, b, flexible: The laws of the classes; at rate 0, that of a single such player.
     """
 
     everybody: PhaseTypeLaw

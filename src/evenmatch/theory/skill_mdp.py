@@ -1,11 +1,11 @@
-"""The best way to match players of a few skills, and what simpler policies cost beside it.
+"""The optimal way to match players of a few skills, and the cost of simpler policies.
 
-Each period one player arrives; their skill is one of `types`. A match takes any 2n who wait and
-costs alpha * 2n times the least difference of its teams' sums of skill; whoever is left waits for
-a period, which costs 1. The least cost per period of all stationary policies comes from a Markov
-decision process on the numbers of waiting players of each type: relative value iteration, with
-steps of exact policy evaluation in between, and a last one, so that the costs are those of
-policies and not of an iteration that was broken off.
+Each period one player arrives; their skill is one of `types`. A match takes any 2n waiting players
+and costs alpha * 2n times the least difference of its teams' sums of skill; players left over wait
+for a period, which costs 1 each. The least cost per period of all stationary policies comes from a
+Markov decision process on the numbers of waiting players of each type: relative value iteration,
+with exact policy evaluations in between and at the end, so that the costs are those of policies and
+not of an unfinished iteration.
 
 Source:
     Puterman, Markov Decision Processes (1994), sections 8.5 and 8.6. The model is that of Q. Wu,
@@ -30,22 +30,22 @@ from evenmatch.theory.skill_pools import Floats, Ints, LongRun, Pools, run_long
 TOLERANCE = 1e-11
 """Distance of the bounds on the least cost at which iteration stops, relative to 1 + cost."""
 NOISE = 1e-14
-"""What rounding leaves of values, relative to the largest."""
+"""Rounding error of values, relative to the largest."""
 TIE = 1e-10
-"""Of moves whose values differ by less, the evenest is made; a match goes before waiting."""
+"""Of moves whose values differ by less, the most even is made; a match goes before waiting."""
 SWEEPS = 20
 """Iterations between two evaluations of the policy."""
 ROUNDS_MAX = 2_000
 EVALUATED_MAX = 1_500
-"""Pools up to which policies are evaluated on the way; beyond, sweeps are faster than equations."""
+"""Most pools for which policies are evaluated in between; beyond, sweeps alone are faster."""
 HELD_BACK = 1e-9
-"""Share by which a wider cap must make the best policy cheaper to be worth a note."""
+"""Relative saving of the best policy by a wider cap that is worth a note."""
 COST_MAX = 1e9
-"""The largest cost of one match, in periods of waiting: beyond, floats do not tell waits apart."""
+"""The largest cost of one match, in periods of waiting; above it, floats cannot resolve waits."""
 PROB_MIN = 1e-9
-"""The rarest type: with rarer ones the long run is lost in rounding."""
+"""Lowest probability of a type; with rarer ones, the long run is lost in rounding."""
 RANGE_MIN, RANGE_MAX = 1e-100, 1e100
-"""Between these the types may lie apart."""
+"""Bounds on the range of the types."""
 
 Choice = tuple[tuple[int, ...], tuple[int, ...] | None]
 """How many of each type wait, and how many of each type play; None waits."""
@@ -55,28 +55,29 @@ Choice = tuple[tuple[int, ...], tuple[int, ...] | None]
 class SkillPolicies:
     """The least cost per period, and the exact costs of simpler policies.
 
-    A period is an arrival, so that these are costs per player too.
+    A period is an arrival, so these are also costs per player.
 
     Args:
         cost: Of the best policy.
         wait: Its part for waiting: the mean number of players left after the matches.
         imbalance: Its part for imbalance.
-        greedy: Cost of matching the evenest 2n whenever 2n wait.
-        patient: Cost of matching only what has no imbalance; None if the cap made it match what
-            it would not.
-        static_threshold: Cost of "match the evenest 2n if their imbalance is at most delta", for
-            the best delta of those that the cap forces to nothing. Of equally even sets, that of
+        greedy: Cost of matching the most even 2n whenever 2n wait.
+        patient: Cost of matching only sets without imbalance; None if the cap forced it to match
+            others.
+        static_threshold: Cost of "match the most even 2n if their imbalance is at most delta", for
+            the best delta of those for which the cap forces no match. Of equally even sets, that of
             the lowest types plays.
         static_threshold_delta: That delta.
-        static_threshold_outer: The same if of equally even sets the one plays that is farthest
-            from the mean skill, with its own best delta.
-        pool_threshold: Cost of "match the evenest 2n while at least K wait", for the best K.
+        static_threshold_outer: The same if, of equally even sets, the one farthest from the mean
+            skill plays, with its own best delta.
+        pool_threshold: Cost of "match the most even 2n while at least K wait", for the best K.
         pool_threshold_players: That K.
-        batch: Cost of "wait for K players, then match all, the evenest 2n first", for the best K.
+        batch: Cost of "wait for K players, then match all, the most even 2n first", for the best K.
         batch_players: That K.
         pool_max: The largest pool that the best policy leaves to wait.
         states: Pools of at most cap players.
-        policy: What the best policy does with each pool of 2n or more that it meets.
+        policy: The best policy's action in each pool of 2n or more that it meets.
+        note: The effect of the cap on the policies, or None.
         note: What the cap did to the policies, or None.
     """
 
@@ -98,7 +99,7 @@ class SkillPolicies:
     note: str | None
 
     def figures(self) -> dict[str, Any]:
-        """Return what `evenmatch theory skill_mdp --json` prints; who waits has an empty match."""
+        """Return the output of `evenmatch theory skill_mdp --json`; waiting is an empty match."""
         table = [{"pool": list(pool), "match": list(match or ())} for pool, match in self.policy]
         shown = {**vars(self), "policy": table}
         if self.note is None:
@@ -121,7 +122,7 @@ def skill_mdp(
         probs: Probability of each type; they sum to 1.
         n: Players of a team.
         alpha: Cost per player of a difference of 1 between the teams' sums, >= 0.
-        cap: Players at whom a match must be made, at least 2n + 1: a lower cap forbids patience.
+        cap: Pool size at which a match must be made, at least 2n + 1: a lower cap forbids patience.
 
     Raises:
         ConfigError: A number is out of range, or there are too many pools.
@@ -175,9 +176,9 @@ def skill_mdp(
 
 
 def best_moves(pools: Pools, price: float) -> Ints:
-    """Return what each pool does under the best policy: a move, or -1 to wait.
+    """Return the action of each pool under the best policy: a move, or -1 to wait.
 
-    The policy costs at most `TOLERANCE` more than any other, but for moves closer than `TIE`.
+    The policy costs at most `TOLERANCE` more than any other, except for moves closer than `TIE`.
 
     Args:
         pools: All pools.
@@ -202,7 +203,7 @@ def _swept(pools: Pools, price: float, values: Floats) -> tuple[Floats, float, f
     acted, _ = _acted(pools, price, values)
     new = pools.sizes[: pools.kept] + acted[pools.arrivals] @ pools.probs
     change = new - values
-    # Half steps: the size of the pool comes round every 2n periods.
+    # Half steps, since the size of the pool is periodic with a period of 2n.
     values = values + 0.5 * change
     return values - values[0], float(change.min()), float(change.max())
 
@@ -222,7 +223,7 @@ def _acted(pools: Pools, price: float, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _moves(pools: Pools, price: float, values: Floats) -> Ints:
-    """Return the best move of each pool for these values of what is left."""
+    """Return the best move of each pool, given the values of the pools that are left."""
     acted, of_moves = _acted(pools, price, values)
     is_best = of_moves <= acted[pools.move_from] + TIE
     candidates = np.flatnonzero(is_best)
@@ -235,7 +236,7 @@ def _moves(pools: Pools, price: float, values: Floats) -> Ints:
 
 
 def _evaluated(pools: Pools, price: float, moves: Ints, values: Floats) -> Floats:
-    """Return the relative values of a policy; those given if it has more than one long run."""
+    """Return the relative values of a policy; the given ones if it has several closed classes."""
     left, imbalance = pools.after(moves)
     chain = pools.chain(left)
     count, labels = connected_components(chain, connection="strong")
@@ -253,7 +254,7 @@ def _evaluated(pools: Pools, price: float, moves: Ints, values: Floats) -> Float
 
 
 def _note_on_best(pools: Pools, price: float, best: LongRun, moves: Ints) -> Iterator[str]:
-    """Yield by how much the best policy is held back by the cap, where it might be."""
+    """Yield a note on how much the cap costs the best policy, if it may matter."""
     met = pools_met(pools, best)
     full = moves[met[pools.sizes[met] == pools.cap]]
     if not pools.imbalances[pools.move_set[full]].any():
@@ -271,7 +272,7 @@ def _note_on_best(pools: Pools, price: float, best: LongRun, moves: Ints) -> Ite
 
 
 def _table(pools: Pools, moves: Ints, met: Sequence[int], kinds: int) -> Iterator[Choice]:
-    """Yield what the policy does with each pool that an empty one comes to, smallest first."""
+    """Yield the policy's action in each pool reached from an empty one, smallest first."""
     pending, seen = {0}, {0}
     while pending:
         place = pending.pop()
@@ -290,7 +291,7 @@ def _table(pools: Pools, moves: Ints, met: Sequence[int], kinds: int) -> Iterato
 
 
 def _of_all(counts: Ints, met: Sequence[int], kinds: int) -> tuple[int, ...]:
-    """Return counts with zeros for the types that never come."""
+    """Return counts with zeros for the types that never arrive."""
     whole = [0] * kinds
     for place, count in zip(met, counts.tolist(), strict=True):
         whole[place] = count
@@ -335,13 +336,13 @@ def _checked(
     return [each / total for each in probs]
 
 
-# Simple policies for players of a few skills, and exactly what each costs in the long run.
+# Simple policies for players of a few skills, and the exact long-run cost of each.
 
 THRESHOLDS_MAX = 1_000
 
 
 class SimplePolicies:
-    """Exact costs of policies that look at the evenest set or the size of the pool alone.
+    """Exact costs of policies that use only the most even set or the size of the pool.
 
     Args:
         pools: All pools.
@@ -356,9 +357,9 @@ class SimplePolicies:
         self._forced = -1.0
 
     def threshold(self, least: Ints, delta: float) -> float | None:
-        """Return the cost of matching the evenest set if its imbalance is at most delta.
+        """Return the cost of matching the most even set if its imbalance is at most delta.
 
-        None if it would let more players wait than the cap allows: that is no longer its cost.
+        None if the cap would force matches, since the cost would no longer be that of the rule.
         """
         pools = self._pools
         gaps = np.where(least >= 0, pools.imbalances[pools.move_set[least]], np.inf)
@@ -377,11 +378,11 @@ class SimplePolicies:
         if len(deltas) > THRESHOLDS_MAX:
             deltas = np.append(deltas[: -1 : -(-len(deltas) // THRESHOLDS_MAX)], deltas[-1])
         found = ((self.threshold(least, delta), delta) for delta in deltas.tolist())
-        # The largest is never held back by the cap, as it matches whatever it can.
+        # The largest threshold is never affected by the cap, as it matches whatever it can.
         return min((cost, delta) for cost, delta in found if cost is not None)
 
     def notes(self) -> Iterator[str]:
-        """Yield which thresholds have no cost, of those that were asked for."""
+        """Yield a note on the thresholds that have no cost."""
         if self._forced >= 0.0:
             yield (
                 f"the cap forces matches on patient or on thresholds up to {self._forced:.6g}, "
@@ -389,13 +390,13 @@ class SimplePolicies:
             )
 
     def at_least(self, players: int) -> float:
-        """Return the cost of matching the evenest set while so many wait."""
+        """Return the cost of matching the most even set while at least `players` wait."""
         return self._cost(
             *self._pools.after(np.where(self._pools.sizes >= players, self._least, -1))
         )
 
     def batch(self, players: int) -> float:
-        """Return the cost of matching all when so many wait."""
+        """Return the cost of matching all once `players` wait."""
         acts = self._pools.sizes >= players
         left, imbalance = self._all
         return self._cost(
@@ -408,5 +409,5 @@ class SimplePolicies:
 
 
 def pools_met(pools: Pools, long_run: LongRun) -> Ints:
-    """Return the pools that arrivals make of those that are left in the long run."""
+    """Return the pools reached by an arrival from those left in the long run."""
     return np.unique(pools.arrivals[long_run.shares > 0.0])

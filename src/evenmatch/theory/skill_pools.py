@@ -1,8 +1,8 @@
 """Pools of players of a few skills, the sets that can be matched from them, and long runs.
 
-A pool is how many players of each type wait. Each period one player arrives, then any number of
-matches is made, one after the other, and whoever is left waits for a period. So a chain on the
-pools that are left describes a policy, and its long run says exactly what the policy costs.
+A pool is the number of waiting players of each type. Each period one player arrives, then any
+number of matches is made, one after the other, and the players left wait for a period. So a policy
+is a chain on the pools that are left, and its long-run shares give the policy's exact cost.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Ints = NDArray[np.int64]
 TYPES_MAX = 64
 STATES_MAX = 20_000
 MOVES_MAX = 400_000
-"""Pairs of a pool and a set that can be matched from it."""
+"""Most pairs of a pool and a set that can be matched from it."""
 DIGITS = 9
-"""Differences of skill below 10^-9 of the range are none: decimals are not exact."""
+"""Differences of skill below 10^-9 of the range count as 0: decimals are not exact."""
 NEGLIGIBLE = 1e-13
 
 
 def check_size(*, types: int, n: int, cap: int) -> None:
-    """Refuse what would take too long.
+    """Refuse a problem that would take too long.
 
     Raises:
         ConfigError: There are too many pools or sets; the sentence says what to do.
@@ -54,9 +54,9 @@ class Pools:
 
     Args:
         types: Skill of each type.
-        probs: Of each type; all > 0, they sum to 1.
+        probs: Probability of each type; all > 0, they sum to 1.
         n: Players of a team.
-        cap: Players at whom a match must be made.
+        cap: Pool size at which a match must be made.
 
     Complexity:
         O(types * moves) time and O(moves) memory, see `check_size`.
@@ -71,7 +71,7 @@ class Pools:
         self.sizes: Ints = self.counts.sum(axis=1)
         self.starts: Ints = np.searchsorted(self.sizes, np.arange(cap + 2))
         self.kept = int(self.starts[cap])
-        """How many pools may wait: those below the cap, which come first."""
+        """Number of pools that may wait: those below the cap, which come first."""
         self.sets: Ints = multisets(len(types), 2 * n)
         self.imbalances: Floats = self._imbalances()
         self._move()
@@ -87,7 +87,7 @@ class Pools:
         rounded, first, place = np.unique(
             np.round(least / spread, DIGITS), return_index=True, return_inverse=True
         )
-        # Those that differ by rounding alone get the value of one of them, to its last digit.
+        # Values that differ by rounding alone are replaced by one of them.
         values: Floats = np.where(rounded > 0.0, least[first], 0.0)[place]
         return values
 
@@ -102,7 +102,7 @@ class Pools:
         self.move_left: Ints = left[order]
         self.move_from: Ints = pools[order]
         self.first: Ints = np.searchsorted(self.move_from, np.arange(len(self.counts) + 1))
-        """Where the moves of each pool begin; pools of fewer than 2n players have none."""
+        """Start of the moves of each pool; pools of fewer than 2n players have none."""
 
     def rank(self, counts: Ints) -> Ints:
         """Return the index of each row of counts.
@@ -119,7 +119,7 @@ class Pools:
 
     @cached_property
     def _below(self) -> Ints:
-        """Return how many multisets of fewer than `left` players there are, of so many kinds."""
+        """Return the number of multisets of fewer than `left` players, by number of types."""
         kinds = range(len(self.types) + 1)
         return np.array(
             [[comb(left - 1 + kind, kind) if left else 0 for kind in kinds]
@@ -134,11 +134,11 @@ class Pools:
         return np.stack([self.rank(self.counts[: self.kept] + one) for one in each], axis=1)
 
     def level(self, size: int) -> slice:
-        """Return which pools have so many players."""
+        """Return the range of pools of `size` players."""
         return slice(int(self.starts[size]), int(self.starts[size + 1]))
 
     def least_moves(self, *, outermost: bool = False) -> Ints:
-        """Return the move of least imbalance of each pool, -1 where there is none.
+        """Return the move of least imbalance of each pool, -1 if there is none.
 
         Args:
             outermost: Of several such sets, whether to take the one farthest from the mean skill
@@ -153,10 +153,10 @@ class Pools:
         return moves
 
     def after(self, moves: Ints) -> tuple[Ints, Floats]:
-        """Return the pool that is left of each, and the imbalance of all matches made of it.
+        """Return the pool that is left of each, and the total imbalance of its matches.
 
         Args:
-            moves: What each pool does, a move or -1 to wait.
+            moves: Action of each pool, a move or -1 to wait.
         """
         left: Ints = np.arange(len(self.counts))
         imbalance: Floats = np.zeros(len(self.counts))
@@ -180,12 +180,12 @@ class Pools:
 
 @dataclass(frozen=True)
 class LongRun:
-    """What a policy comes to, per period.
+    """The long-run means of a policy, per period.
 
     Args:
-        wait: Players who are left after the matches.
+        wait: Players left after the matches.
         imbalance: Imbalance of the matches.
-        shares: Of periods in which each pool is left; below `NEGLIGIBLE` is 0.
+        shares: Share of periods in which each pool is left; shares below `NEGLIGIBLE` are 0.
     """
 
     wait: float
@@ -199,7 +199,7 @@ def run_long(pools: Pools, left: Ints, imbalance: Floats) -> LongRun:
     Args:
         pools: All pools.
         left: What each pool becomes, see `Pools.after`.
-        imbalance: What that costs.
+        imbalance: Imbalance of the matches made in each pool.
     """
     shares = long_run_shares(pools.chain(left))
     per_pool = imbalance[pools.arrivals] @ pools.probs
@@ -213,7 +213,7 @@ def long_run_shares(chain: csr_matrix) -> Floats:
         chain: Probabilities of the next state, a row for each state.
 
     Complexity:
-        A sparse LU decomposition of the states that are reached.
+        A sparse LU decomposition of the reachable states.
     """
     reached = np.sort(breadth_first_order(chain, 0, return_predecessors=False))
     inner = chain[reached][:, reached].tocsr()
@@ -230,12 +230,12 @@ def long_run_shares(chain: csr_matrix) -> Floats:
 
 
 def _absorbed(inner: csr_matrix, labels: Ints, closed: Sequence[int]) -> list[tuple[int, float]]:
-    """Return how likely state 0 ends in each closed class."""
+    """Return the probability that state 0 ends in each closed class."""
     if len(closed) == 1:
         return [(closed[0], 1.0)]
     passing = np.flatnonzero(~np.isin(labels, closed))
     start = np.zeros(len(passing))
-    start[0] = 1.0  # State 0 is the first, and it passes: else one class were all that is reached.
+    start[0] = 1.0  # State 0 comes first and is transient: otherwise there is only one class.
     moving = identity(len(passing)) - inner[passing][:, passing]
     visits = np.atleast_1d(spsolve(moving.T.tocsc(), start))
     return [
@@ -256,7 +256,7 @@ def _stationary(chain: csr_matrix) -> Floats:
 
 
 def multisets(kinds: int, size: int) -> Ints:
-    """Return all ways to have `size` players of so many kinds, counts in descending order.
+    """Return all ways to have `size` players of `kinds` types, counts in descending order.
 
     >>> multisets(2, 2).tolist()
     [[2, 0], [1, 1], [0, 2]]

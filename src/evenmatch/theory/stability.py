@@ -1,12 +1,12 @@
 """Whether parties can always be put into whole teams.
 
-Parties of 1..k come to a mode of k against k. Where some sizes come too often for the others to
+Parties of 1..k arrive for matches of k against k. If some sizes come too often for the others to
 complete them, no order of service can place all, and their pool grows for ever. The rates that can
-be placed are sums of the partitions of k; `cones` gives their conditions.
+be placed are non-negative combinations of the partitions of k; `facets` gives their conditions.
 
-That they are necessary is plain conservation of parties. That they suffice, for rules that start
-a match whenever one can start, is what simulations showed, near the boundary of k = 5 as well; it
-is not proved.
+The conditions are necessary, since parties are conserved. That they suffice, for rules that start a
+match whenever one can start, was seen in simulations, even near the boundary of k = 5; it is not
+proved.
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ class TeamMargin:
 
 @dataclass(frozen=True)
 class TeamStability:
-    """Whether waits stay finite where parties of 1..k play k against k.
+    """Whether waits stay finite if parties of 1..k play k against k.
 
     Attributes:
         stable: Whether the rates are inside all conditions.
-        kind: `transient` outside of one, `null recurrent` on a boundary, None where stable.
-        growth: Players per second that cannot be placed, at the least; 0 on a boundary, None
-            where stable.
+        kind: `transient` if a condition fails, `null recurrent` on a boundary, None if stable.
+        growth: Least number of players per second that cannot be placed; 0 on a boundary, None if
+            stable.
         starved: Parties per second that cannot be placed, by size; on a boundary 0 for the sizes
-            that must not become more.
-        margins: All conditions, worst first; none where any rates can be placed.
-        mean_floor: No rule has a mean wait per player below it, seconds: `least_pool` over the
-            player rate.
-        note: What the shape changes.
+            that must not grow.
+        margins: All conditions, worst first; none if any rates can be placed.
+        mean_floor: Lower bound on the mean wait per player under any rule, seconds: `least_pool`
+            over the player rate.
+        note: The effect of the shape.
     """
 
     stable: bool
@@ -102,8 +102,8 @@ def team_stability(
     Args:
         k: Players of a team, from 1 to `K_MAX`.
         rates: Parties per second of size 1, 2, ..., at most k of them; >= 0.
-        shape: `any` mixes sizes within a team; `mirrored` asks for the same sizes on both sides;
-            `unmixed` for one size within a team.
+        shape: `any` mixes sizes within a team; `mirrored` requires the same sizes on both sides;
+            `unmixed` one size within a team.
 
     Raises:
         ConfigError: A number is out of range.
@@ -143,16 +143,16 @@ def team_stability(
 
 
 def least_pool(seats: int, sizes: Iterable[int]) -> Fraction:
-    """Return the mean number of players who wait, below which no rule of service comes.
+    """Return a lower bound on the mean number of waiting players under any rule of service.
 
     Matches take `seats` players each, so the pool and all arrivals agree modulo `seats`. With g
-    the greatest common divisor of `seats` and the sizes that come, that remainder walks over 0, g,
-    2g, ..., seats - g by random steps that reach each of them, and so is each of them equally
-    often. A pool is at least its remainder: (seats - g) / 2 on average.
+    the greatest common divisor of `seats` and the sizes that arrive, that remainder is a random
+    walk on 0, g, 2g, ..., seats - g that is uniform in the long run. A pool is at least its
+    remainder: (seats - g) / 2 on average.
 
     Args:
         seats: Players of a match.
-        sizes: Sizes of the parties that come in Poisson streams.
+        sizes: Sizes of the parties that arrive in Poisson streams.
 
     >>> least_pool(8, [1, 2]), least_pool(8, [2])
     (Fraction(7, 2), Fraction(3, 1))
@@ -176,7 +176,7 @@ def _margins(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) 
         value = sum((x * rate for x, rate in zip(facet, rates, strict=True)), Fraction(0))
         is_balance = tuple(-x for x in facet) in conditions
         if is_balance and value > 0:
-            continue  # its opposite says it
+            continue  # its opposite is kept
         whole = [0] * k
         for size, x in zip(sizes, facet, strict=True):
             whole[size - 1] = x
@@ -217,7 +217,7 @@ def _times(count: int, name: str) -> str:
 
 
 def _right(margin: TeamMargin) -> list[str]:
-    """Return the sizes on the side of a condition that must not become more."""
+    """Return the sizes on the side of a condition that must not grow."""
     return [name for name, x in zip(NAMES, margin.coefficients, strict=False) if x < 0]
 
 
@@ -226,7 +226,7 @@ def _players(starved: dict[str, float]) -> float:
 
 
 def _starved(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) -> dict[str, float]:
-    """Return the parties per second that are left when as many players as possible are placed."""
+    """Return the parties per second left over when as many players as possible are placed."""
     if shape == "unmixed":
         teams = [
             tuple(k // size if i == j else 0 for j in range(len(sizes)))
@@ -249,8 +249,8 @@ def _starved(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) 
 
 # The conditions under which parties of given sizes can always be put into whole teams.
 #
-# A team of k is a partition of k into party sizes. Rates of parties that teams can use up are
-# sums of partitions with weights >= 0: a cone. Its facets are the conditions of stability, found
+# A team of k is a partition of k into party sizes. The rates of parties that teams can use up are
+# non-negative combinations of partitions: a cone. Its facets are the conditions of stability, found
 # by the double description method over the integers, so they are exact.
 #
 # Source:
@@ -260,11 +260,11 @@ Vector = tuple[int, ...]
 
 
 def partitions(k: int, sizes: Sequence[int]) -> list[Vector]:
-    """Return how many parties of each size make a team of k, in all ways.
+    """Return all ways to make a team of k, as counts of parties by size.
 
     Args:
         k: Players of a team.
-        sizes: Party sizes that come.
+        sizes: Party sizes that arrive.
 
     >>> partitions(4, (1, 2, 4))
     [(0, 0, 1), (0, 2, 0), (2, 1, 0), (4, 0, 0)]
@@ -282,16 +282,16 @@ def partitions(k: int, sizes: Sequence[int]) -> list[Vector]:
 
 @lru_cache(maxsize=256)
 def facets(k: int, sizes: tuple[int, ...]) -> tuple[Vector, ...]:
-    """Return the conditions on the rates of the sizes that come: each sum must be positive.
+    """Return the conditions on the rates of the arriving sizes: each sum must be positive.
 
     Args:
         k: Players of a team, from 1 to 12.
-        sizes: Party sizes that come.
+        sizes: Party sizes that arrive.
 
     Returns:
         Integer coefficients by size, in lowest terms, such that the rates are inside the cone if
-        and only if each weighted sum is > 0. Those that only say that a size comes are left out.
-        A cone without inside has a condition and its opposite.
+        and only if each weighted sum is > 0. Conditions that only require a size to arrive are left
+        out. A cone without interior has a condition and its opposite.
 
     Complexity:
         The double description of one ray per partition: k = 10 takes some 0.2 s.
@@ -312,7 +312,7 @@ def dual(generators: Sequence[Vector], width: int) -> tuple[list[Vector], list[V
         width: Their length.
 
     Returns:
-        The extreme rays of the dual cone, and a base of the lines in it.
+        The extreme rays of the dual cone, and a basis of its lines.
     """
     lines = [tuple(int(i == j) for j in range(width)) for i in range(width)]
     rays: list[Vector] = []
@@ -354,7 +354,7 @@ def _cut_rays(rays: list[Vector], used: list[Vector], generator: Vector) -> list
     for good in (ray for ray in rays if values[ray] > 0):
         for bad in wrong:
             shared = tight[good] & tight[bad]
-            # An edge joins two rays if no third one lies on all the planes that both lie on.
+            # An edge joins two rays if no third ray is on all the planes that both are on.
             if any(shared & ~tight[ray] == 0 for ray in rays if ray not in (good, bad)):
                 continue
             pairs = zip(bad, good, strict=True)
@@ -363,7 +363,7 @@ def _cut_rays(rays: list[Vector], used: list[Vector], generator: Vector) -> list
 
 
 def _tight(ray: Vector, used: list[Vector]) -> int:
-    """Return as bits which generators the ray is at right angles to."""
+    """Return, as bits, the generators that are orthogonal to the ray."""
     return sum(1 << i for i, each in enumerate(used) if _product(ray, each) == 0)
 
 

@@ -1,11 +1,10 @@
 """The exact wait of every class of party under any rule whose pool stays small.
 
-Parties of several classes arrive by Poisson processes; after each arrival a rule looks at the pool
-in its order of arrival and says who leaves together. While the pool can only be in finitely many
-states, it is a finite Markov chain, and an arriving party sees its stationary law. From there one
-party is followed: its place in the pool and the pool around it are a chain that ends when it
-leaves. That gives means and variances, over fractions if the rates are fractions, and the whole
-law of the wait.
+Parties of several classes arrive in Poisson processes; after each arrival a rule inspects the pool
+in its order of arrival and says who leaves together. If the pool has finitely many states, it is a
+finite Markov chain, and an arriving party sees its stationary law. From there one party is
+followed: its place in the pool and the pool around it are a chain that ends when it leaves. That
+gives means and variances, in fractions if the rates are fractions, and the full law of the wait.
 
 Source:
     Wolff, Poisson arrivals see time averages, Operations Research 30 (1982).
@@ -60,7 +59,7 @@ class ClassWait(Generic[Number]):
 
 @dataclass(frozen=True)
 class TaggedChain(Generic[Number]):
-    """What `tagged_chain` found.
+    """The result of `tagged_chain`.
 
     Attributes:
         classes: The wait of each class whose rate is not 0.
@@ -85,7 +84,7 @@ class TaggedChain(Generic[Number]):
             name: A class; None takes a random player.
 
         Raises:
-            ConfigError: There is no such class, or the chain is too large for a whole law.
+            ConfigError: There is no such class, or the chain is too large for a full law.
         """
         if name is not None:
             if name not in self._starts:
@@ -132,18 +131,18 @@ def tagged_chain(
         sizes: Players of a party, by class.
         rates: Parties per second, by class; >= 0, one > 0.
         decide: Given the classes of the waiting parties, newest last, returns the indices of
-            those who leave together, or nothing; asked again until it returns nothing. It must
-            answer the same for the same pool.
-        exact: Whether to compute over fractions, with a rate of .1 as 1/10; else in floats.
-        places_max: The most places, that is the sum of the sizes of all pools that can occur.
+            those who leave together, or nothing; it is called again until it returns nothing. Its
+            answer must depend on the pool only.
+        exact: Whether to compute in fractions, with a rate of .1 as 1/10; else in floats.
+        places_max: Most places, that is the sum of the sizes of all pools that can occur.
 
     Raises:
-        ConfigError: A rate or size is out of range, the rule returns what is no set of indices,
-            or its pool has no limit; then simulate.
+        ConfigError: A rate or size is out of range, the rule returns something other than a set of
+            indices, or its pool has no limit; then simulate.
 
     Complexity:
-        As `chain.stationary`, on a state per place; fractions grow with every elimination, and
-        are for a few hundred places.
+        Like `chain.stationary`, on a state per place; fractions grow with every elimination, and
+        are feasible for a few hundred places.
 
     >>> duel = tagged_chain({"solo": 1}, {"solo": 0.5}, lambda pool: (0, 1)[: len(pool) // 2 * 2])
     >>> duel.players.mean, duel.players.p_no_wait

@@ -1,14 +1,14 @@
-"""Matches of two against two with players alone and parties of two, in four service orders.
+"""Matches of two against two with single players and parties of two, in four service orders.
 
 Solos arrive at the rate lambda1 and parties at lambda2, players at lambda_tot = lambda1 +
 2 lambda2. Under every order that starts as soon as four players can play, the number of waiting
-players is the number of arrived ones modulo 4, so no order has a smaller mean; only one choice is
-left, which two of three solos join a party. `fifo` takes those who came first, `lifo` the last;
+players is the number of arrivals modulo 4, so no order has a smaller mean. Only one choice is left:
+which two of three solos join a party. `fifo` takes those who came first, `lifo` the last;
 `packing` makes a party of any two solos at once, which is the same as `fifo` here. `two_queues`
 lets solos play solos and parties play parties.
 
-All figures are those of a random *player*, who brings the party's wait as often as it has players.
-The closed formulas stand below, corrected; they hold for fractions as for floats.
+All figures are those of a random *player*, so a party's wait counts once for each of its players.
+The closed formulas stand below, corrected; they hold for fractions and floats alike.
 
 Source:
     Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, section III.
@@ -29,7 +29,7 @@ from evenmatch.theory.tagged_chain import Pool, Rule, TaggedChain, tagged_chain
 from evenmatch.theory.waiting_law import PhaseTypeLaw
 
 SOLO_SHARE_NOTED = 0.1
-"""Below this share of solos among the players a note says who waits."""
+"""Below this share of solos among the players, a note says who waits."""
 
 
 def rule_of(order: Order) -> Rule:
@@ -57,7 +57,7 @@ def _last(pool: Pool) -> Sequence[int]:
 
 
 def _packed(pool: Pool) -> Sequence[int]:
-    """Let the two packages that were complete first play; two solos in a row are one."""
+    """Let the two packages play that were complete first; two successive solos make one."""
     solos, parties = _places(pool)
     pairs = [(each,) for each in parties]
     packages = [*pairs, *zip(solos[::2], solos[1::2], strict=False)]
@@ -78,16 +78,16 @@ class TwoVTwo:
 
     Attributes:
         mean, var: Of a random player, s and s^2.
-        mean_solo, mean_party: Of the classes, s; of a rate of 0, of the first that would come.
+        mean_solo, mean_party: Of the classes, s; at rate 0, of the first one to arrive.
         p50, p90, p95, p99: Quantiles of a random player's wait, s.
         p_no_wait: Probability that a random player's arrival starts the match.
         var_solo, var_party: Variances of the classes, s^2.
         mean_per_party: Mean wait of a random arrival, solo or party, s.
-        var_printed: The paper's own variance; None unless asked for.
-        note: What to know about these rates, or None.
-        law, law_solo, law_party: The whole laws; None of a class of rate 0.
+        var_printed: The paper's own variance; None unless requested.
+        note: A remark on these rates, or None.
+        law, law_solo, law_party: The full laws; None for a class of rate 0.
         exact: Figures as fractions.
-        is_printed: Whether `var_printed` was asked for.
+        is_printed: Whether `var_printed` was requested.
     """
 
     mean: float
@@ -189,7 +189,7 @@ def _printed(solo_rate: float, party_rate: float, order: Order) -> float | None:
 def _note(
     lambda1: Fraction, lambda2: Fraction, order: Order, chain: TaggedChain[Any]
 ) -> str | None:
-    """Return what the figures at these rates do not say by themselves."""
+    """Return a remark that the figures at these rates need, or None."""
     total = lambda1 + 2 * lambda2
     if order == "two_queues" and not (lambda1 and lambda2):
         return (
@@ -230,7 +230,7 @@ def mean_of_players(lambda1: Number, lambda2: Number, order: Order) -> Number:
 
 
 def mean_solo(lambda1: Number, lambda2: Number, order: Order) -> Number | None:
-    """Return the mean wait of a player who comes alone; None where it has no limit.
+    """Return the mean wait of a solo; None if it is infinite.
 
     Source:
         Xu, Yu, Wu, eq. (4); for one queue it is not in the paper, and the same for every order.
@@ -244,7 +244,7 @@ def mean_solo(lambda1: Number, lambda2: Number, order: Order) -> Number | None:
 
 
 def mean_party(lambda1: Number, lambda2: Number, order: Order) -> Number | None:
-    """Return the mean wait of a party; None where it has no limit.
+    """Return the mean wait of a party; None if it is infinite.
 
     Source:
         Xu, Yu, Wu, eq. (5); for one queue it is not in the paper, and the same for every order.
@@ -269,9 +269,10 @@ def variance(lambda1: Number, lambda2: Number, order: Order) -> Number:
         Xu, Yu, Wu, eq. (7), (9) and (10).
 
     Differs from the paper:
-        All three are wrong in print: (7) has variances where second moments belong, and at
-        lambda2 = 0, where all orders are one, (9) and (10) say 1.25 and 1.75 for 2.75. See
-        `two_v_two_printed`; `test_two_v_two` compares with exact chains and with simulation.
+        All three are wrong in print: (7) has variances in place of second moments, and at
+        lambda2 = 0, where all orders are the same, (9) and (10) give 1.25 and 1.75 instead of 2.75.
+        See `two_queues`, `fifo` and `lifo`; `test_two_v_two` compares with exact chains and with
+        simulation.
     """
     total = lambda1 + 2 * lambda2
     if order == "two_queues":
@@ -297,7 +298,7 @@ def variance(lambda1: Number, lambda2: Number, order: Order) -> Number:
 
 
 def two_queues_minimum(*, printed: bool = False) -> tuple[float, float]:
-    """Return where the variance of two queues is least: lambda1 / lambda_tot, and it there.
+    """Return lambda1 / lambda_tot at which the variance of two queues is least, and that variance.
 
     The variance is that at lambda_tot = 1.
 
@@ -352,15 +353,15 @@ def _corrected(order: Order) -> Callable[[float, float], float]:
 
 # The variances of "Rule Designs for Optimal Online Game Matchmaking" as they are printed.
 #
-# All three are wrong; `variance` has the right ones. They are here to repeat
-# the paper's figure 5 and equation (11).
+# All three are wrong; `variance` has the right ones. These serve to reproduce the paper's figure 5
+# and equation (11).
 #
 # Source:
 #     Xu, Yu, Wu, eq. (7), (9) and (10).
 
 
 def two_queues(lambda1: float, lambda2: float) -> float:
-    """Return eq. (7): it has the classes' variances where their second moments belong."""
+    """Return eq. (7), which has the classes' variances in place of their second moments."""
     total = lambda1 + 2 * lambda2
     return (3 * lambda1**2 - lambda1 * lambda2 + 11 * lambda2**2) / (
         2 * total**2 * lambda1 * lambda2
@@ -368,7 +369,7 @@ def two_queues(lambda1: float, lambda2: float) -> float:
 
 
 def fifo(lambda1: float, lambda2: float) -> float:
-    """Return eq. (9): without parties it says 1.25 / lambda1^2, and 2.75 is right."""
+    """Return eq. (9): without parties it gives 1.25 / lambda1^2 instead of 2.75 / lambda1^2."""
     both, total = lambda1 + lambda2, lambda1 + 2 * lambda2
     return (
         (7 * lambda1**2 + lambda1 * lambda2 + 4 * lambda2**2) / (2 * lambda1 * both**3)
@@ -378,7 +379,7 @@ def fifo(lambda1: float, lambda2: float) -> float:
 
 
 def lifo(lambda1: float, lambda2: float) -> float:
-    """Return eq. (10): without parties it says 1.75 / lambda1^2, and 2.75 is right."""
+    """Return eq. (10): without parties it gives 1.75 / lambda1^2 instead of 2.75 / lambda1^2."""
     both, total = lambda1 + lambda2, lambda1 + 2 * lambda2
     polynomial = (
         5 * lambda1**3 * lambda2
@@ -400,4 +401,4 @@ PRINTED: dict[str, Callable[[float, float], float]] = {
     "lifo": lifo,
     "two_queues": two_queues,
 }
-"""Service order -> the printed variance of a random player's wait, of solo and party rate."""
+"""By service order, the printed variance of a random player's wait, from solo and party rate."""

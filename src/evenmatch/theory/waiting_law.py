@@ -1,11 +1,11 @@
 """The law of a wait: mean, variance, density, cdf, quantiles, and an atom at 0.
 
-A player whose arrival completes a match waits 0 s and counts, so the law has an atom there. The
-rest is of phase type where the pool is a Markov chain: the wait is the time until an absorbing
-chain is left.
+A player whose arrival completes a match waits 0 s and counts, so the law has an atom there. If the
+pool is a Markov chain, the rest is of phase type: the wait is the time until an absorbing chain is
+left.
 
-Powers of the matrix exponential are made of sums and products of non-negative numbers only, so
-survival keeps its digits in the far tail, also where rates are orders of magnitude apart.
+Powers of the matrix exponential consist of sums and products of non-negative numbers only, so
+the survival function keeps its digits in the far tail, even if rates differ by orders of magnitude.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 PHASES_MAX = 1_000
 STEPS_MAX = 200
-"""Steps of a search for a quantile; each at least halves its bracket."""
+"""Most steps of a search for a quantile; each at least halves its bracket."""
 PRECISION = 1e-13
 """Relative width of the bracket at which the search ends."""
 TERMS = 24
@@ -104,8 +104,7 @@ class PhaseTypeLaw(WaitingLaw):
     """The time until an absorbing chain of few states is left.
 
     Args:
-        start: Probability of each phase at the start, shape (m,); what is missing to 1 is the
-            atom at 0.
+        start: Probability of each phase at the start, shape (m,); the rest to 1 is the atom at 0.
         moves: Rates between the phases, shape (m, m); the diagonal is ignored.
         exits: Rates out of each phase, shape (m,).
 
@@ -113,7 +112,7 @@ class PhaseTypeLaw(WaitingLaw):
         ConfigError: There are more than `PHASES_MAX` phases.
 
     Complexity:
-        O(m^3 log(rate * seconds)) once, O(m^2 log(rate * seconds)) per wait asked for.
+        O(m^3 log(rate * seconds)) once, O(m^2 log(rate * seconds)) per wait.
 
     >>> law = PhaseTypeLaw(np.array([0.5]), np.zeros((1, 1)), np.array([2.0]))
     >>> law.p_no_wait, law.mean, round(law.quantile(0.9), 6)
@@ -180,10 +179,10 @@ class PhaseTypeLaw(WaitingLaw):
         return self._until_exit(np.ones(len(self.start)))
 
     def _until_exit(self, rewards: Floats) -> Floats:
-        """Return what is earned from each phase on, at `rewards` per second.
+        """Return the total reward from each phase on, at `rewards` per second.
 
-        Phases are eliminated without a subtraction, as in `chain.until_exit`, since a matrix of
-        rates that are far apart looks singular.
+        Phases are eliminated without subtraction, as in `chain.until_exit`, since a matrix of
+        very different rates looks singular.
         """
         moves, exits, earned = self.moves.copy(), self.exits.copy(), rewards.copy()
         totals = np.zeros(len(exits))
@@ -200,7 +199,7 @@ class PhaseTypeLaw(WaitingLaw):
 
     @cached_property
     def _rate(self) -> float:
-        """A rate at which no phase is left more often: the chain can be watched at its ticks."""
+        """A rate that no phase exceeds: the chain can be observed at the ticks of such a clock."""
         return float(-self._generator.diagonal().min()) if len(self.start) else 1.0
 
     @cached_property
@@ -210,7 +209,7 @@ class PhaseTypeLaw(WaitingLaw):
 
     @cached_property
     def _doublings(self) -> list[Floats]:
-        """The probabilities of the phase after 1, 2, 4, ... mean ticks; grows as it is asked."""
+        """The probabilities of the phase after 1, 2, 4, ... mean ticks; extended on demand."""
         return [math.exp(-1.0) * self._series(np.eye(len(self.start)), np.ones(1))]
 
     def _series(self, rows: Floats, ticks: Floats) -> Floats:
@@ -225,7 +224,7 @@ class PhaseTypeLaw(WaitingLaw):
     def _phases_at(self, seconds: ArrayLike) -> Floats:
         """Return the probability of each phase after `seconds`, on a new last axis."""
         times = np.asarray(seconds, dtype=np.float64)
-        # Beyond this everyone has left, and infinity has no binary digits.
+        # Beyond this, all have left, and infinity has no binary digits.
         ticks = np.minimum(self._rate * np.maximum(times.reshape(-1), 0.0), 2.0**1000)
         whole, rest = np.floor(ticks), ticks - np.floor(ticks)
         rows = np.tile(self.start, (len(ticks), 1))

@@ -1,21 +1,21 @@
 """Wu's queue of two skills: match at once, or wait for one more player and an even match.
 
-Each period one player joins the pool, high with probability q and low otherwise. A match takes
-2n of those who wait and costs alpha for each of its players if its teams cannot have equally many
-high ones, that is, if their number is odd; a player who waits for a period costs `wait_price /
-rate`. The *greedy* policy matches whenever 2n wait. The *patient* one matches 2n only without
-imbalance, and of 2n + 1 players 2n can always be chosen so.
+Each period one player joins the pool, high with probability q and low otherwise. A match takes 2n
+waiting players and costs alpha for each of them if its teams cannot have equally many high ones,
+that is, if their number is odd; a player who waits for a period costs `wait_price / rate`. The
+*greedy* policy matches whenever 2n wait. The *patient* one matches 2n only without imbalance; of
+2n + 1 players, 2n without imbalance can always be chosen.
 
 One period is one arrival, so that time has no unit in the paper. In time units, with `rate`
-players a second and `wait_price` per player-second, its alpha is alpha * rate / wait_price.
+players per second and `wait_price` per player-second, its alpha is alpha * rate / wait_price.
 
 Source:
     Q. Wu, Dynamic Matching With Teams, section 3.
 
 Differs from the paper:
-    At q = 0 and q = 1 Lemma 3.2 and "patient costs n" are false: no match is ever imbalanced, the
-    two policies are the same, and both cost n - 1/2. These are no limits: at q = .05 the patient
-    policy still costs exactly n. `test_edges_are_no_limit` shows it.
+    At q = 0 and q = 1, Lemma 3.2 and "patient costs n" are false: no match is ever imbalanced, the
+    two policies are the same, and both cost n - 1/2. The costs do not converge to that: at q = .05
+    the patient policy still costs exactly n. `test_edges_are_no_limit` shows it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.theory.rates import rational
 
 Pool = tuple[int, int]
-"""How many high and how many low players wait."""
+"""Number of waiting high and low players."""
 Best = Literal["greedy", "patient", "tie"]
 
 N_MAX = 1000
@@ -37,22 +37,22 @@ N_MAX = 1000
 LAW_N_MAX = 50
 """The largest team of `patient_law`, which holds 2n(n + 1) fractions."""
 EXACT_BITS_MAX = 256
-"""Longer fractions are given as floats alone."""
+"""Longer fractions are given only as floats."""
 
 
 @dataclass(frozen=True)
 class WuCosts:
-    """What the two policies cost, and which is better.
+    """The costs of the two policies, and which is lower.
 
     Args:
         greedy_cost: Per period, that is, per arriving player.
         patient_cost: Likewise.
-        threshold: The alpha from which on waiting pays; None where it never does.
+        threshold: The alpha from which on waiting pays; None if it never does.
         best: The policy that costs less; `tie` if they cost the same.
-        pi: Share of periods in which k wait under the patient policy just before one arrives, for
+        pi: Share of periods in which k wait under the patient policy just before an arrival, for
             k = 0 .. 2n.
-        states: Pools that the patient policy meets.
-        exact: Figures as fractions, those that are not too long to be read.
+        states: Pools that occur under the patient policy.
+        exact: Figures as fractions, unless they are too long to be read.
     """
 
     greedy_cost: float
@@ -64,12 +64,12 @@ class WuCosts:
     exact: dict[str, Any]
 
     def figures(self) -> dict[str, Any]:
-        """Return what `evenmatch theory wu --json` prints."""
+        """Return the output of `evenmatch theory wu --json`."""
         return {**vars(self), "pi": list(self.pi)}
 
 
 def wu(*, n: int, q: float, alpha: float, rate: float = 1.0, wait_price: float = 1.0) -> WuCosts:
-    """Return what greedy and patient matching of two skills cost.
+    """Return the costs of greedy and patient matching of two skills.
 
     Args:
         n: Players of a team, 1 to `N_MAX`.
@@ -122,7 +122,7 @@ def wu(*, n: int, q: float, alpha: float, rate: float = 1.0, wait_price: float =
 def odd_share(*, n: int, q: float) -> Fraction:
     """Return the probability that 2n players have an odd number of high ones, exactly.
 
-    It is the share of matches that greedy makes with an imbalance: (1 - (2q - 1)^(2n)) / 2.
+    It is the share of greedy's matches with an imbalance: (1 - (2q - 1)^(2n)) / 2.
 
     >>> odd_share(n=1, q=0.5)
     Fraction(1, 2)
@@ -132,7 +132,7 @@ def odd_share(*, n: int, q: float) -> Fraction:
 
 
 def waiting_law(*, n: int, q: float) -> tuple[Fraction, ...]:
-    """Return how often k wait under the patient policy, for k = 0 .. 2n.
+    """Return the share of periods in which k wait under the patient policy, for k = 0 .. 2n.
 
     Args:
         n: Players of a team.
@@ -152,11 +152,11 @@ def waiting_law(*, n: int, q: float) -> tuple[Fraction, ...]:
 
 
 def patient_law(*, n: int, q: float) -> dict[Pool, Fraction]:
-    """Return how often each pool waits under the patient policy, started empty.
+    """Return the share of periods of each pool under the patient policy, started empty.
 
-    Between two visits to a single player the pool only grows, so its composition is that of the
-    first player and of independent others. How often that first one is high or low follows from
-    the balance of these two states alone; Lemma 3.2 comes out and is not put in.
+    Between two visits to a single player the pool only grows, so it consists of the first player
+    and of independent others. How often that first one is high or low follows from the balance of
+    these two states alone; so Lemma 3.2 is a result here and not an assumption.
 
     Args:
         n: Players of a team, at most `LAW_N_MAX`.
@@ -201,7 +201,7 @@ def patient_law(*, n: int, q: float) -> dict[Pool, Fraction]:
 
 
 def _grown(first: Pool, n: int, high: Fraction) -> dict[Pool, Fraction]:
-    """Return how likely each pool is that grows from a first one until 2n wait."""
+    """Return the probability of each pool that grows from a first one until 2n wait."""
     law = {first: Fraction(1)}
     level = dict(law)
     for _ in range(2 * n - 1):
@@ -215,7 +215,7 @@ def _grown(first: Pool, n: int, high: Fraction) -> dict[Pool, Fraction]:
 
 
 def _stuck(law: dict[Pool, Fraction], n: int) -> Fraction:
-    """Return how likely 2n gather who have an odd number of high ones."""
+    """Return the probability that 2n gather with an odd number of high ones."""
     return sum((share for (u, v), share in law.items() if u + v == 2 * n and u % 2), Fraction(0))
 
 

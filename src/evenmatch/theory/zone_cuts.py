@@ -1,12 +1,12 @@
-"""At which level to cut the players of duels into zones.
+"""The level at which to cut the players of duels into zones.
 
-Without flexible players the cut does not change the mean wait of all: each zone keeps half a
+Without flexible players the cut does not change the overall mean wait: each zone keeps half a
 player waiting, whatever its size. It changes who waits: the smallest zone waits longest. And it
-changes how far apart opponents are. Players of upper zones who are flexible also play in the zone
-below, and shorten its waits rather than their own zone's. The waits are exact, from the graph.
+changes how far apart opponents are. Flexible players of upper zones also play in the zone below,
+and shorten its waits rather than their own zone's. The waits are exact, from the graph.
 
 Source:
-    M. Xu, Y. Yu and C. Wu, Rule Designs for Optimal Online Game Matchmaking, section V-A, names
+    M. Xu, Y. Yu and C. Wu, Rule Designs for Optimal Online Game Matchmaking, section V-A, poses
     the question and leaves it open.
 """
 
@@ -32,9 +32,9 @@ class Cut:
     Attributes:
         first_levels: The lowest level of each zone but the first, counted from 1.
         shares: The share of all players in each zone.
-        waits: Mean wait of those who play in their zone only, seconds; None where nobody does.
+        waits: Mean wait of those who play in their zone only, seconds; None if nobody does.
         waits_flexible: Mean wait of those who also play in the zone below; None for the first.
-        worst: The longest of them.
+        worst: The longest of these waits.
         mean: Mean wait of a player.
         gap: Mean difference of the levels of two players of a zone.
     """
@@ -66,14 +66,14 @@ def zone_cuts(
     """Return the best levels at which to cut players of duels into zones.
 
     Args:
-        shares: Players by level from the lowest, >= 0; their sum counts as all.
+        shares: Players by level from the lowest, >= 0; normalised to sum to 1.
         rate: Players per second, > 0.
-        zones: How many zones.
+        zones: Number of zones.
         flexible: The share of the players of each zone but the first who also play in the zone
             below, in [0, 1].
-        wait_max: The longest mean wait that a zone may have. Given it, the best cut is the one
-            whose opponents are closest among those that keep it; without it, or if none does, the
-            one whose longest mean wait is shortest. Ties go to the closer opponents.
+        wait_max: The longest mean wait that a zone may have. With it, the best cut is the one with
+            the closest opponents among those that keep to it; without it, or if none does, the one
+            whose longest mean wait is shortest. Ties go to the closer opponents.
 
     Raises:
         ConfigError: A number is out of range, or there are too many ways to cut.
@@ -92,12 +92,12 @@ def zone_cuts(
     kept = [cut for cut in found if wait_max is not None and cut.worst <= wait_max]
     if kept:
         return min(kept, key=lambda cut: (cut.gap, cut.worst, cut.first_levels))
-    # Rounded, so that the last digit of a wait does not decide about who meets whom.
+    # Rounded, so that the last digit of a wait does not decide.
     return min(found, key=lambda cut: (float(f"{cut.worst:.9g}"), cut.gap, cut.first_levels))
 
 
 def _ways(players: list[float], zones: int) -> Iterator[tuple[int, ...]]:
-    """Yield the first places of the zones but the first, such that each zone has players."""
+    """Yield the first levels of the zones but the first, such that each zone has players."""
     for places in itertools.combinations(range(1, len(players)), zones - 1):
         ends = itertools.pairwise((0, *places, len(players)))
         if all(sum(players[low:high]) > 0 for low, high in ends):
@@ -125,7 +125,7 @@ def _cut(players: list[float], rate: float, ends: tuple[int, ...], flexible: flo
 
 
 def _edges(zones: int) -> list[tuple[str, str]]:
-    """Return who may meet whom: those who play in one and the same zone."""
+    """Return the pairs of classes that play in a common zone."""
     plays = {f"zone {i}": {i} for i in range(zones)}
     plays |= {f"both {i}": {i - 1, i} for i in range(1, zones)}
     pairs = itertools.combinations_with_replacement(plays, 2)

@@ -1,10 +1,9 @@
 """Duels in two zones; some experts are flexible and play in either.
 
 Three Poisson streams: juniors, who play in their zone; experts, who play in theirs; flexible
-experts, who wait in both. A newcomer plays against whoever has waited longest among those whom they
-may meet. At most one player waits in each zone, so there are six states: nobody, a junior, an
-expert, both with the junior first, both with the expert first, a flexible one. "Flexible" is the
-paper's "choice-free".
+experts, who wait in both. A newcomer plays the longest waiting of those whom they may meet. At most
+one player waits in each zone, so there are six states: nobody, a junior, an expert, both with the
+junior first, both with the expert first, a flexible one. "Flexible" is the paper's "choice-free".
 
 Source:
     M. Xu, Y. Yu and C. Wu, Rule Designs for Optimal Online Game Matchmaking, section V. Its
@@ -14,8 +13,9 @@ Source:
 Differs from the paper:
     (40) must read pi_B for pi_2, and in figure 8 an arc "lambda_1" is lambda_A. The text says that
     a crowded junior zone leaves no reason to be flexible; its (25) says the opposite, and so does
-    its next paragraph: then the flexible save most. And flexible players help all players
-    together, not those who stay experts: these wait longer, see its tests.
+    its next paragraph: that is when flexible players save most. And flexible players shorten the
+    mean wait of all players together, but not of the remaining experts, who wait longer; see the
+    tests.
 """
 
 from __future__ import annotations

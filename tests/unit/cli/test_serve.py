@@ -46,7 +46,7 @@ def test_file_for_data_is_bad_input(capsys: pytest.CaptureFixture[str], config: 
 def test_waiting_for_a_server_needs_its_directory(
     capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
-    assert "name the directory with --data" in refused(capsys, config, "--wait")
+    assert "name it with --data" in refused(capsys, config, "--wait")
 
 
 def test_corrupt_journal_at_start_is_bad_input(

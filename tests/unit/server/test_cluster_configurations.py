@@ -89,7 +89,7 @@ def test_queue_for_which_nodes_know_no_shard_is_refused_in_a_change() -> None:
     plan = ShardPlan((duel,), layout=shards_of((duel, arena)))
     wider = msgspec.structs.replace(duel, policy="window:limit=300")
     assert plan.changed_queues((wider, arena)) == (wider,)
-    with pytest.raises(ConfigError, match="queue squad is new in its group"):
+    with pytest.raises(ConfigError, match="queue squad is new, and the nodes"):
         plan.changed_queues((duel, Queue("squad"), arena))
     # A node alone, and one with a game of one shard, find each queue.
     alone = ShardPlan((duel,))

@@ -85,7 +85,7 @@ def test_turn_of_a_server_is_one_record_and_a_restart_knows_whose_turn_it_is() -
         tables = parts.runtime.engine.tables
         assert tables.queues["duel"].policy == TURNS.policies[1 - first]
         assert tables.sequence == sequence + 1
-        with pytest.raises(ConfigError, match="take turns"):
+        with pytest.raises(ConfigError, match="has a switchback"):
             await parts.operator.set_policy("duel", "greedy", by="test")
         await parts.runtime.stop()
 

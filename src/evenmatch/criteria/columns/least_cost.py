@@ -1,7 +1,7 @@
-"""What a match costs at the least once somebody joins it, for whole columns of matches.
+"""The least cost of a match once another ticket joins it, for whole columns of matches.
 
-Whoever joins, a `spread` never shrinks; what other criteria say with more players is left open, so
-they count as nothing.
+A `spread` never shrinks when a ticket joins. Other criteria may change in either direction with
+more players, so they count as nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from evenmatch.criteria.values import scaled_numbers
 from evenmatch.model.ticket import Ticket
 
 SLACK = 1e-9
-"""How far two ways to compute the same cost may differ by rounding."""
+"""Largest difference by rounding between two ways to compute the same cost."""
 
 
 class LeastCost:
-    """Lower bounds of a queue's criteria.
+    """Lower bounds on a queue's criteria.
 
     Args:
         objective: The queue's.
@@ -63,7 +63,7 @@ class LeastCost:
             others: Rows of tickets; the other axes broadcast.
 
         Returns:
-            Cost and quality; the quality is 1 or more where criteria say nothing of it.
+            Cost and quality; the quality is 1 or more if the criteria give no bound.
         """
         cost: Floats = np.zeros(())
         scaled: Floats = cost

@@ -1,8 +1,8 @@
 """The instant from which two tickets may be in one match, for whole columns of pairs.
 
-`Rules.pair_ready_at` is the truth about two tickets. Here the rules that compare numbers (`spread`)
-and single words (`same`) are asked about many pairs at once; what other rules say is left out, so
-the answer is never late, and it is exact where there are no other rules.
+`Rules.pair_ready_at` is exact for two tickets. This module applies the rules that compare numbers
+(`spread`) and single words (`same`) to many pairs at once; other rules are left out, so the result
+is never too late, and it is exact if there are no other rules.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.model.ticket import Ticket, attribute_of
 
 CODE_BYTES = 6
-"""Bytes of a word's code: that two words have the same is not to be expected in a lifetime."""
+"""Bytes of a word's code; a collision of two words is not to be expected in a lifetime."""
 UNKNOWN = math.inf
-"""The code of a value that is no word and no number: it may equal anything."""
+"""The code of a value that is neither word nor number: it may equal anything."""
 MIXED = math.nan
-"""The code of a party whose players differ among themselves: it equals nothing."""
+"""The code of a party whose players differ: it equals nothing."""
 PERCENTILE_SLACK = 10.0**-PERCENTILE_DIGITS
-"""How far rounding may take a gap of percentiles down."""
+"""How far rounding may lower a gap of percentiles."""
 
 
 class PairTable:
-    """`Rules.pair_ready_at` of many pairs, as far as columns of numbers tell it.
+    """`Rules.pair_ready_at` of many pairs, as far as columns of numbers determine it.
 
     Args:
         rules: Those of one queue.
@@ -53,16 +53,16 @@ class PairTable:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether columns have told all there is to tell of the tickets seen so far."""
+        """Return whether the columns are exact for all tickets seen so far."""
         return self.is_exact_beside(())
 
     def is_exact_beside(self, limits: Sequence[RuleLimit]) -> bool:
-        """Return the same where something else tells what some rules say."""
+        """Return the same if some rules are covered elsewhere."""
         is_whole = not self._sides_count and all(each in limits for each in self._untold)
         return is_whole and all(each.is_exact for each in self._told)
 
     def row(self, ticket: Ticket) -> tuple[float, ...]:
-        """Return what is compared of a ticket: its age, then two numbers for each rule."""
+        """Return the compared values of a ticket: its age, then two numbers for each rule."""
         return (ticket.enqueued_at, *[value for each in self._told for value in each.pair(ticket)])
 
     def ready_at(self, some: Floats, others: Floats) -> Floats:
@@ -70,7 +70,7 @@ class PairTable:
 
         Args:
             some: Rows of tickets, or `nobody`; the first axis is that of a row's numbers.
-            others: The same for those they are compared with; the other axes broadcast.
+            others: Rows of the tickets to compare with; the other axes broadcast.
 
         Complexity:
             O(rules) passes over as many numbers as there are pairs.
@@ -85,14 +85,14 @@ class PairTable:
             elif each.counts_from == "older":
                 waits += np.minimum(some[0], others[0])
             else:
-                # Somebody else of the match may accept it, unless no wait ever does.
+                # Another player of the match may accept it, unless no wait ever suffices.
                 waits = np.where(waits == math.inf, math.inf, -math.inf)
             at = np.maximum(at, waits)
         return at
 
 
 class _RuleColumns:
-    """One rule on columns."""
+    """The columns of one rule."""
 
     def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         rule = limit.rule
@@ -131,7 +131,7 @@ class _RuleColumns:
 
 
 def is_told(limit: RuleLimit, rules: Rules) -> bool:
-    """Return whether two numbers of each ticket tell what a rule says of any two."""
+    """Return whether two numbers of each ticket determine a rule for any two tickets."""
     compared = limit.comparison
     if compared.form is Form.WORD:
         return True
@@ -140,7 +140,7 @@ def is_told(limit: RuleLimit, rules: Rules) -> bool:
 
 
 def says_nothing(limit: RuleLimit, rules: Rules) -> bool:
-    """Return whether a rule says nothing about two tickets of many."""
+    """Return whether a rule constrains no two tickets of a larger match."""
     if rules.queue.format.is_duel:
         return False
     compared = limit.comparison

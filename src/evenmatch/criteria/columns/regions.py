@@ -1,7 +1,7 @@
 """The instant from which a ticket may join others, by its latency to the region of the match.
 
-`PairTable` leaves regions out, since each ticket knows its own. Here they are columns that are
-added as tickets name them, so that many who wait are compared with a whole match in one pass.
+`PairTable` leaves regions out, since each ticket has its own. Here they are columns, added when a
+ticket names a new region, so that one pass compares many waiting tickets with a whole match.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.model.ticket import Ticket
 
 COLUMNS_MOST = 64
-"""Places that the table tells apart; where tickets name more, it says nothing more."""
+"""Most places with a column; if tickets name more, the table gives no bounds any more."""
 
 
 class RegionTable:
@@ -37,21 +37,21 @@ class RegionTable:
 
     @property
     def columns(self) -> int:
-        """Return how many columns there are by now."""
+        """Return the present number of columns."""
         return len(self._places)
 
     @property
     def says_something(self) -> bool:
-        """Return whether there is such a rule, and the tickets seen so far fit into the columns."""
+        """Return whether there is such a rule and all places seen so far have columns."""
         return bool(self._limits) and not self._is_full
 
     @property
     def told(self) -> Sequence[RuleLimit]:
-        """Return the rules of which it tells all."""
+        """Return the rules that it covers completely."""
         return self._rules if self.says_something else ()
 
     def row(self, ticket: Ticket) -> list[float]:
-        """Return a ticket's worst latency to each place; inf for one that not all of it know."""
+        """Return a ticket's worst latency to each place; inf for one that some player lacks."""
         found = [math.inf] * len(self._places)
         for attribute in {each.attribute for each in self._limits}:
             for place, ms in worst_of(ticket, attribute).items():
@@ -68,13 +68,13 @@ class RegionTable:
     def ready_at(
         self, seated: Sequence[list[float]], youngest: float, enqueued_at: Floats, rows: Floats
     ) -> Floats:
-        """Return the instant from which each ticket may join those who are seated, never too late.
+        """Return the instant from which each ticket may join the seated ones, never too late.
 
         Args:
-            seated: The rows of those whom it joins.
+            seated: The rows of the seated tickets.
             youngest: When the last of them entered.
             enqueued_at: When each ticket entered; shape (tickets,).
-            rows: By `row`, filled up with inf; shape (columns, tickets).
+            rows: From `row`, padded with inf; shape (columns, tickets).
 
         Complexity:
             O(tickets * places).
@@ -83,7 +83,7 @@ class RegionTable:
         if not self.says_something:
             return at
         if len(rows) < self.columns:
-            # Those who are seated name places that nobody who waits has named.
+            # Seated tickets may name places that no waiting ticket has named.
             rows = np.vstack([rows, np.full((self.columns - len(rows), rows.shape[1]), math.inf)])
         worst = np.array([each + [math.inf] * (self.columns - len(each)) for each in seated])
         younger = np.maximum(enqueued_at, youngest)
@@ -92,7 +92,7 @@ class RegionTable:
             ways = np.maximum(rows[columns], worst[:, columns].max(axis=0)[:, None])
             waits = each.when(ways.min(axis=0, initial=math.inf))
             if each.accepts_for_all:
-                # Somebody of the match may accept it, unless no wait ever does.
+                # Another player of the match may accept it, unless no wait ever suffices.
                 np.maximum(at, np.where(waits == math.inf, math.inf, -math.inf), out=at)
             else:
                 np.maximum(at, younger + waits, out=at)
@@ -100,7 +100,7 @@ class RegionTable:
 
 
 class _RegionColumns:
-    """One rule on latencies."""
+    """The columns of one rule on latencies."""
 
     def __init__(self, limit: RuleLimit) -> None:
         self.attribute = limit.rule.attribute

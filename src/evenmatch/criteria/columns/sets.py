@@ -1,9 +1,9 @@
-"""The instant from which sets of tickets may be in one match, as far as columns of numbers tell it.
+"""The instant from which sets of tickets may be in one match, as far as columns determine it.
 
-`Rules.ready_at` is the truth about a match. Here every ticket is a **row** of numbers such that the
-row of a set is the largest of its tickets' numbers, one by one: least and largest values, words as
-codes, milliseconds to each region. So a set and one ticket more, or ten thousand tickets each with
-the same set, are one pass. What other rules say is left out: the answer is never late.
+`Rules.ready_at` is exact for a match. Here every ticket is a **row** of numbers such that the row
+of a set is the element-wise largest of its tickets' rows: values and their negatives, words as
+codes, milliseconds to each region. So one pass covers a set with one more ticket, or ten thousand
+tickets each with the same set. Other rules are left out: the result is never too late.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from evenmatch.criteria.values import elements
 from evenmatch.model.ticket import Ticket, attribute_of
 
 PLACES_MAX = 64
-"""Places of a rule that have a column of their own."""
+"""Most places of a rule that have a column of their own."""
 SHARED = 32
-"""Columns for all other places: each has the least of those that share it."""
+"""Columns that all other places share: each holds the least of its places."""
 
 Row = list[Floats]
 """A ticket's numbers, or the largest ones of a set: of extents, then of each rule on places."""
 
 
 class SetTable:
-    """`Rules.ready_at` of many sets, as far as columns of numbers tell it.
+    """`Rules.ready_at` of many sets, as far as columns of numbers determine it.
 
     Args:
         rules: Those of one queue.
@@ -49,7 +49,7 @@ class SetTable:
         self._extents: list[_Extent] = []
         self.places: list[CommonPlaces] = []
         self.is_whole = True
-        """Whether no rule is left of which two tickets may break what columns do not tell."""
+        """Whether columns cover all rules that any two tickets may break."""
         for limit in rules.widening_limits:
             if _is_placed(limit):
                 self.places.append(CommonPlaces(limit, rules))
@@ -60,7 +60,7 @@ class SetTable:
 
     @property
     def fills(self) -> list[float]:
-        """Return the number of a column that a ticket knows nothing of, by block."""
+        """Return the value, by block, of a column of which a ticket knows nothing."""
         return [-math.inf, *[each.unknown for each in self.places]]
 
     def row(self, ticket: Ticket) -> Row:
@@ -75,7 +75,7 @@ class SetTable:
 
         Args:
             joined: Rows of sets, or parts of sets; the first axis is that of a row's numbers.
-            place: The only column of the first rule on places that may serve; None: any.
+            place: The only allowed column of the first rule on places; None: any.
 
         Complexity:
             O(columns) passes over as many numbers as there are sets.
@@ -94,7 +94,7 @@ class SetTable:
 
 
 class CommonPlaces:
-    """A rule that all players meet at one place: a region, or a word that all have.
+    """A rule that all players share a place: a region, or a word that all have.
 
     Args:
         limit: The rule.
@@ -110,7 +110,7 @@ class CommonPlaces:
         self._columns: dict[str, int] = {}
 
     def row(self, ticket: Ticket) -> Floats:
-        """Return what each place is to the players of a ticket who are worst off there."""
+        """Return, for each place, the gap of the ticket's player who is worst off there."""
         places = self._words(ticket) if self._is_word else self._pings(ticket)
         columns = [(self._column(place), value) for place, value in sorted(places.items())]
         row: Floats = np.full(self.width, self.unknown)
@@ -120,7 +120,7 @@ class CommonPlaces:
 
     @property
     def width(self) -> int:
-        """Return how many columns there are."""
+        """Return the number of columns."""
         known = len(self._columns)
         return known if known < PLACES_MAX else PLACES_MAX + SHARED
 
@@ -134,7 +134,7 @@ class CommonPlaces:
         if column is None and len(self._columns) < PLACES_MAX:
             column = self._columns[place] = len(self._columns)
         if column is None:
-            # Places may be any words, so what is remembered of them has a limit.
+            # Places may be any words, so the memory for them is limited.
             column = PLACES_MAX + blake2b(place.encode(), digest_size=1).digest()[0] % SHARED
         return column
 
@@ -187,7 +187,7 @@ def _since(counts_from: str, waits: Floats, younger: Floats, older: Floats) -> F
         return younger + waits
     if counts_from == "older":
         return older + waits
-    # Somebody else of the match may accept it, unless no wait ever does.
+    # Another player of the match may accept it, unless no wait ever suffices.
     return np.where(waits == math.inf, math.inf, -math.inf)
 
 

@@ -1,9 +1,9 @@
-"""At which ages a match passes the conditions of a queue, and the instants that follow from them.
+"""The ages at which a match passes the conditions of a queue, and the instants that follow.
 
-Between two ages at which some condition changes, nothing does: such a stretch is a **piece**, and
-one trial tells of all of it. So the set of ages at which a match is legal is finite and exact: a
-list of half-open intervals. What two conditions joined by `and` allow is the intersection of what
-each allows, `or` the union, `not` the complement among the ages at which something is decided.
+Between two ages at which some condition changes, nothing does: such an interval of ages is a
+**piece**, and one test covers all of it. So the set of ages at which a match is legal is a finite,
+exact list of half-open intervals. Two conditions joined by `and` give the intersection of their
+sets, `or` the union, and `not` the complement among the ages at which the truth is defined.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 
 class Interval(NamedTuple):
-    """Instants from `start` on, before `end`."""
+    """The instants from `start` on, before `end`."""
 
     start: float
     end: float
 
 
 Intervals = tuple[Interval, ...]
-"""Apart from one another, rising; the last may end at infinity."""
+"""Disjoint, ascending; the last may end at infinity."""
 
 
 class Conditions:
     """The conditions of one queue.
 
     Args:
-        conditions: All with one clock.
-        more_waits: Further ages at which something changes that is judged elsewhere.
+        conditions: Conditions that all have the same clock.
+        more_waits: Further ages at which something changes that is evaluated elsewhere.
 
     Raises:
-        ConfigError: They have two clocks.
+        ConfigError: The conditions have different clocks.
     """
 
     def __init__(self, conditions: Sequence[Condition], more_waits: Iterable[float] = ()) -> None:
@@ -74,13 +74,13 @@ class Conditions:
         self.attributes = attribute_tests(conditions)
 
     def starts_of(self, begin: float) -> list[float]:
-        """Return the instants at which pieces begin for a match whose clock began so."""
+        """Return the instants at which pieces begin, for a match whose clock began at `begin`."""
         return [begin if wait == 0.0 else round_up(begin + wait) for wait in self.waits]
 
     def piece_of(self, begin: float, now: float) -> int | None:
-        """Return in which piece of its age a match is whose clock began so; None in none.
+        """Return the piece in which a match is whose clock began at `begin`; None if in none.
 
-        The instant of a change is rounded up to the time grid: between the two, nothing is legal.
+        The instant of a change is rounded up to the time grid; in between, nothing is legal.
         """
         if len(self.waits) == 1:
             return 0
@@ -89,12 +89,12 @@ class Conditions:
         return piece if is_last or now < begin + self.waits[piece + 1] else None
 
     def begin_of(self, teams: Seats) -> float:
-        """Return when the clock of a match began: it is the age of one of its tickets."""
+        """Return when the clock of a match began: when one of its tickets was enqueued."""
         born = [ticket.enqueued_at for team in teams for ticket in team]
         return min(born) if self.clock == "oldest" else max(born)
 
     def _begins_of(self, teams: Seats) -> list[float]:
-        """Return when the clocks of a match began."""
+        """Return the instants at which the clocks of a match began."""
         if self.clock != "each":
             return [self.begin_of(teams)]
         return sorted({ticket.enqueued_at for team in teams for ticket in team})
@@ -123,7 +123,7 @@ class Conditions:
             teams: Tickets by team, at least one.
 
         Complexity:
-            O(leaves of all conditions), each judged once; joined anew for each piece.
+            O(leaves of all conditions), each evaluated once; joined anew for each piece.
         """
         newest = max([ticket.enqueued_at for team in teams for ticket in team])
         values, told = self.verdicts.values(teams), dict[int, Truth]()
@@ -135,7 +135,7 @@ class Conditions:
     def _since(
         self, clock: float, newest: float, values: MatchValues, truths: dict[int, Truth]
     ) -> Intervals:
-        """Return the instants at which a match is legal by a clock that began so."""
+        """Return the instants at which a match is legal by a clock that began at an instant."""
         starts = self.starts_of(clock)
         ends = [*[clock + wait for wait in self.waits[1:]], math.inf]
         truth = self.verdicts.truth
@@ -154,7 +154,7 @@ class Conditions:
         return tuple(found)
 
     def problem(self, ticket: Ticket | NewTicket) -> str | None:
-        """Return what a party lacks without which no match with it is ever legal, or None."""
+        """Return what a party lacks that every legal match requires, or None."""
         for leaf in self.attributes:
             for player in ticket.players:
                 wrong = problem_of(leaf, attribute_of(ticket, player, leaf.attribute))
@@ -177,7 +177,7 @@ class Conditions:
     def sizes_in(self, piece: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return the fewest and the most players of each team in a piece, if a condition says so.
 
-        Conditions on sizes that are joined to others are not looked at.
+        Conditions on sizes that are joined to others are ignored.
         """
         for statement in self.statements[piece]:
             if statement.join == "leaf":
@@ -188,7 +188,7 @@ class Conditions:
 
 
 def attribute_tests(conditions: Iterable[Condition]) -> list[AttributeTest]:
-    """Return the tests of what every player must bring at any age."""
+    """Return the tests of attributes that every player must have at any age."""
     found: list[AttributeTest] = []
     stack: list[Test] = [each.test for each in conditions]
     for test in stack:
@@ -217,7 +217,7 @@ def common(sets: Sequence[Intervals]) -> Intervals:
 
 
 def first_after(intervals: Intervals, since: float) -> float:
-    """Return the start of the first interval that has not ended by an instant; inf if none.
+    """Return the start of the first interval that ends after an instant; inf if there is none.
 
     It is at most `since` if a match is legal then.
 
@@ -228,10 +228,10 @@ def first_after(intervals: Intervals, since: float) -> float:
 
 
 def by_age(tests: Mapping[float, Test]) -> Test:
-    """Return a test that changes with age; what stays as it is has no phase of its own.
+    """Return a test that changes with age; a test that stays the same has no phase of its own.
 
     Args:
-        tests: By the age in seconds from which on they stand, rising from 0.
+        tests: By the age in seconds from which they hold, ascending from 0.
     """
     waits: list[float] = []
     parts: list[Test] = []

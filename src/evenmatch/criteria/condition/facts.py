@@ -1,8 +1,8 @@
-"""What conditions read of a ticket: the values that it puts into lists, parties merged.
+"""What conditions read of a ticket: the values that it adds to lists, with parties merged.
 
-Numbers are kept twice. The quick one is a whole number where the value is one, and so exact, and
-otherwise a float that may be off by a rounding. The exact one is the fraction that the shortest
-decimal notation stands for, so that a tenth and two tenths are three tenths.
+Numbers exist in two versions. The quick one is an integer if the value is whole, and so exact, and
+otherwise a float that may have a rounding error. The exact one is the fraction given by the
+shortest decimal notation, so that 0.1 + 0.2 equals 0.3.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from evenmatch.model.condition import ONCE, ValueKind
 from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 Number = Any
-"""An int, a float or a Fraction: the type checker knows no name for all three."""
+"""An int, a float or a Fraction: the type checker has no name for all three."""
 Strings = tuple[str, ...]
 FactValues = list[Any]
-"""What a ticket puts into a list: a number, a string or strings for each of its players."""
+"""What a ticket adds to a list: a number, a string or strings for each of its players."""
 Places = dict[str, Number]
 KEPT_MAX = 20_000
-"""Tickets whose values are kept."""
+"""Most tickets whose values are cached."""
 WHOLE_MAX = 2.0**53
-"""From here on floats are not exact, and mean what their decimals say."""
+"""From here on, floats are not exact, and the value is that of their decimals."""
 
 
 class Undefined(Exception):
-    """A value that does not exist: the average of nobody, or what a player has not told."""
+    """A value that does not exist: the average of nobody, or a missing attribute."""
 
 
 def exact(number: float) -> int | Fraction:
-    """Return what the shortest decimal notation of a number stands for.
+    """Return the exact number that the shortest decimal notation of a number gives.
 
     >>> exact(0.1) + exact(0.2) == exact(0.3)
     True
@@ -43,7 +43,7 @@ def exact(number: float) -> int | Fraction:
 
 
 def plain(number: int | Fraction) -> int | Fraction:
-    """Return a fraction that is a whole number as one."""
+    """Return a fraction that is a whole number as an integer."""
     if isinstance(number, Fraction) and number.denominator == 1:
         return number.numerator
     return number
@@ -55,7 +55,7 @@ def quick(number: int | Fraction) -> int | float:
 
 
 def merge_numbers(how: str, values: Sequence[int | Fraction]) -> int | Fraction:
-    """Return what a party's numbers are as one."""
+    """Return the single number into which a party's numbers are merged."""
     if how == "min":
         return min(values)
     if how == "max":
@@ -64,7 +64,7 @@ def merge_numbers(how: str, values: Sequence[int | Fraction]) -> int | Fraction:
 
 
 def is_of_kind(value: object, kind: ValueKind) -> bool:
-    """Return whether a value is what an attribute should be."""
+    """Return whether a value has the type that an attribute should have."""
     if kind == "number":
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
@@ -72,7 +72,7 @@ def is_of_kind(value: object, kind: ValueKind) -> bool:
     if kind == "string":
         return isinstance(value, str)
     if kind == "string_list":
-        # A recording turns a list of one word into the word.
+        # Recorded arrivals turn a list of one word into the word.
         return isinstance(value, str | tuple)
     return isinstance(value, dict) and all(is_of_kind(each, "number") for each in value.values())
 
@@ -80,8 +80,8 @@ def is_of_kind(value: object, kind: ValueKind) -> bool:
 class Fact(NamedTuple):
     """An attribute, and how a party has it: merged by `party`, or player by player if "".
 
-    Without a name it is the size of the party. Of one that `is_optional`, players who lack it put
-    nothing into lists.
+    Without a name it is the size of the party. If it `is_optional`, players who lack it add nothing
+    to lists.
     """
 
     attribute: str
@@ -92,11 +92,11 @@ class Fact(NamedTuple):
 
 
 class TicketFacts:
-    """Reads facts of tickets, each once.
+    """Reader of facts of tickets, which reads each ticket once.
 
     Args:
-        facts: What is read; a fact is asked for by its place here.
-        places: Pairs of a map of latencies and how a party's are merged.
+        facts: The facts to read; a fact is addressed by its index here.
+        places: Pairs of a map of latencies and how a party's maps are merged.
     """
 
     def __init__(self, facts: Sequence[Fact], places: Sequence[tuple[str, str]]) -> None:
@@ -119,7 +119,7 @@ class TicketFacts:
         return len(self._places)
 
     def of(self, ticket: Ticket, *, is_exact: bool) -> list[FactValues | None]:
-        """Return the values of all facts; None for what some player has not told."""
+        """Return the values of all facts; None for a fact that some player lacks."""
         kept = self._kept.get(ticket.sequence)
         if kept is None or kept[0] is not ticket:
             if len(self._kept) >= KEPT_MAX:
@@ -176,12 +176,12 @@ def _strings(value: str | Strings) -> Strings:
 
 
 def union(sets: Sequence[Strings]) -> Strings:
-    """Return what some collection has, each string once."""
+    """Return the strings that any collection has, each once."""
     return tuple(dict.fromkeys([each for one in sets for each in one]))
 
 
 def intersection(sets: Sequence[Strings]) -> Strings:
-    """Return what all collections have, each string once.
+    """Return the strings that all collections have, each once.
 
     Raises:
         Undefined: There is no collection.

@@ -1,10 +1,9 @@
-"""What the tests of a queue say in plainer terms: of any two tickets, of one in a team, of teams.
+"""What the tests of a queue imply in simpler terms: for any two tickets, for one, for teams.
 
-All players within a distance of their average are within two of it of each other, whoever else
-plays; who shares no near location with somebody never meets them. Such **implications** are never
-stricter than the test that they follow from, so whoever is ruled out by one is ruled out by the
-test. Searches sort candidates by them, solvers search among what they leave, and bounds rest on
-them.
+All players within a distance of their average are within twice that distance of each other, whoever
+else plays; two players without a common near location never meet. Such **implications** are never
+stricter than the test from which they follow, so a ticket that fails one fails the test. Searches
+sort candidates by them, solvers search among the tickets that they leave, and bounds rest on them.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from evenmatch.model.condition import (
 )
 
 CENTERS = ("avg", "median", "min", "max")
-"""Functions between the least and the greatest value of what they are of."""
+"""Functions whose result lies between the least and the greatest value of their argument."""
 BOUNDING = {"<": "max", "<=": "max", ">": "min", ">=": "min"}
 """By operator, the function of a list that is bounded only if all of the list is."""
 MS_MAX = 1e300
-"""Stands for no limit of latencies that are told at all."""
+"""Stands for no limit on latencies, if they are reported at all."""
 
 
 class Within(NamedTuple):
-    """The numbers of all players are at most so far apart."""
+    """The numbers of all players differ by at most a limit."""
 
     fact: int
     most: float
 
 
 class OneWord(NamedTuple):
-    """All players have one string."""
+    """All players have the same string."""
 
     fact: int
 
@@ -57,7 +56,7 @@ class Between(NamedTuple):
     high: float
 
     def suits(self, values: FactValues | None) -> bool:
-        """Return whether a ticket may be in these teams; nobody may who has not told."""
+        """Return whether a ticket may be in these teams; one without the attribute may not."""
         return values is not None and all(self.low <= each <= self.high for each in values)
 
 
@@ -69,7 +68,7 @@ class Word(NamedTuple):
     word: str
 
     def suits(self, values: FactValues | None) -> bool:
-        """Return whether a ticket may be in these teams; nobody may who has not told."""
+        """Return whether a ticket may be in these teams; one without the attribute may not."""
         return values is not None and all(each == self.word for each in values)
 
 
@@ -87,13 +86,13 @@ class Shares(NamedTuple):
 
 
 class NobodyListed(NamedTuple):
-    """Nobody is in the match who is in a list of somebody's."""
+    """No player of the match is on a list of another."""
 
     fact: int
 
 
 class TeamGap(NamedTuple):
-    """The averages, or the sums, of teams are at most so far apart."""
+    """The averages, or the sums, of teams differ by at most a limit."""
 
     fact: int
     fold: Literal["avg", "sum"]
@@ -146,7 +145,7 @@ class Implications:
         return []
 
     def _by_value(self, leaf: ValueTest, measured: Measured) -> list[Implication]:
-        """Return what a comparison with a fixed number says of players, each for themselves."""
+        """Return what a comparison with a fixed number implies for each player."""
         own = _inside(measured, BOUNDING.get(leaf.operator, ""))
         if own is None or not isinstance(leaf.reference, FixedValue):
             return []
@@ -185,10 +184,10 @@ class Implications:
         return found + self._alike(own, leaf.party, most * times)
 
     def _by_teams(self, leaf: DistanceTest, measured: Measured) -> list[Implication]:
-        """Return how far teams' averages or sums may be apart that are near one number."""
+        """Return by how much teams' averages or sums may differ if all are near one number."""
         own = _folded_teams(measured)
         if own is None or leaf.is_once:
-            return []  # an average in which parties count once is not that of players
+            return []  # an average that counts parties once is not that of players
         fold, of = own
         most = leaf.most or 0.0
         if not of.is_grouped:
@@ -235,7 +234,7 @@ class Implications:
 
     def _alike(self, of: TeamProperty, party: str | None, most: float | None) -> list[Implication]:
         if of.is_optional:
-            return []  # who lacks it goes with anybody
+            return []  # a player without the attribute may play with anybody
         fact = self._fact_of(of, party)
         if of.kind == "string":
             return [OneWord(fact)]
@@ -267,12 +266,12 @@ def _of_all(measured: Measured, team_count: int, *, is_flat: bool = True) -> Tea
     if len(own.teams) < team_count or own.kind == "string_list":
         return None
     if is_flat and own.is_grouped and own is measured:
-        return None  # a list by team: each team for itself
+        return None  # a list by team: each team by itself
     return own
 
 
 def _sets_of_all(measured: Measured, team_count: int) -> TeamProperty | None:
-    """Return the collections of all players that an expression lists, each for itself."""
+    """Return the collections of all players that an expression lists, one per player."""
     own = measured.of if isinstance(measured, FoldOf) and measured.name == "flatten" else measured
     if not isinstance(own, TeamProperty) or own.what != "attribute" or own.kind != "string_list":
         return None
@@ -284,11 +283,11 @@ def _sets_of_all(measured: Measured, team_count: int) -> TeamProperty | None:
 
 
 def _inside(measured: Measured, fold: str) -> TeamProperty | None:
-    """Return the attribute each of whose values is measured, or of which all of them are bounded.
+    """Return the attribute of which an expression measures each value or bounds all of them.
 
     Args:
-        measured: What is measured.
-        fold: `min` or `max`, which bounds all values where it is bounded itself; or "".
+        measured: The expression.
+        fold: `min` or `max`, which bounds all values if it is bounded itself; or "".
     """
     own = measured
     while isinstance(own, FoldOf) and own.name in ("flatten", fold):

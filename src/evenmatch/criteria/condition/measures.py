@@ -1,7 +1,7 @@
-"""What expressions give for a whole match: numbers, strings, and lists of these by team.
+"""Values of expressions for a whole match: numbers, strings, and lists of these by team.
 
-First in quick numbers: whole ones are exact, others may be off by a rounding. Who compares two
-that are as good as equal, and not both whole, asks again for exact ones.
+Quick numbers come first: whole ones are exact, others may have a rounding error. If a comparison of
+two nearly equal numbers that are not both whole depends on it, exact numbers are computed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from evenmatch.criteria.condition.facts import (
 from evenmatch.model.condition import ONCE, FixedValue, FoldOf, Measured, TeamProperty, depth_of
 
 Measure = Any
-"""A number, a string, the strings of a player as a tuple, or a list of these: by the expression."""
+"""A number, a string, a player's strings as a tuple, or a list of these: by the expression."""
 Compute = Callable[["MatchValues"], Measure]
 Function = Callable[[list[Measure]], Measure]
 DIGITS = 10**20
-"""To how fine a part square roots of exact numbers are computed."""
+"""Precision of square roots of exact numbers: one part in this many."""
 
 
 class MatchValues:
@@ -40,7 +40,7 @@ class MatchValues:
 
     Args:
         teams: Tickets by team.
-        facts: Reads them.
+        facts: Reads the tickets' facts.
         is_exact: Whether numbers are exact, which takes longer.
     """
 
@@ -58,14 +58,14 @@ class MatchValues:
 
 
 class ConditionMeasures:
-    """Expressions that are ready to be computed, and the facts that they rest on."""
+    """Compiled expressions, and the facts that they need."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
         self._slots: dict[tuple[Measured, str], tuple[int, Compute]] = {}
 
     def fact_of(self, team_property: TeamProperty, party: str | None) -> int:
-        """Return the place of the fact that a property of players rests on."""
+        """Return the index of the fact that a property of players needs."""
         how = party or ""
         is_of_numbers = how.removesuffix(ONCE) in ("min", "max", "avg")
         if team_property.kind == "string" or (team_property.kind == "number") != is_of_numbers:
@@ -82,7 +82,7 @@ class ConditionMeasures:
         return self.facts.index(fact)
 
     def compile(self, measured: Measured, party: str | None) -> Compute:
-        """Return what computes an expression.
+        """Return a function that computes an expression.
 
         Args:
             measured: The expression.
@@ -90,7 +90,7 @@ class ConditionMeasures:
         """
         key = measured, party or ""
         if key not in self._slots:
-            made = self._made(measured, party)  # which may take slots of its own
+            made = self._made(measured, party)  # which may add slots of its own
             self._slots[key] = len(self._slots), made
         slot, compute = self._slots[key]
 
@@ -149,7 +149,7 @@ class ConditionMeasures:
 
 
 def is_by_team(measured: Measured) -> TypeGuard[TeamProperty]:
-    """Return whether an expression is a list by team of something of players."""
+    """Return whether an expression is a list, by team, of a property of players."""
     return isinstance(measured, TeamProperty) and measured.is_grouped and measured.what != "teams"
 
 
@@ -178,14 +178,14 @@ def _fold(measured: FoldOf, inner: Compute) -> Compute:
 
 
 def _innermost(function: Function, value: Measure, depth: int) -> Measure:
-    """Apply a function to the lists that nest deepest in a value that nests so deep."""
+    """Apply a function to the innermost lists of a value that nests to a depth."""
     if depth > 1:
         return [_innermost(function, each, depth - 1) for each in items_of(value)]
     return function(items_of(value))
 
 
 def items_of(value: Measure) -> list[Measure]:
-    """Return the elements of a list; the strings of a player are one, too."""
+    """Return the elements of a list; the strings of a player count as one element."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -236,14 +236,14 @@ def _median(values: Sequence[Number], of_two: Callable[[Sequence[Number]], Numbe
 
 
 def _several(values: list[Measure]) -> list[Number]:
-    """Return numbers of which there are two at least: a sample of one has no deviation."""
+    """Return the numbers, at least two: a sample of one has no deviation."""
     if len(values) < 2:
         raise Undefined
     return values
 
 
 def _deviation(values: Sequence[Number], off: int = 0) -> Number:
-    """Return the standard deviation of all values, or of a sample, which is divided by one less."""
+    """Return the standard deviation, or, if `off` is 1, that of a sample, divided by n - 1."""
     if min(values) == max(values):
         return 0
     middle = math.fsum(values) / len(values)

@@ -1,10 +1,10 @@
-"""What a match that is still being built can become: which tests more players cannot mend.
+"""What a match under construction can become: which tests more players cannot repair.
 
-Of a test it is asked whether it can still be true, and whether it can still be false, whoever of
-the candidates joins. Numbers are bounded: a list holds what is there, and so many more values
-between the least and the greatest that a candidate has. Where nothing is known both answers are
-yes, so that nothing is judged too soon: equal counts, averages, `not` and fewest counts can be
-mended by more players, a location that nobody shares and a value beyond a fixed limit cannot.
+Two questions are asked of a test: can it still become true, and can it still become false, whoever
+joins from among the candidates? Numbers are bounded: a list has its present values, plus a number
+of values between the least and the greatest of any candidate. If nothing is known, both answers are
+yes, so that nothing is decided too soon. More players can repair equal counts, averages, `not` and
+fewest counts; they cannot repair a location that nobody shares or a value beyond a fixed limit.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ Reach = dict[str, tuple[float, float]]
 
 
 class PartialMatch:
-    """A match that is being built.
+    """A match under construction.
 
     Args:
         least: Fewest players of each team.
-        most: Most players of each.
-        facts: Facts that are read of each ticket.
-        maps: Maps of latencies that are.
+        most: Most players of each team.
+        facts: Number of facts read of each ticket.
+        maps: Number of maps of latencies read of each ticket.
     """
 
     __slots__ = (
@@ -79,27 +79,27 @@ class PartialMatch:
     def __init__(self, least: Sequence[int], most: Sequence[int], facts: int, maps: int) -> None:
         self.teams: list[list[Ticket]] = [[] for _ in least]
         self.values: list[list[list[Any]]] = [[[] for _ in least] for _ in range(facts)]
-        """By fact, by team, the values that are there."""
+        """By fact and by team, the present values."""
         self.all_values: list[list[Any]] = [[] for _ in range(facts)]
         self.reach: list[list[Reach]] = [[] for _ in range(maps)]
         """By map, after each ticket that joined, the places that all share."""
         self.lacking = 0
-        """Values that somebody has not told."""
+        """Number of values that players lack."""
         self.known: dict[int, Outcome] = {}
-        """What was foreseen already, by the number of its expression."""
+        """Bounds computed already, by the number of their expression."""
         self.sizes = [0] * len(least)
         self.least, self.most = least, most
         self.rest = 0
         """Players of all candidates that are left."""
         self.ranges: Sequence[Span] = ()
-        """By fact, between which numbers the values of the candidates that are left lie."""
+        """By fact, the range of the values of the candidates that are left."""
         self.few: list[int] = []
         self.many: list[int] = []
 
     def join(
         self, team: int, ticket: Ticket, told: Sequence[FactValues | None], maps: Sequence[Places]
     ) -> None:
-        """Put a ticket into a team.
+        """Add a ticket to a team.
 
         Args:
             team: The team.
@@ -117,7 +117,7 @@ class PartialMatch:
             stack.append(_shared(stack[-1] if stack else None, own))
 
     def leave(self, team: int, told: Sequence[FactValues | None]) -> None:
-        """Take the ticket out that has joined last, which was in this team."""
+        """Remove the ticket that joined last, which was in this team."""
         self.sizes[team] -= self.teams[team].pop().size
         for fact, values in enumerate(told):
             self.lacking -= values is None
@@ -128,7 +128,7 @@ class PartialMatch:
             stack.pop()
 
     def look_ahead(self, rest: int, ranges: Sequence[Span]) -> bool:
-        """Note who is left to join; return whether these can fill the teams to their least."""
+        """Set which candidates are left; return whether they can fill the teams to their least."""
         self.rest, self.ranges = rest, ranges
         self.known.clear()
         self.few = [max(0, x - n) for x, n in zip(self.least, self.sizes, strict=True)]
@@ -138,7 +138,7 @@ class PartialMatch:
         return True
 
     def joining(self, teams: Sequence[int]) -> tuple[int, int]:
-        """Return how many players join some teams, at least and at most."""
+        """Return how many players will join some teams, at least and at most."""
         if len(teams) == 1:
             return self.few[teams[0]], self.many[teams[0]]
         few, many = sum([self.few[team] for team in teams]), sum([self.many[t] for t in teams])
@@ -161,10 +161,10 @@ Judge = Callable[[PartialMatch], PossibleTruth]
 
 
 class Outlook:
-    """The tests of one queue, asked about matches that are being built.
+    """The tests of one queue, applied to matches under construction.
 
     Args:
-        verdicts: They judge whole matches.
+        verdicts: The tests as they apply to whole matches.
     """
 
     def __init__(self, verdicts: Verdicts) -> None:
@@ -175,7 +175,7 @@ class Outlook:
 
     @property
     def facts(self) -> TicketFacts:
-        """What is read of tickets."""
+        """The facts that are read of tickets."""
         return self._facts
 
     def may(self, statement: Statement, partial: PartialMatch) -> PossibleTruth:
@@ -196,7 +196,7 @@ class Outlook:
             return PossibleTruth(
                 any(p.can_be_true for p in parts), all(p.can_be_false for p in parts)
             )
-        # Of `xor` one part is true and all others are false.
+        # Of `xor`, one part is true and all others are false.
         others = [sum([not p.can_be_false for p in parts]) - (not p.can_be_false) for p in parts]
         can = [p.can_be_true and not count for p, count in zip(parts, others, strict=True)]
         return PossibleTruth(any(can), True)
@@ -211,7 +211,7 @@ class Outlook:
 
     def _judge_of(self, leaf: Leaf) -> Judge:
         if isinstance(leaf, AttributeTest | SizeTest):
-            return lambda _: EITHER  # who lacks something is not let in; sizes are looked ahead to
+            return lambda _: EITHER  # all who join have the attribute; `look_ahead` has the sizes
         if isinstance(leaf, ValueTest):
             return self._value_judge(leaf)
         if isinstance(leaf, DistanceTest):
@@ -303,7 +303,7 @@ class Outlook:
             stack = partial.reach[number]
             if not stack:
                 return EITHER
-            # Who joins can only lower the least latency, and so widen distances from it.
+            # Players who join can only lower the least latency, and so widen distances from it.
             for low, high in stack[-1].values():
                 if high <= most + slack and (apart is None or high - low <= apart + slack):
                     return EITHER
@@ -363,7 +363,7 @@ class Outlook:
         is_told = wanted.what in ("attribute", "party_sizes")
         if is_told:
             fact = self._verdicts.measures.fact_of(wanted, party)
-            # Of those who join, parties may be as large as all of them.
+            # All players who join may be of one party.
             is_once = self._verdicts.measures.facts[fact].party.endswith(ONCE)
         is_number = is_told and wanted.kind == "number"
 
@@ -378,7 +378,7 @@ class Outlook:
                 values = [value for team in teams for value in partial.values[fact][team]]
             span = partial.ranges[fact] if is_number and fact is not None else ANYTHING
             few, many = partial.joining(teams)
-            # Who joins may lack what may be missing.
+            # Players who join may lack an optional attribute.
             few = 0 if wanted.is_optional else min(few, 1) if is_once else few
             return GrowingList(values, few, many, span)
 

@@ -1,7 +1,7 @@
-"""What is foreseen of a match that is being built: bounds of numbers, and of collections.
+"""Bounds on the values of a match under construction: of numbers, and of collections.
 
-A number lies between two, a list grows by so many values, what collections share can only shrink.
-Of a comparison of these it is said whether it may come out true, and whether it may come out false.
+A number lies between two bounds, a list grows by a bounded number of values, and the common strings
+of collections can only become fewer. Comparisons of such values may come out true, false, or both.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ NEITHER = PossibleTruth(False, False)
 
 
 class Span(NamedTuple):
-    """A number that is not known yet, and lies between two."""
+    """A number that is not known yet, but lies between two bounds."""
 
     low: float
     high: float
 
 
 class GrowingList(NamedTuple):
-    """Values that are there, and how many more may join them.
+    """The present values of a list, and bounds on those that will join.
 
     Args:
-        values: Those that are there.
-        few: How many more will join at least.
-        many: How many at most.
-        range: Between which numbers they lie, if they are numbers.
+        values: The present values.
+        few: Least number of values that will join.
+        many: Largest number.
+        range: The range of the new values, if they are numbers.
     """
 
     values: list[Any]
@@ -74,7 +74,7 @@ ANYTHING = Span(-math.inf, math.inf)
 
 
 def fixed(measured: FixedValue) -> Outcome:
-    """Return what is foreseen of a fixed value: itself."""
+    """Return the bounds of a fixed value: the value itself."""
     value = measured.value
     if isinstance(value, float | int):
         return Span(value, value)
@@ -82,7 +82,7 @@ def fixed(measured: FixedValue) -> Outcome:
 
 
 def folded(fold: FoldOf, inner: Outcome) -> Outcome:
-    """Return what a function makes of what is foreseen."""
+    """Return the bounds of a function of a bounded value."""
     if inner is None:
         return None
     if isinstance(inner, list):
@@ -100,7 +100,7 @@ def folded(fold: FoldOf, inner: Outcome) -> Outcome:
 
 
 def _is_of_collections(measured: Measured) -> bool:
-    """Return whether players have lists of strings that an expression is about."""
+    """Return whether an expression is about players' lists of strings."""
     while isinstance(measured, FoldOf):
         measured = measured.of
     return isinstance(measured, TeamProperty) and measured.kind == "string_list"
@@ -156,7 +156,7 @@ def _of_spans(name: str, spans: list[Span]) -> Span:
 
 
 def still_shared(inner: Outcome) -> Outcome:
-    """Return what all collections have that are there: those who join can take of it only."""
+    """Return the strings common to all present collections: new ones can only remove some."""
     if isinstance(inner, list):
         if not all(isinstance(each, GrowingList) for each in inner):
             return None
@@ -208,7 +208,7 @@ def may_compare(one: Span, operator: str, other: Span) -> PossibleTruth:
 
 
 def every_number(outcome: Outcome, judge: Callable[[Span], PossibleTruth]) -> PossibleTruth:
-    """Return whether all numbers of an outcome may pass, and whether one may not."""
+    """Return whether all numbers of an outcome may pass, and whether one may fail."""
     if outcome is None:
         return EITHER
     if isinstance(outcome, Span):
@@ -235,7 +235,7 @@ def every(may: Sequence[PossibleTruth]) -> PossibleTruth:
 
 
 def may_agree(operator: str, depths: Sequence[int], outcomes: Sequence[Outcome]) -> PossibleTruth:
-    """Return the same of values that should be all equal, or all different."""
+    """Return the same for values that should be all equal, or all different."""
     singles = [each for each, depth in zip(outcomes, depths, strict=True) if depth == 0]
     lists = [each for each, depth in zip(outcomes, depths, strict=True) if depth > 0]
     can = all(_agree(operator, each) for each in lists)
@@ -257,7 +257,7 @@ def _agree(operator: str, outcome: Outcome) -> bool:
 
 
 def every_word(outcome: Outcome, word: str, *, is_equal: bool) -> PossibleTruth:
-    """Return whether all words may be one, or all others than it."""
+    """Return whether all words may equal a word, or may all differ from it."""
     if isinstance(outcome, list):
         return every([every_word(each, word, is_equal=is_equal) for each in outcome])
     if not isinstance(outcome, GrowingList):
@@ -267,7 +267,7 @@ def every_word(outcome: Outcome, word: str, *, is_equal: bool) -> PossibleTruth:
 
 
 class CountBounds:
-    """The bounds of a test of collections, on what is foreseen."""
+    """The bounds of a test of collections, applied to bounded values."""
 
     def __init__(self, leaf: SetTest) -> None:
         self._leaf = leaf
@@ -297,7 +297,7 @@ class CountBounds:
     def _in_common(
         self, outcome: GrowingList, collections: list[tuple[object, ...]], *, is_flat: bool
     ) -> PossibleTruth:
-        if is_flat:  # different strings: more of them the more players there are
+        if is_flat:  # different strings: the more players, the more of them
             return PossibleTruth(len(set(outcome.values)) <= self._most, True)
         if not collections:
             return EITHER
@@ -332,7 +332,7 @@ class CountBounds:
         words, is_growing = names
         groups = [outcome.values] if is_flat else collections
         counts = [len(words.intersection(each)) for each in groups]
-        # A larger collection, or more that it is held against, never has less in common.
+        # With larger collections on either side, the overlap is never smaller.
         if any(count > self._most for count in counts):
             return PossibleTruth(False, True)
         is_final = not is_growing and not (is_flat and outcome.many)
@@ -340,7 +340,7 @@ class CountBounds:
 
 
 def _strings_in(outcome: Outcome) -> tuple[set[object], bool] | None:
-    """Return the strings of a reference, and whether more may join them; None if not known."""
+    """Return the strings of a reference, and whether more may join them; None if unknown."""
     if isinstance(outcome, list):
         parts = [_strings_in(each) for each in outcome]
         if any(each is None for each in parts):

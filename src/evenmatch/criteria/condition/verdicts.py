@@ -1,4 +1,4 @@
-"""Whether tests hold for a whole match: true, false, or neither where a value does not exist."""
+"""Whether tests hold for a whole match: true, false, or undefined if a value does not exist."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ Holds = Callable[[MatchValues], bool]
 """Whether a test holds; raises Undefined or InDoubt."""
 Truth = bool | None
 SLACK = 1e-9
-"""Numbers that differ by less of their size may be equal, unless both are exact."""
+"""Numbers that differ by less than this, relatively, may be equal, unless both are exact."""
 
 
 class InDoubt(Exception):
-    """Two numbers are as good as equal, and rounding may have changed one."""
+    """Two numbers are nearly equal, so that rounding may decide their order."""
 
 
 class Statement(NamedTuple):
-    """A test that is ready to be judged: a leaf by its number, or parts that are joined."""
+    """A compiled test: the number of a leaf, or several parts that are joined."""
 
     join: Literal["leaf", "and", "or", "xor", "not"]
     number: int = -1
@@ -66,7 +66,7 @@ class Statement(NamedTuple):
 
 
 class Verdicts:
-    """The tests of one queue, ready to judge matches; equal ones are judged once for each match."""
+    """The compiled tests of one queue; equal ones are evaluated once per match."""
 
     def __init__(self) -> None:
         self._numbers: dict[Leaf, int] = {}
@@ -77,7 +77,7 @@ class Verdicts:
         self.facts = TicketFacts(self.measures.facts, self._places)
 
     def statement(self, test: Test) -> Statement:
-        """Return a test without phases, ready to be judged."""
+        """Return a test without phases in compiled form."""
         if isinstance(test, NotOf):
             return Statement("not", parts=(self.statement(test.part),))
         if isinstance(test, AllOf | AnyOf | ExactlyOne):
@@ -93,23 +93,23 @@ class Verdicts:
         return Statement("leaf", self._numbers[test])
 
     def place_of(self, leaf: PlaceTest) -> int:
-        """Return the number of the latencies that a test asks `TicketFacts.places` for."""
+        """Return the number by which `TicketFacts.places` gives the latencies of a test."""
         key = leaf.attribute, leaf.party
         if key not in self._places:
             self._places.append(key)
         return self._places.index(key)
 
     def values(self, teams: Seats) -> MatchValues:
-        """Return the values of a match, to judge it by."""
+        """Return the values of a match, for its evaluation."""
         return MatchValues(teams, self.facts)
 
     def truth(self, statement: Statement, values: MatchValues, told: dict[int, Truth]) -> Truth:
-        """Return whether a statement holds; None if what does not exist decides.
+        """Return whether a statement holds; None if a missing value decides.
 
         Args:
             statement: The statement.
-            values: The match's.
-            told: The answers of leaves that were judged already, by number.
+            values: The match's values.
+            told: The answers of leaves that were evaluated already, by number.
         """
         if statement.join == "leaf":
             number = statement.number
@@ -191,7 +191,7 @@ def single_values(value: Measure) -> Iterator[Measure]:
 
 
 def lists_at(value: Measure, depth: int) -> list[Measure]:
-    """Return the lists that are nested so deep."""
+    """Return the lists at a depth of nesting."""
     if depth == 0:
         return [value]
     return [one for each in items_of(value) for one in lists_at(each, depth - 1)]
@@ -292,7 +292,7 @@ def _distance_test(leaf: DistanceTest, measures: ConditionMeasures) -> Holds:
 
 
 def _within(least: float | None, most: float | None) -> Callable[[Number], bool]:
-    """Return what says whether a number is within bounds."""
+    """Return a function that tells whether a number is within bounds."""
     low = None if least is None else exact(least)
     high = None if most is None else exact(most)
 
@@ -348,7 +348,7 @@ def _set_test(leaf: SetTest, measures: ConditionMeasures) -> Holds:
 def _counts(
     leaf: SetTest, measured: Measured, value: Measure, wanted: Measure | None
 ) -> Iterator[int]:
-    """Yield the numbers that the bounds of a test of collections hold for."""
+    """Yield the numbers to which the bounds of a test of collections apply."""
     depth = depth_of(measured)
     if leaf.counts == "in_reference":
         names = set(single_values(wanted or []))

@@ -1,16 +1,18 @@
 """The kinds of criteria and rules: what each compares, and when it allows a match.
 
 A new kind is a module here, with a subclass of `criteria.base.Comparison`, and a line in
-`criteria.registry`. Its class says
+`criteria.registry`. Its class declares
 
-- what a file may hold of it: keys, the limit, the default attribute;
-- how it compares one match: `gap`, `cost`, and `pair_gap` where two tickets tell something;
+- the contents of files: keys, the limit, the default attribute;
+- how it compares one match: `gap`, `cost`, and `pair_gap` if two tickets already bound the gap;
 - how that is put in words;
 - what the engine must remember for it;
-- of what form its columns are: modules with columns go by the form.
+- the form of its columns, which is all that code on columns depends on.
 
 A kind that compares a number builds on `numeric`, and every policy and solver knows it by its form.
 A kind of the form `OTHER` is compared match by match, through the reference: `greedy` weighs it,
+and its rules count everywhere, but searches for teams and rounds choose their matches without its
+criterion, and `solve` and policies of numbers refuse it.
 and its rules count everywhere, but searches for teams and rounds choose their matches without its
 criterion, and `solve` and policies of numbers refuse it.
 

@@ -1,8 +1,8 @@
-"""The kind that judges players by the one who has waited longest: `anchor_sort`.
+"""The kind that ranks players by their fit with the longest waiting one: `anchor_sort`.
 
-A rule set of another matchmaker may say in which order candidates are tried around the longest
-waiting ticket, the **anchor**: by how near their number is to its own, or by what they give to the
-key of a map that the anchor likes best. As a criterion that is how far down the others would stand.
+A rule set of another matchmaker may order the candidates around the longest waiting ticket, the
+**anchor**: by the distance of their number from its own, or by their value at the key of a map that
+the anchor likes best. As a criterion, this becomes a cost that rises along the order.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from evenmatch.model.ticket import Ticket, attribute_of
 
 
 class AnchorSort(Comparison):
-    """The mean over all players but the anchor's of how far down they stand in its order.
+    """The mean cost of all players outside the anchor's party, by the anchor's order.
 
     It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
-    A value x costs x / (x + knee) where little is best, and knee / (x + knee) where much is; who
-    has no value costs 1.
+    A value x costs x / (x + knee) if little is best, and knee / (x + knee) if much is; a player
+    without a value costs 1.
     """
 
     form = Form.ANCHOR
@@ -35,7 +35,7 @@ class AnchorSort(Comparison):
         self._knee = definition.scale.knee
 
     def gap(self, teams: Seats) -> float:
-        """Return the mean, 0 where nobody plays with the anchor's party, or it has no value."""
+        """Return the mean; 0 if nobody plays with the anchor's party, or it has no value."""
         first, *others = sorted([t for team in teams for t in team], key=lambda each: each.age_key)
         values = _values(first, self.definition.attribute, self._sort)
         if not values or not others:
@@ -55,13 +55,13 @@ class AnchorSort(Comparison):
 
 
 def _key(values: dict[str, float], sort: Sort) -> str:
-    """Return the anchor's key; of several the first by name."""
+    """Return the anchor's key; of several, the first by name."""
     best = min(values.values()) if sort.key == "min" else max(values.values())
     return min([key for key, value in values.items() if value == best])
 
 
 def _values(ticket: Ticket, attribute: str, sort: Sort) -> dict[str, float]:
-    """Return what a party gives to each key that all its players have; a number has the key ""."""
+    """Return a party's value at each key that all its players have; a number has the key ""."""
     told: list[dict[str, float]] = []
     for player in ticket.players:
         value = attribute_of(ticket, player, attribute)

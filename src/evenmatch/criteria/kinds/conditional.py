@@ -15,8 +15,8 @@ class Conditional(Comparison):
     """A rule that holds at some ages of a match, and may cease to hold.
 
     It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
-    `Rules` asks all conditions of a queue at once, by `criteria.condition.ages`; what is said here
-    is what one rule says of a match that has waited for ever.
+    `Rules` evaluates all conditions of a queue at once, by `criteria.condition.ages`; this class
+    gives what one rule says of a match that has waited for ever.
     """
 
     attribute = ""
@@ -34,12 +34,12 @@ class Conditional(Comparison):
         )
 
     def gap(self, teams: Seats) -> float:
-        """Return 0 if the condition holds at last, when all its changes are over; else 1."""
+        """Return 0 if the condition holds once all its changes are over; else 1."""
         intervals = self._conditions.intervals(teams)
         return 0.0 if intervals and intervals[-1].end == math.inf else 1.0
 
     def pair_gap(self, one: object, two: object) -> float:
-        """Return 0: two tickets alone say nothing of a match of several."""
+        """Return 0: two tickets alone say nothing about a match of several."""
         del one, two
         return 0.0
 
@@ -49,7 +49,7 @@ class Conditional(Comparison):
         assert rule.condition is not None
         name = rule.condition.name
         if " " in name:
-            # What a compiler calls its own conditions; names of rules stay as they are.
+            # Names that a compiler gave to its own conditions; names of rules stay as they are.
             name = name[0].upper() + name[1:]
         waits = waits_of(rule.condition.test)[1:]
         if not waits:
@@ -64,13 +64,13 @@ class Conditional(Comparison):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del attribute, kind
         return "the conditions of the rule set"
 
     @classmethod
     def warning_without_deadline(cls, rule: Rule) -> str:
-        """Return that some may wait for ever; it is the same for all conditions of a queue."""
+        """Return a warning that some may wait for ever; the same for all conditions of a queue."""
         del rule
         return (
             "no deadline, and the rule set may never allow a match for some: they may wait for "

@@ -16,9 +16,9 @@ from evenmatch.model.queue import Format
 
 
 class Fullness(Comparison):
-    """Free seats over those that may stay free: 0 = full, 1 = the smallest match.
+    """Free seats as a share of those that may stay free: 0 = full, 1 = the smallest match.
 
-    A bot leaves its seat free. It does not depend on the division into teams.
+    A bot leaves its seat free. The division into teams does not matter.
     """
 
     criterion_keys = Keys(("weight",))
@@ -47,7 +47,7 @@ class Fullness(Comparison):
         return (float(self.queue.format.k - players),)
 
     def gap(self, teams: Seats) -> float:
-        """Return the share of the seats that may stay free and are."""
+        """Return the free seats as a share of those that may stay free."""
         form = self.queue.format
         if not form.is_variable:
             return 0.0

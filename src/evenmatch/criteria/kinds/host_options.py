@@ -1,8 +1,8 @@
-"""Host options: who of a match could host it, because they can reach everyone.
+"""Host options: the players of a match who could host it, because they can reach everyone.
 
-What a player knows is an attribute of the ticket (`connect` unless the queue names another): the
-set of player ids that were reached, or how the own router translates addresses: `open` reaches and
-is reached by anyone, two who are `moderate` reach each other, and everything else fails.
+The data are an attribute of the ticket (`connect` unless the queue names another): either the set
+of player ids that were reached, or the type of the player's NAT: `open` reaches and is reached by
+anyone, two who are `moderate` reach each other, and all other pairs fail.
 
 Source:
     Galactron, possible hosts: none 0 %, one 60 %, two or more 100 %; a second one can take over
@@ -53,7 +53,7 @@ class HostOptions(Comparison):
         return COSTS[ENOUGH - int(self.gap(teams))]
 
     def gap(self, teams: Seats) -> float:
-        """Return how many hosts are missing to two."""
+        """Return by how many the hosts fall short of two."""
         return float(ENOUGH - min(ENOUGH, len(hosts_of(teams, self.definition.attribute))))
 
     def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
@@ -62,6 +62,6 @@ class HostOptions(Comparison):
         return (float(len(hosts_of(teams, self.definition.attribute))),)
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
-        """Return how many hosts can be missing."""
+        """Return the largest number by which hosts can fall short of two."""
         del tickets
         return float(ENOUGH)

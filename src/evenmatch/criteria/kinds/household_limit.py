@@ -1,12 +1,12 @@
 """How many players of one household are in a match: the rule `household_limit`.
 
-The attribute (`household` unless the queue names another) says what players share: a home, a
+The attribute (`household` unless the queue names another) names what players share: a home, a
 device, a payment card, or a squad (`party`) whose members queue alone for a match of everyone
-against everyone. A set means several such keys; who has none shares nothing.
+against everyone. A set means several such keys; a player without the attribute shares nothing.
 
-`pairs` says where its players are counted: `all` in the whole match, `teammates` in one team, and
-`enemies` in the whole match, but only if they are in different teams; there `limit = 1` means that
-a household may play together and never against itself.
+`pairs` says where a household's players are counted: `all` in the whole match, `teammates` in one
+team, and `enemies` in the whole match, but only if they are in different teams; with `enemies`,
+`limit = 1` means that a household may play together and never against itself.
 
 Source:
     Wu, Dynamic Matching with Teams, footnotes on teaming and boosting: a lobby that is full of one
@@ -33,7 +33,7 @@ from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_o
 
 
 class HouseholdLimit(Comparison):
-    """The most players of one household that are counted in one place."""
+    """The most players of one household that count together."""
 
     rule_keys = Keys(("attribute", "limit", "pairs", "expand", "accept"))
     attribute = "household"
@@ -48,7 +48,7 @@ class HouseholdLimit(Comparison):
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
-        """Return what is wrong with a household; none at all is fine."""
+        """Return what is wrong with a household; a missing one is fine."""
         return "must be a name or a set of names, got a map" if isinstance(value, dict) else None
 
     def gap(self, teams: Seats) -> float:
@@ -80,7 +80,7 @@ class HouseholdLimit(Comparison):
         return largest
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return `gap` of the two where it does not depend on the rest of the match."""
+        """Return `gap` of the two if it does not depend on the rest of the match, else 0."""
         if self.pairs == "all":
             return self.gap(((one, two),))
         if are_surely(self.pairs, self.queue.format, one, two):
@@ -92,13 +92,13 @@ class HouseholdLimit(Comparison):
         return float(max(self._households(tickets).values(), default=0))
 
     def gap_alone(self, ticket: Ticket | NewTicket) -> float:
-        """Return what a party makes by itself of every match that it is in."""
+        """Return the gap that a party causes in every match that it is in."""
         if self.pairs == "enemies" or len(ticket.players) == 1:
             return 0.0
         return float(max(self._households((ticket,)).values(), default=0))
 
     def hopeless(self, ticket: Ticket | NewTicket, when: Callable[[float], float]) -> str | None:
-        """Return that a party is too many by itself, if it is."""
+        """Return that a party exceeds the limit by itself, if it does."""
         gap = self.gap_alone(ticket)
         if gap > 1.0 and when(gap) == math.inf:
             rule = self.definition
@@ -124,7 +124,7 @@ class HouseholdLimit(Comparison):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del kind
         return f"a limit on players who share a {attribute}"
 

@@ -1,16 +1,16 @@
-"""Latency: how far apart in milliseconds the players of a match are.
+"""Latency: the distance in milliseconds between the players of a match.
 
-What a player knows is an attribute of the ticket (`latency` unless the queue names another): a map
-from places to milliseconds. A place is a region where games are hosted, or another player whose
-ping was measured. The ping of two players is the measured one, the larger where both measured.
-Where neither did, it is the way over the best common place: the minimum of a_r + b_r. Two without a
+The data are an attribute of the ticket (`latency` unless the queue names another): a map from
+places to milliseconds. A place is a region where games are hosted, or another player whose ping was
+measured. The ping of two players is the measured one, the larger if both measured it. If neither
+did, it is the way through the best common place: the minimum of a_r + b_r. Two players without a
 common place cannot be joined.
 
-Where games run on dedicated servers (`pairs = "region"`), no ping between players matters: all play
-in one region, and what counts is everybody's latency to that one. Rules allow a match as soon as
-they allow it in some region, and it is played in the one that costs least among those that they
-allow at that instant. So a match may cost less later, and never more: what it costs long after,
-where every region is open that ever opens, is a bound.
+If games run on dedicated servers (`pairs = "region"`), pings between players do not matter: all
+play in one region, and each player's latency to that region counts. Rules allow a match as soon as
+they allow it in some region, and it is played in the cheapest of the regions that they allow at
+that instant. So a match may cost less later, and never more: its cost after a long wait, when every
+region is allowed that ever will be, is a lower bound.
 
 Source:
     Galactron, the ping with enemies: teammates are left out on purpose. Milliseconds count
@@ -56,7 +56,7 @@ PAIRS = {
 
 
 def known_latencies(ticket: Ticket, player: Player, attribute: str) -> Known:
-    """Return the latencies that a player knows."""
+    """Return the latencies that a player has."""
     value = attribute_of(ticket, player, attribute)
     if not isinstance(value, dict):
         raise TypeError(f"ticket {ticket.id}: {attribute} must be a map, got {value!r:.80}")
@@ -84,7 +84,7 @@ def latency_problem(value: Value | None) -> str | None:
         given = "an empty map" if value == {} else quoted_value(value)
         return f'must be a map of milliseconds such as {{"eu": 30}}, got {given}'
     for place, ms in value.items():
-        if not 0.0 <= ms < math.inf:  # NaN neither
+        if not 0.0 <= ms < math.inf:  # nor NaN
             return f"must be finite and >= 0 ms, got {ms} for {place:.64}"
     return None
 
@@ -94,9 +94,9 @@ def ping(one: Player, two: Player, first: Known, second: Known) -> float:
 
     Args:
         one: A player.
-        two: Another one.
-        first: What the first knows.
-        second: What the second knows.
+        two: Another player.
+        first: The latencies of the first.
+        second: The latencies of the second.
 
     >>> ping(Player("a"), Player("b"), {"eu": 20.0, "us": 90.0}, {"eu": 35.0})
     55.0
@@ -111,7 +111,7 @@ def ping(one: Player, two: Player, first: Known, second: Known) -> float:
 
 @lru_cache(maxsize=65_536)
 def cost_of_ms(ms: float, best: float, worst: float) -> float:
-    """Return what a latency costs: 0 up to `best`, 1 from `worst` on, logarithmic in between.
+    """Return the cost of a latency: 0 up to `best`, 1 from `worst` on, logarithmic in between.
 
     >>> cost_of_ms(20.0, 25.0, 400.0), cost_of_ms(100.0, 25.0, 400.0), cost_of_ms(500, 25.0, 400.0)
     (0.0, 0.5, 1.0)
@@ -144,12 +144,12 @@ class RegionLimits:
     """The instant from which the rules of a queue let a match be played in a region.
 
     Args:
-        queue: Gives the rules.
-        attribute: Of which latencies.
+        queue: Has the rules.
+        attribute: The attribute with the latencies.
 
     Attributes:
-        furthest: The largest latency with which they ever let anybody play in a region. A rule that
-            one player may accept for all bounds it too: nobody accepts what no wait allows.
+        furthest: The largest latency with which rules ever let a player play in a region. A rule
+            that one player may accept for all limits it too: nobody accepts what no wait allows.
     """
 
     def __init__(self, queue: Queue, attribute: str) -> None:
@@ -168,7 +168,7 @@ class RegionLimits:
         Args:
             most: The largest latency of its players.
             youngest: When the last of its tickets entered.
-            oldest: When the first of them did.
+            oldest: When the first of its tickets entered.
         """
         at = youngest
         for when, must_all in self._waits:
@@ -207,13 +207,13 @@ def common_regions(known: Sequence[Known]) -> list[CommonRegion]:
 
 
 def cheapest(regions: Iterable[CommonRegion], weigh: Comparison | None) -> CommonRegion | None:
-    """Return the region for all players at once, or None where there is none.
+    """Return the best region for all players, or None if there is none.
 
     Args:
-        regions: Those that are open to all of them, by name.
+        regions: Those that are allowed for all of them, by name.
         weigh: The criterion whose mean cost decides; None: the mean of milliseconds. Of equal
-            regions the one with less latency in all, then for the worst off, then the first by
-            name is taken.
+            regions, the one with the least total latency is taken, then the least largest latency,
+            then the first by name.
 
     Complexity:
         O(k * regions).
@@ -234,7 +234,7 @@ def open_regions(
 ) -> list[CommonRegion]:
     """Return the regions in which rules let a match be played at an instant.
 
-    Where they allow none yet, it is all that they ever will: the least that the match may cost.
+    If they allow none yet, all that they ever will, for a lower bound on the cost.
     """
     born = [ticket.enqueued_at for team in teams for ticket in team]
     youngest, oldest = max(born), min(born)
@@ -245,12 +245,12 @@ def open_regions(
 
 
 def regions_of(known: Known, people: Collection[str]) -> Known:
-    """Return what a player knows without the pings to players of the match."""
+    """Return a player's latencies without the pings to players of the match."""
     return {place: ms for place, ms in known.items() if place not in people}
 
 
 class _LastDivision:
-    """The division that was asked about last: a rule and a criterion ask one after the other."""
+    """A cache of the last division, since a rule and a criterion use it one after the other."""
 
     def __init__(self, attribute: str) -> None:
         self._attribute = attribute
@@ -268,7 +268,7 @@ class _LastDivision:
 
 @lru_cache(maxsize=256)
 def _last_asked(attribute: str) -> _LastDivision:
-    """Return what comparisons share that ask about the same regions."""
+    """Return the cache that comparisons of the same regions share."""
     return _LastDivision(attribute)
 
 
@@ -301,7 +301,7 @@ class Latency(Comparison):
         return latency_problem(value)
 
     def cost_of(self, ms: float) -> float:
-        """Return what a latency costs on the criterion's scale."""
+        """Return the cost of a latency on the criterion's scale."""
         criterion = self.definition
         assert isinstance(criterion, Criterion)
         return cost_of_ms(ms, criterion.best, criterion.worst)
@@ -315,7 +315,7 @@ class Latency(Comparison):
     def cost(self, teams: Seats) -> float:
         """Return the mean cost over the pairs, or over the players for a joint region.
 
-        The region is the best that ever opens: `cost_at` never costs less.
+        The region is the best that rules ever allow: `cost_at` never costs less.
         """
         return self.cost_at(teams, math.inf)
 
@@ -342,7 +342,7 @@ class Latency(Comparison):
     def gap(self, teams: Seats) -> float:
         """Return the largest ping of the pairs, or the largest latency to a region.
 
-        Of regions it is the one where that is least: it is open before all others.
+        The region is the one with the least such latency: it is allowed before all others.
         """
         if self.pairs == "region":
             return min([each.most for each in self._asked.of(teams)], default=math.inf)
@@ -369,9 +369,9 @@ class Latency(Comparison):
         )
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return the largest ping of two parties that surely count.
+        """Return the largest ping of two parties that certainly count.
 
-        Another player may move the joint region, but never to one that suits the two better than
+        Another player may change the joint region, but never to one that is better for the two than
         their own best.
         """
         form, name = self.queue.format, self.definition.attribute
@@ -388,7 +388,7 @@ class Latency(Comparison):
         return max(ping(p, q, known, other) for p, known in some for q, other in others)
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
-        """Return a ping that no two of the tickets exceed, if any joins them."""
+        """Return a ping that no two of the tickets exceed, if any place joins them."""
         name = self.definition.attribute
         return 2.0 * max(
             max(known_latencies(t, p, name).values(), default=0.0)
@@ -398,7 +398,7 @@ class Latency(Comparison):
 
     @classmethod
     def criterion_words(cls, criterion: Criterion) -> str:
-        """Return what a criterion compares."""
+        """Return the quantity that a criterion compares."""
         return f"the mean {criterion.attribute} {PAIRS[criterion.pairs or cls.pairs_default]}"
 
     @classmethod
@@ -409,7 +409,7 @@ class Latency(Comparison):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del attribute, kind
         return "a limit on latency"
 
@@ -434,7 +434,7 @@ class Latency(Comparison):
         ]
 
     def _to_region(self, teams: Seats, at: float) -> list[float]:
-        """Return each player's latency to the joint region; inf where there is none."""
+        """Return each player's latency to the joint region; inf if there is none."""
         regions = open_regions(self._asked.of(teams), self._limits, teams, at)
         found = cheapest(regions, self._weigh)
         if found is None:

@@ -2,7 +2,7 @@
 
 Each has two forms. The **reference** works on one match, as lists of numbers by team, and defines
 the kind. The **table** works on many matches of one layout at once, as an array, and is what
-solvers use; a property test holds the two together.
+solvers use; a property test compares the two.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from evenmatch.model.ticket import Ticket, Value
 Teams = Sequence[Sequence[float]]
 """The values of one match's players, by team."""
 BENT = ("capped", "log")
-"""Scales by which the mean cost of some gaps is not the cost of their mean."""
+"""Scales by which the mean cost of some gaps differs from the cost of their mean."""
 DUEL = Gap("gap")
-"""Between two players all kinds of numbers are the same."""
+"""Between two players, all kinds of numbers are the same."""
 SUM_SLACK = 1e-12
-"""How far two ways to add up the values of a match may differ, relative to their sum."""
+"""Relative difference that the order of a sum may make."""
 
 
 class Numeric(Comparison):
-    """Differences of numbers: each kind says of which players, on plain numbers by team."""
+    """Differences of numbers; each kind defines its own, on plain numbers by team."""
 
     criterion_keys = Keys(("attribute", "weight", "scale", "measure", "step"))
     rule_keys = Keys(
@@ -63,7 +63,7 @@ class Numeric(Comparison):
     form = Form.NUMBERS
     is_measure = True
     gaps_by_measure: ClassVar[Mapping[str, Gap]]
-    """What people call the gap of values, by `measure`."""
+    """The name of the gap of values, by `measure`."""
 
     def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
         super().__init__(definition, queue)
@@ -78,8 +78,8 @@ class Numeric(Comparison):
 
         Args:
             teams: Values by team.
-            measure: Of teams: their means or sums.
-            step: Of sums: differences are rounded down to multiples of it; 0 = exact.
+            measure: For teams: their means or sums.
+            step: For sums: differences are rounded down to multiples of it; 0 = exact.
         """
 
     @staticmethod
@@ -133,13 +133,13 @@ class Numeric(Comparison):
 
     @classmethod
     def step_of(cls, criterion: Criterion) -> float:
-        """Return the multiples that a criterion rounds differences of sums down to; 0 = exact."""
+        """Return the step to whose multiples differences of sums are rounded down; 0 = exact."""
         del criterion
         return 0.0
 
     @classmethod
     def part_of_widest(cls, form: Format) -> float:
-        """Return which part of the players' largest difference the gap is at least; 0: unknown."""
+        """Return a lower bound on the gap, as a share of the players' largest difference."""
         del form
         return 0.0
 
@@ -178,19 +178,19 @@ class Numeric(Comparison):
         return scale_gap(scale, abs(first - second))
 
     def gap(self, teams: Seats) -> float:
-        """Return the gap of what the rule compares; teams without people are left out."""
+        """Return the gap of the compared values; teams without people are left out."""
         by_team = [[v for t in team for v in self.values(t)] for team in teams if team]
         return self.gap_of(by_team, self.definition.measure)
 
     def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
-        """Return the gap of the attribute's values, in whatever unit the rule or scale has."""
+        """Return the gap of the attribute's values, in the unit of the rule or scale."""
         del roles
         name, measure = self.definition.attribute, self.definition.measure
         by_team = [[v for t in team for v in numbers(t, name)] for team in teams if team]
         return (self.gap_of(by_team, measure),)
 
     def raw_table(self, values: Floats, layout: Sequence[int]) -> Floats:
-        """Return `raw_gaps` of many matches; `values` has their players' team by team."""
+        """Return `raw_gaps` of many matches; `values` holds their players' values team by team."""
         return self.gaps_of(values, layout, self.definition.measure)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
@@ -204,13 +204,13 @@ class Numeric(Comparison):
         return gaps - SUM_SLACK * max(1.0, float(np.abs(values).sum()))
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return the pair's spread; means and teams say nothing about two of many."""
+        """Return the pair's spread; two players of many say nothing about means and teams."""
         if self.number_gap is NumberGap.WIDEST or self.queue.format.is_duel:
             return self.gap(((one,), (two,)))
         return 0.0
 
     def values(self, ticket: Ticket) -> list[float]:
-        """Return what a rule compares of each player."""
+        """Return the value of each player that a rule compares."""
         rule = self.definition
         if isinstance(rule, Rule) and rule.unit == "percentile":
             return places(ticket, self.queue.name, rule.attribute, rule.sample)
@@ -218,7 +218,7 @@ class Numeric(Comparison):
 
     @classmethod
     def fault_of_criterion_table(cls, table: Mapping[str, Any]) -> Fault:
-        """Refuse a measure where no teams are compared, and steps where no sums of them are."""
+        """Refuse a measure if no teams are compared, and steps unless their sums are."""
         fault = cls.fault_of_rule_table(table, None)
         compares_sums = cls.number_gap is NumberGap.TEAMS and table.get("measure") == "sum"
         if fault is None and "step" in table and not compares_sums:
@@ -227,7 +227,7 @@ class Numeric(Comparison):
 
     @classmethod
     def fault_of_rule_table(cls, table: Mapping[str, Any], wait_end: float | None) -> Fault:
-        """Refuse a measure where no teams are compared."""
+        """Refuse a measure if no teams are compared."""
         del wait_end
         if "measure" in table and cls.number_gap is not NumberGap.TEAMS:
             return "measure", 'goes only with kind = "imbalance"'
@@ -235,7 +235,7 @@ class Numeric(Comparison):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del kind
         return f"a limit on {attribute}"
 
@@ -308,8 +308,8 @@ def mean_gap(teams: Teams) -> float:
 class MeanGap(Numeric):
     """The mean difference over all pairs.
 
-    The cost is the mean of what the gap of each pair costs, so that one stranger among friends is
-    judged pair by pair.
+    The cost is the mean of the costs of all pairs' gaps, so a single outlier is judged pair by
+    pair.
     """
 
     number_gap = NumberGap.PAIRS
@@ -331,7 +331,7 @@ class MeanGap(Numeric):
         k = values.shape[1]
         if k < 2:
             return np.zeros(values.shape[0])
-        # In sorted order the i-th value is added i times and taken away k-1-i times.
+        # In sorted order, the i-th value is added i times and subtracted k-1-i times.
         signs = 2.0 * np.arange(k) - (k - 1)
         means: Floats = np.sort(values, axis=1) @ signs / (k * (k - 1) / 2)
         # Equal values may leave a rounding error below 0.
@@ -339,7 +339,7 @@ class MeanGap(Numeric):
 
     @classmethod
     def reference(cls, criterion: Criterion, teams: Teams) -> float:
-        """Return the mean of what the gap of each pair costs."""
+        """Return the mean cost of the gaps of all pairs."""
         pairs = list(combinations(chain.from_iterable(teams), 2))
         costs = [scale_gap(criterion.scale, abs(a - b)) for a, b in pairs]
         return math.fsum(costs) / len(costs) if costs else 0.0
@@ -414,12 +414,12 @@ class Imbalance(Numeric):
 
     @classmethod
     def step_of(cls, criterion: Criterion) -> float:
-        """Return the step, where sums are compared."""
+        """Return the step, if sums are compared."""
         return criterion.step if criterion.measure == "sum" else 0.0
 
     @classmethod
     def part_of_widest(cls, form: Format) -> float:
-        """Return 1 where each team is one player."""
+        """Return 1 if each team is one player."""
         return 1.0 if max(form.players) == 1 else 0.0
 
     @classmethod

@@ -1,17 +1,17 @@
 """How often the same two players are put into one match: the rule `pair_limit`.
 
-What a player remembers is an attribute of the ticket (`meetings` unless the queue names another):
-a map from player id to how many matches the two have had within the last `within` seconds. The
-engine fills it in when the ticket is accepted, and anew while it waits whenever a match is so long
-ago that it counts no more. Of two memories that differ the larger counts, so nobody evades the
-rule by forgetting.
+The memory is an attribute of the ticket (`meetings` unless the queue names another): a map from
+player id to how many matches the two have had within the last `within` seconds. The engine fills it
+in when it accepts the ticket, and updates it during the wait whenever a match becomes too old to
+count. If the two memories differ, the larger count is used, so nobody evades the rule by
+forgetting.
 
-The gap between two players is the number of matches that they would have had with this one, so the
-limit is what one reads: with `limit = 2` a third match is refused.
+The gap between two players is the number of matches including this one, so the limit means what it
+says: with `limit = 2` a third match is refused.
 
 Source:
-    Wu, Dynamic Matching with Teams, footnotes on sniping and on fixed matches: who may meet a
-    chosen opponent again and again can trade wins with them, or hunt them.
+    Wu, Dynamic Matching with Teams, footnotes on sniping and on fixed matches: players who can meet
+    a chosen opponent again and again can trade wins with them, or hunt them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PairLimit(WorstPair):
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
-        """Return what is wrong with a memory; none at all is fine."""
+        """Return what is wrong with a memory; a missing one is fine."""
         if value is None:
             return None
         if not isinstance(value, dict):
@@ -64,7 +64,7 @@ class PairLimit(WorstPair):
         return None
 
     def between(self, first: Seat, second: Seat) -> float:
-        """Return how many matches the two have had with this one; 0 if they never met."""
+        """Return how many matches the two have had including this one; 0 if they never met."""
         (_, ticket, one), (_, other, two) = first, second
         name = self.definition.attribute
         count = max(
@@ -74,14 +74,14 @@ class PairLimit(WorstPair):
         return count + 1.0 if count else 0.0
 
     def names(self, ticket: Ticket, player: Player) -> Collection[str] | None:
-        """Return whom a player remembers, and how many matches."""
+        """Return the players that a player remembers, with the number of matches."""
         value = attribute_of(ticket, player, self.definition.attribute)
         return value if isinstance(value, dict) else None
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
-        """Return how many matches each pair has had with this one."""
+        """Return how many matches each pair has had including this one."""
         del known
-        # Whoever does not name the other remembers no match.
+        # A player who does not name the other remembers no match with them.
         count = np.where(np.isinf(said), 0.0, said).max(axis=0)
         return np.where(count > 0.0, count + 1.0, 0.0)
 
@@ -94,12 +94,12 @@ class PairLimit(WorstPair):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del attribute, kind
         return "a limit on matches of the same two players"
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
-        """Return one more than the most that any two have met."""
+        """Return one more than the largest number of matches of any two."""
         name = self.definition.attribute
         known = [attribute_of(t, p, name) for t in tickets for p in t.players]
         counts = [max(value.values(), default=0.0) for value in known if isinstance(value, dict)]

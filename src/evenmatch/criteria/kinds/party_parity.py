@@ -2,7 +2,7 @@
 
 Source:
     Galactron, premades: equal party sizes 100 %, slightly and very different ones 60 and 0 %. For
-    teams of n the polynomial through these three goes on to any n.
+    teams of n, the polynomial through these three points is used for any n.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 
 STRAIGHT, SQUARE = 0.6, 0.4
-"""Parts of the cost that grow with the difference, and with its square."""
+"""Coefficients of the difference, and of its square, in the cost."""
 
 
 def difference(shapes: Sequence[Sequence[int]]) -> float:
@@ -93,8 +93,8 @@ class PartyParity(Comparison):
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""
-        # A party is as many as it is at its first player, and nobody at the others, who are
-        # sorted behind all parties: so every team has its shape in as many columns as seats.
+        # A party counts with its size at its first player and with 0 at the others, which sort
+        # after all parties: so every team has its party sizes in as many columns as seats.
         sizes = np.array([s for t in tickets for s in (t.size, *([0] * (t.size - 1)))], dtype=float)
         layout = [seats for seats in layout if seats]
         widest = max(layout)

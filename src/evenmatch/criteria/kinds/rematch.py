@@ -1,16 +1,15 @@
 """Rematches: how recently the players of a match met before, as a cost and as a rule.
 
-What a player remembers is an attribute of the ticket (`recent` unless the queue names another):
+The memory is an attribute of the ticket (`recent` unless the queue names another):
 
 - a map from player id to how many matches ago the two met, 1 = in the last one; negative numbers
   mean that they were in one team;
 - or a set of player ids: the opponents of the last match.
 
-Two players have met n matches ago if both remember it, and n is the larger of their two counts: who
-has played others since is new again. Where only one of them remembers anything at all, that one's
-word counts.
+Two players met n matches ago if both remember it, and n is the larger of their two counts, so that
+matches with others make an opponent new again. If only one of them has a memory at all, it decides.
 
-A meeting is fresh by (matches + 1 - n) / matches, so 1 in the last match, and 0 after `matches`
+A meeting has the freshness (matches + 1 - n) / matches: 1 in the last match, and 0 after `matches`
 matches with others.
 
 Source:
@@ -36,18 +35,18 @@ from evenmatch.model.queue import RECENT, Criterion, Expansion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
 
 CHANGED = 0.5
-"""What a meeting counts if opponents are now in one team, or the other way round."""
+"""Factor on a meeting if opponents are now in one team, or the other way round."""
 
 REDRAWS_MAX = 100
 EVERY = 10.0
-"""Seconds between two draws where neither a file nor a deadline says more."""
+"""Seconds between two draws if neither a file nor a deadline gives them."""
 
 Known = Mapping[str, float] | None
-"""Whom a player met, and how many matches ago; None if nothing is known."""
+"""The players met, with how many matches ago; None if nothing is known."""
 
 
 def known_of(ticket: Ticket | NewTicket, player: Player, attribute: str = RECENT) -> Known:
-    """Return whom a player met, whatever form the attribute has.
+    """Return the players that a player met, whatever form the attribute has.
 
     Arrivals files turn a set of one id into a word, or into a number if it looks like one.
 
@@ -78,11 +77,11 @@ def matches_since_meeting(one: Player, two: Player, first: Known, second: Known)
 
     Args:
         one: A player.
-        two: Another one.
-        first: Whom the first remembers.
-        second: Whom the second remembers.
+        two: Another player.
+        first: The players that the first remembers.
+        second: The players that the second remembers.
 
-    >>> matches_since_meeting(Player("a"), Player("b"), {"b": 1.0}, {"c": 1.0, "a": 2.0})
+    >>> met(Player("a"), Player("b"), {"b": 1.0}, {"c": 1.0, "a": 2.0})
     2.0
     """
     ago = math.inf if first is None else first.get(two.id, math.inf)
@@ -91,7 +90,7 @@ def matches_since_meeting(one: Player, two: Player, first: Known, second: Known)
     other_ago = second.get(one.id, math.inf)
     if first is None:
         return other_ago
-    # Of equally old memories of different kinds, that of opponents counts.
+    # Of equally old memories of different relations, that of opponents counts.
     return max(ago, other_ago, key=lambda each: (abs(each), each))
 
 
@@ -107,11 +106,11 @@ def freshness(ago: float, matches: int) -> float:
 def rematch(teams: Sequence[Sequence[Ticket]], attribute: str, matches: int) -> float:
     """Return the mean freshness over all pairs of players: the definition of the criterion.
 
-    A pair whose relation has changed counts half, one of the same party nothing.
+    A pair whose relation has changed counts half; a pair of one party counts nothing.
 
     Args:
         teams: Tickets by team.
-        attribute: The name of what players remember.
+        attribute: Name of the attribute with the memory.
         matches: How many of a player's last matches count.
 
     Returns:
@@ -151,14 +150,14 @@ def rematch_table(
         tickets: In the order in which `orders` numbers their players.
         orders: Shape (divisions, k): players in the order of the teams.
         layout: Players per team; sums to k.
-        attribute: The name of what players remember.
+        attribute: Name of the attribute with the memory.
         matches: How many of a player's last matches count.
 
     Returns:
         Shape (divisions,).
 
     Complexity:
-        O(divisions * k^2), O(k^2) where nobody met.
+        O(divisions * k^2), O(k^2) if nobody met.
     """
     fresh, were_mates = _pairs(tickets, attribute, matches)
     totals: Floats = np.zeros(len(orders))
@@ -200,11 +199,11 @@ def duel_gap(first: Ticket, second: Ticket, attribute: str, matches: int) -> flo
 def rule_gap(tickets: Sequence[Ticket], attribute: str, matches: int) -> float:
     """Return the freshest meeting of two opponents among the tickets, in whatever teams now.
 
-    It does not depend on the division into teams, so what it says of two tickets holds for each
-    match that has both. Players of one party do not count.
+    It does not depend on the division into teams, so the value for two tickets is a lower bound
+    for each match that has both. Players of one party do not count.
 
     Complexity:
-        O(k^2), O(k) where nobody remembers anything.
+        O(k^2), O(k) if nobody remembers anything.
     """
     seats = [(t, p, known_of(t, p, attribute)) for t in tickets for p in t.players]
     gap = 0.0
@@ -241,7 +240,7 @@ class Rematch(Comparison):
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
-        """Return what is wrong with a memory; none at all is fine."""
+        """Return what is wrong with a memory; a missing one is fine."""
         return memory_problem(value)
 
     def cost(self, teams: Seats) -> float:
@@ -264,7 +263,7 @@ class Rematch(Comparison):
     def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the share of the pairs who met in the last `matches` matches, as enemies or not.
 
-        Pairs of one party count as those who did not meet.
+        Pairs of one party count as not having met.
         """
         del roles
         tickets = [ticket for team in teams for ticket in team]
@@ -273,13 +272,13 @@ class Rematch(Comparison):
         return (np.count_nonzero(fresh) / pairs if pairs else 0.0,)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return `gap` of the two: who met, met in every match."""
+        """Return `gap` of the two, which holds in every match with both."""
         if len(one.players) == len(two.players) == 1:
             return duel_gap(one, two, self.definition.attribute, self.definition.matches)
         return rule_gap((one, two), self.definition.attribute, self.definition.matches)
 
     def names(self, ticket: Ticket, player: Player) -> Known:
-        """Return whom a player met, and how many matches ago."""
+        """Return the players that a player met, with how many matches ago."""
         return known_of(ticket, player, self.definition.attribute)
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
@@ -294,7 +293,7 @@ class Rematch(Comparison):
 
     @classmethod
     def fault_of_rule_table(cls, table: Mapping[str, Any], wait_end: float | None) -> Fault:
-        """Refuse redraws that are missing, too many, or outlast the wait."""
+        """Refuse redraws that are missing, too many, or longer than the wait."""
         redraws, every = table.get("redraws"), table.get("every")
         if redraws is None:
             return "redraws", "is missing; it is how often a rematch is refused before it plays"
@@ -313,9 +312,9 @@ class Rematch(Comparison):
 
     @classmethod
     def expansion_of(cls, table: Mapping[str, Any], wait_end: float | None) -> Expansion:
-        """Return that a rematch is allowed after all redraws.
+        """Return the expansion that allows a rematch after all redraws.
 
-        Without `every` the draws divide the wait up to the deadline evenly, so that a rematch is
+        Without `every`, the draws divide the wait up to the deadline evenly, so that a rematch is
         allowed before the ticket ends.
         """
         redraws, every = table["redraws"], table.get("every")
@@ -335,27 +334,27 @@ class Rematch(Comparison):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del attribute, kind
         return "the rule against early rematches"
 
 
 def after_redraws(redraws: int, every: float) -> Expansion:
-    """Return the expansion that lifts a rule after so many refusals, one every `every` seconds."""
+    """Return the expansion that lifts a rule after `redraws` draws, one every `every` seconds."""
     return Expansion(steps=((redraws * every, 1.0),))
 
 
 def redraw_rule(redraws: int, *, every: float, matches: int = 1) -> Rule:
-    """Return the rule that draws again, so many times, before it lets opponents meet again.
+    """Return the rule that draws again several times before it lets opponents meet again.
 
     A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
-    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
-    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
-    wait, and leaves nobody without a match where the same two people are all there is.
+    `matches` matches are refused; after `redraws` refusals they are accepted. So a rematch is
+    allowed from `redraws * every` seconds of both tickets' waits on. This is exact, never shrinks
+    with the wait, and leaves nobody without a match if the same two people are all there is.
 
     Args:
-        redraws: How often, >= 1.
-        every: Seconds between two draws; the policy's own clock where it has one.
+        redraws: Number of redraws, >= 1.
+        every: Seconds between two draws; the policy's own clock if it has one.
         matches: How many of a player's last matches count.
 
     Source:
@@ -366,10 +365,10 @@ def redraw_rule(redraws: int, *, every: float, matches: int = 1) -> Rule:
 
 
 def met_table(said: Floats, known: Flags) -> Floats:
-    """Return `met` of many pairs of players of whom one at least names the other.
+    """Return `met` of many pairs of players of whom at least one names the other.
 
     Args:
-        said: Shape (2, pairs): how many matches ago each says; inf if they do not name the other.
+        said: Shape (2, pairs): matches ago by each memory; inf if it does not name the other.
         known: Shape (2, pairs): whether each remembers anything.
     """
     ago, other_ago = said

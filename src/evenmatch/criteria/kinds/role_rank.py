@@ -1,4 +1,4 @@
-"""The kind that compares the roles that players get with those that they like: `role_rank`."""
+"""The kind that compares the roles that players get with those that they prefer: `role_rank`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from evenmatch.model.ticket import Ticket
 
 
 class RoleRank(Comparison):
-    """The mean rank of the roles given, over the last rank: 0 = everybody plays the first choice.
+    """The mean rank of the assigned roles, over the last rank: 0 = everybody's first choice.
 
-    Whoever lists no roles is content with any, rank 0.
+    A player who lists no roles is content with any, rank 0.
     """
 
     criterion_keys = Keys(("weight",))
@@ -90,5 +90,5 @@ class RoleRank(Comparison):
         return sums / self._worst(orders.shape[1])
 
     def _worst(self, players: int) -> int:
-        """Return the sum of ranks of players who all get their last choice of all roles."""
+        """Return the sum of ranks of players who all get the last of all roles."""
         return players * (len(self.queue.format.roles) - 1)

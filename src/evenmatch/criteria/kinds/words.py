@@ -1,6 +1,6 @@
 """The kinds that compare words and sets of words: `same`, `overlap` and `avoid`.
 
-As rules they have a gap of 0 (all is well) or 1, so steps such as [[60, 1]] lift them. As criteria
+As rules, they have a gap of 0 (fulfilled) or 1, so steps such as [[60, 1]] lift them. As criteria,
 `same` and `overlap` cost the share of pairs that differ or have nothing in common.
 """
 
@@ -42,7 +42,7 @@ class Same(Comparison):
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
-        """Return what is wrong with a value that must be there, whatever it is."""
+        """Return what is wrong with a value: it must exist, and may be anything."""
         return "is missing" if value is None else None
 
     def cost(self, teams: Seats) -> float:
@@ -55,12 +55,12 @@ class Same(Comparison):
         return 0.0 if all(value == values[0] for value in values) else 1.0
 
     def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
-        """Return the share of pairs, as a criterion costs it."""
+        """Return the share of pairs that differ, which is also the cost as a criterion."""
         del roles
         return (self.cost(teams),)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return `gap` of the two: who differ, differ in every match."""
+        """Return `gap` of the two: if they differ, they differ in every match."""
         return self.gap(((one,), (two,)))
 
     @classmethod
@@ -70,13 +70,13 @@ class Same(Comparison):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del kind
         return f"the rule that {attribute} be the same"
 
     @classmethod
     def warning_without_deadline(cls, rule: Rule) -> str:
-        """Return that some may wait for ever."""
+        """Return a warning that some may wait for ever."""
         del rule
         return "no deadline: a ticket whose value nobody shares waits for ever"
 
@@ -110,18 +110,18 @@ class Overlap(Same):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del kind
         return f"the rule that {attribute} have something in common"
 
     @classmethod
     def warning_without_deadline(cls, rule: Rule) -> str:
-        """Return that some may wait for ever."""
+        """Return a warning that some may wait for ever."""
         return never_lifted(rule)
 
 
 class Avoid(WorstPair):
-    """Whether nobody meets a player whom either of the two lists."""
+    """Whether any player meets a player whom one of the two lists."""
 
     rule_keys = Keys(("attribute", "pairs", "expand", "accept"))
     attribute = "avoid"
@@ -132,7 +132,7 @@ class Avoid(WorstPair):
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
-        """Return what is wrong with a list; none at all is fine."""
+        """Return what is wrong with a list; a missing one is fine."""
         if isinstance(value, dict):
             return "must be a set of player ids, got a map"
         return None
@@ -147,7 +147,7 @@ class Avoid(WorstPair):
         )
 
     def names(self, ticket: Ticket, player: Player) -> Collection[str]:
-        """Return whom a player lists."""
+        """Return the players that a player lists."""
         return elements(attribute_of(ticket, player, self.definition.attribute))
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
@@ -163,22 +163,22 @@ class Avoid(WorstPair):
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
-        """Return what a rule of the kind is called where it keeps somebody waiting."""
+        """Return the name of a rule of the kind when it keeps a ticket waiting."""
         del kind
         return f"the list of players to avoid ({attribute})"
 
     @classmethod
     def warning_without_deadline(cls, rule: Rule) -> str:
-        """Return that some may wait for ever."""
+        """Return a warning that some may wait for ever."""
         return never_lifted(rule)
 
 
 def never_lifted(rule: Rule) -> str:
-    """Return that a rule that is kept or broken may keep some waiting for ever."""
+    """Return a warning that a rule without a lift may keep some waiting for ever."""
     return f"no deadline, and the rule {rule.kind} is never lifted: some may wait for ever"
 
 
 def _share(values: Sequence[Each], is_apart: Callable[[Each, Each], bool]) -> float:
-    """Return the share of pairs that are apart; 0 without any pair."""
+    """Return the share of pairs that differ; 0 without any pair."""
     found = [is_apart(one, two) for one, two in combinations(values, 2)]
     return sum(found) / len(found) if found else 0.0

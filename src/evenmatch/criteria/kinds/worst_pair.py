@@ -1,7 +1,7 @@
 """Kinds whose gap is that of the worst pair of players: `avoid` and `pair_limit`.
 
-A pair counts if it stands in the relation that the rule looks at (`pairs`) and is not of one
-party, whose members have chosen each other. Who says nothing of anybody has no gap to anybody.
+A pair counts if it is in the relation that the rule compares (`pairs`), unless both are of one
+party, whose members have chosen each other. A player who names nobody has no gap to anybody.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evenmatch.model.ticket import Ticket, attribute_of
 
 
 class WorstPair(Comparison):
-    """The largest gap between two players that stand in a relation."""
+    """The largest gap between two players in a relation."""
 
     pairs_allowed = ("enemies", "teammates", "all")
 
@@ -42,7 +42,7 @@ class WorstPair(Comparison):
         """Return the gap between players of two parties, whatever their teams."""
 
     def gap(self, teams: Seats) -> float:
-        """Return the largest gap between two who stand in the relation."""
+        """Return the largest gap between two players in the relation."""
         name = self.definition.attribute
         if not any(attribute_of(t, p, name) for team in teams for t in team for p in t.players):
             return 0.0
@@ -59,7 +59,7 @@ class WorstPair(Comparison):
         return max_over_pairs(table, orders, layout, self.pairs)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return `gap` of the two where they surely stand in the relation."""
+        """Return `gap` of the two if they are certainly in the relation."""
         if not are_surely(self.pairs, self.queue.format, one, two):
             return 0.0
         return max(self.between(first, second) for first in _seats(one) for second in _seats(two))

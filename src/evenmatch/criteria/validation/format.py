@@ -1,4 +1,4 @@
-"""What a format must be like to have matches; see `criteria.validation.queue`."""
+"""Requirements on a format; see `criteria.validation.queue`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from evenmatch.model.queue import SEATS_MAX, Format
 ROLES_MAX = 12
 NAME_LENGTH_MAX = 64
 ROLE_WAYS_MAX = 4096
-"""Ways in which the seats of a team's roles may be taken, which an assignment goes through."""
+"""Most combinations of taken role seats of a team, all of which an assignment may visit."""
 
 
 def fault_of_format(form: Format, *, are_sizes_stated: bool = False) -> Fault:
-    """Return seats, sides, party sizes or roles that no match can have.
+    """Return a fault of seats, sides, party sizes or roles with which no match can exist.
 
     Args:
         form: The format.
-        are_sizes_stated: Whether a condition says how many players a match has: then one team may
-            be empty, and one player may be a match.
+        are_sizes_stated: Whether a condition states how many players a match has: then a team may
+            be empty, and a match may have one player.
     """
     if are_sizes_stated:
         return _fault_of_most(form) or _fault_of_sides(form) or fault_of_names("sides", form.sides)
@@ -135,7 +135,7 @@ def _fault_of_roles(form: Format) -> Fault:
 
 
 def fault_of_names(key: str, names: tuple[str, ...]) -> Fault:
-    """Return a name that is empty, too long, or given twice."""
+    """Return the fault of a name that is empty, too long, or repeated."""
     for index, name in enumerate(names):
         if not 1 <= len(name) <= NAME_LENGTH_MAX:
             return f"{key}[{index}]", f"must be a name of 1 to 64 characters, got {show(name)}"

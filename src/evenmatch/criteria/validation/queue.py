@@ -1,8 +1,8 @@
-"""What a queue must be like to work, whoever made it: a TOML file, a journal or a program.
+"""Requirements on a queue, whoever made it: a TOML file, a journal or a program.
 
 Each refusal is one sentence that names the key as a TOML file spells it:
 `queue "duel", rules[0].limit must be between 0 and 1e15, got -1.0`. The types of `model.queue` say
-what each field may hold; here is asked what depends on kinds, on the format and on each other.
+what each field may hold; this module checks what depends on kinds, on the format and on other keys.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ STEPS_MAX = 100
 
 
 def check_queue(queue: Queue) -> None:
-    """Refuse a queue that cannot work as it stands.
+    """Refuse a queue that cannot work.
 
-    What needs the policy itself (does its SPEC make sense, can it play the format) is asked of
-    the policy; what compares queues (equal names) is asked where all of them are known.
+    Checks of the policy's SPEC, and of whether it supports the format, are up to the policy;
+    checks across queues (equal names) are made when all of them are known.
 
     Raises:
         ConfigError: The sentence names the queue, the key, what is allowed and what was given.
@@ -74,14 +74,14 @@ def queue_place(name: str) -> Place:
 
 
 def _check_compared(each: Criterion | Rule, form: Format, at: Place) -> None:
-    """Refuse what a criterion or a rule cannot compare."""
+    """Refuse a criterion or a rule that cannot compare anything in this format."""
     if kind_of(each).attribute != "" or each.attribute:
         at.at("attribute").within(each.attribute, fields.AttributeName)
     at.refuse_fault(kind_of(each).fault_in(form) or _fault_of_pairs(each, form))
 
 
 def _fault_of_pairs(each: Criterion | Rule, form: Format) -> Fault:
-    """Return what is wrong with the pairs that a criterion or a rule looks at."""
+    """Return what is wrong with the pairs that a criterion or a rule compares."""
     allowed = kind_of(each).pairs_allowed
     if not allowed:
         if each.pairs is not None:
@@ -108,11 +108,11 @@ def _fault_of_criterion(criterion: Criterion) -> Fault:
 
 
 def _fault_of_rule(rule: Rule) -> Fault:
-    """Return a unit or a limit that does not go with the kind of a rule."""
+    """Return a fault of a unit or a limit that does not suit the kind of a rule."""
     if rule.kind not in NUMERIC and rule.unit != "difference":
         return "unit", f'does not go with kind = "{rule.kind}"'
     if rule.unit == "percentile" and rule.limit > 1.0:
-        allowed = "between 0 and 1 where unit is percentile, e.g. 0.05 for five of a hundred"
+        allowed = "between 0 and 1 if unit is percentile, such as 0.05 for 5 %"
         return "limit", f"must be {allowed}, got {rule.limit}"
     if rule.unit != "difference":
         return None
@@ -161,7 +161,7 @@ def _check_points(points: Points, limit: float, at: Place, *, is_steps: bool) ->
 
 
 def _check_reach(points: Points, wait_end: float | None, at: Place, *, is_line: bool) -> None:
-    """Refuse points that no ticket lives to see; a line is used before its end is reached."""
+    """Refuse points that no ticket reaches; a line is used before its end is reached."""
     if wait_end is None:
         return
     waits = [wait for wait, _ in points]

@@ -159,7 +159,7 @@ def admit(
         Overloaded: The shard holds as many waiting tickets as it takes.
     """
     if len(tables.waiting) >= limits.waiting_max:
-        raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
+        raise Overloaded(f"already {limits.waiting_max} tickets wait here; try again later")
     if new.id is not None and (tables.knows(new.id) or new.id in tables.backfills):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
     if len(new.players) != 1 or not is_plain(new.players[0], limits):
@@ -278,7 +278,7 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
         if name not in tables.queues:
             known = ", ".join(list(tables.queues)[:20])
             raise UnknownQueue(
-                f"no queue is called {name[:64]!r}; there is {known}", where="/queues"
+                f"no queue is called {name[:64]!r}; allowed: {known}", where="/queues"
             )
     if len(queues) > 1 and len({tables.queues[name].group for name in queues}) > 1:
         raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
@@ -304,7 +304,7 @@ def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None
     for player in new.players:
         if (ticket := live.get(player.id)) is not None:
             raise AlreadyWaiting(
-                f"player {player.id} is already waiting in ticket {ticket}; cancel that first",
+                f"player {player.id} is already waiting in ticket {ticket}; cancel it first",
                 where="/players",
                 ticket=ticket,
             )

@@ -66,8 +66,8 @@ def registered_of(
     form = objective.queue.format
     if not can_compare(Roster(register.queue, form.players, teams), objective):
         raise InvalidOpening(
-            f"a player has not all that queue {register.queue} compares; give each player all of "
-            f"the attributes that have no default",
+            f"a player lacks an attribute that queue {register.queue} compares; give each player "
+            f"all attributes that have no default",
             where="/teams",
         )
     return Registered(match, teams, register.session or match_id, register.now + register.lease)
@@ -88,10 +88,10 @@ def _check_teams(register: Register, objective: Objective) -> None:
                 where=f"/teams/{at}",
             )
     if sizes == form.players:
-        raise InvalidOpening("no seat is free: there is nobody to look for", where="/teams")
+        raise InvalidOpening("no seat is free, so there is nobody to find", where="/teams")
     names = [player.id for team in register.teams for player in team]
     if not names:
-        raise InvalidOpening("nobody plays: create tickets instead", where="/teams")
+        raise InvalidOpening("nobody is in the match: create tickets instead", where="/teams")
     if len(set(names)) != len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise InvalidOpening(f"player {twice[:64]!r} is named twice", where="/teams")
@@ -100,7 +100,9 @@ def _check_teams(register: Register, objective: Objective) -> None:
             check_player(player, LIMITS, f"/teams/{at}/{place}")
     waits = [wait for wait, _ in register.steps]
     if not all(0.0 <= a < b for a, b in pairwise([*waits, math.inf])):
-        raise InvalidOpening(f"steps must begin later and later, got {waits}", where="/steps")
+        raise InvalidOpening(
+            f"each step must begin later than the one before, got {waits}", where="/steps"
+        )
 
 
 def _ticket(register: Register, name: str, player: Player, tables: Tables) -> Ticket:

@@ -84,8 +84,7 @@ class BackfillRequests:
         if request.roster_version != roster.version:
             raise StaleRoster(
                 f"match {request.match} has been filled since version {request.roster_version}: "
-                f"its roster now has version {roster.version}; look at it, and open it with that "
-                f"one",
+                f"its roster now has version {roster.version}; read it, and open it with that one",
                 match=request.match,
                 roster_version=roster.version,
             )

@@ -126,7 +126,7 @@ class OutcomeReports:
         if told is not None and told.state == "counted":
             if told.result != result:
                 raise OutcomeDiffers(
-                    f"match {kept_match.match.id} already has another outcome, which stays",
+                    f"match {kept_match.match.id} already has another outcome, which stands",
                     match=kept_match.match.id,
                 )
             return
@@ -152,8 +152,8 @@ class OutcomeReports:
         before = outcome.reports.get(player)
         if before is not None and lineup.retold(before) != result:
             raise OutcomeDiffers(
-                f"player {player[:64]!r} has reported another outcome of match {match.id}, which "
-                f"stays",
+                f"player {player[:64]!r} has already reported another outcome of match {match.id}, "
+                f"which stands",
                 match=match.id,
             )
         if before is not None:
@@ -167,8 +167,8 @@ class OutcomeReports:
             )
         if outcome.state == "disputed":
             raise OutcomeDisputed(
-                f"the players of match {match.id} did not agree in time; the game's own service "
-                f"can still report the outcome",
+                f"the players of match {match.id} did not agree in time; only the game's backend "
+                f"can report the outcome now",
                 match=match.id,
             )
         self._check_room(kept_match)
@@ -441,7 +441,7 @@ def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str
 def _numbers(outcome: Outcome, match: Match, order: list[int]) -> list[float]:
     """Return one number for each team as given, of which the smallest won."""
     if (outcome.ranks is None) == (outcome.points is None):
-        raise InvalidOutcome("an outcome needs either ranks or points, one number for each team")
+        raise InvalidOutcome("give either ranks or points, one number for each team")
     if outcome.points is None:
         numbers = _checked("ranks", outcome.ranks or (), len(order))
         if outcome.handicap is not None:

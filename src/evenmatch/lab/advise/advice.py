@@ -40,22 +40,22 @@ def advise(
     percentile: float = 0.5,
     seed: int | None = None,
 ) -> Advice:
-    """Say how many players a game needs for a wait, or which waits its players get.
+    """Say how many players a game needs for a given wait, or how long its players will wait.
 
     Args:
         base: The game's matches and players.
-        players_online: How many are online, in a match, pausing or searching; with `hours`, on
-            average over the day.
-        target_wait: Seconds within which a share of the players of every pool shall be matched.
-            Exactly one of both is given, or with `hours` one or both.
-        percentile: That share, above 0 and below 1.
-        seed: Simulate the smallest pool with this seed, which takes some seconds; None does not.
+        players_online: How many players are in a match, between matches or in the queue; with
+            `hours`, the daily average.
+        target_wait: Seconds within which the share `percentile` of the players in every pool should
+            be matched. Give either this or `players_online`; with `hours` you may give both.
+        percentile: The share for `target_wait`, above 0 and below 1.
+        seed: If given, also simulate the smallest pool with this seed, which takes some seconds.
 
     Returns:
         The answer. Its `figures()` are what `evenmatch advise --json` prints.
 
     Raises:
-        ConfigError: Something cannot be computed as asked; one sentence.
+        ConfigError: Something cannot be computed; the sentence says what.
 
     Source:
         Xu, Yu and Wu, Rule Designs for Optimal Online Game Matchmaking, for the pools; Little's

@@ -1,12 +1,12 @@
-"""From the tickets of a queue to the arrays on which an optimum or a bound is found.
+"""Turn the tickets of a queue into the arrays on which an optimum or a bound is computed.
 
 `queue_field` is for duels, whose pairs are matched exactly. `group_field` is for any other format,
-where a bound prices groups: what a match costs is bounded from below by the lowest and highest
+for which a bound prices groups: the cost of a match is bounded from below by the lowest and highest
 value of each ticket. `spread` is exact, and so is `imbalance` between teams of one. A mean gap of k
 values costs at least 2 / k of what their spread costs: the gaps of each other player to the lowest
-and to the highest add up to the spread, and no scale is steeper further out. Other criteria count
-nothing. Rules are kept where they are a limit on such a gap, at the widest they ever get; what they
-cost in waiting, and the division into teams, count nothing.
+and to the highest add up to the spread, and no scale gets steeper further out. Other criteria count
+as 0. Rules are kept if they limit such a gap, at their widest; the waits that they cause, and the
+division into teams, are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PERCENTILE_SLACK = 1e-9
 
 @dataclass(frozen=True)
 class QueueField:
-    """A queue's tickets as arrays, and what its pairs cost."""
+    """A queue's tickets as arrays, and the cost of pairs."""
 
     field: Field
     position: Ints
@@ -68,7 +68,7 @@ class QueueField:
 
 
 def _numbers_of(queues: Sequence[Queue], place: int, arrivals: Sequence[Arrival]) -> list[int]:
-    """Return which arrivals enter a queue; a ticket without names enters the first."""
+    """Return which arrivals enter a queue; a ticket that names no queue enters the first."""
     name, is_first = queues[place].name, place == 0
     return [
         number
@@ -83,8 +83,8 @@ def queue_field(
     """Return the arrays of one queue.
 
     Args:
-        queues: All queues; a ticket without names enters the first.
-        place: Which of them.
+        queues: All queues; a ticket that names none enters the first.
+        place: Index of the queue.
         arrivals: By ascending time.
         end: End of the run in seconds, None for no end.
     """
@@ -106,7 +106,7 @@ def queue_field(
     for limit in rules.limits:
         if limit.rule.unit != "relative":
             rows.append(np.array([limit.value(ticket) for ticket in tickets]))
-            # The rules have the last word on what a rounded difference of percentiles is.
+            # The rules decide which rounded differences of percentiles are allowed.
             slack = PERCENTILE_SLACK if limit.rule.unit == "percentile" else 0.0
             gates.append(widest(limit.rule.limit, limit.rule.expand) + slack)
     points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
@@ -124,7 +124,7 @@ def queue_field(
 
 
 def _with_delays(plain: QueueField) -> QueueField:
-    """Let the costs of pairs hold the time until the rules let them play."""
+    """Add to the costs of pairs the time until the rules let them play."""
     field = plain.field
 
     def refine(one: Ints, two: Ints, costs: Floats) -> Floats:
@@ -180,7 +180,7 @@ def codes_of(values: Sequence[object]) -> Floats:
 
 
 def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
-    """Return the tickets as the engine accepts them, placed among the last values."""
+    """Return the tickets as the engine accepts them, with their places among the last values."""
     samples, recent = samples_of(queue), dict[str, RecentValues]()
     tickets = []
     for sequence, arrival in enumerate(own):
@@ -202,7 +202,7 @@ def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
 
 
 SLACK = 1e-9
-"""Part by which a limit on a bounded gap is widened, against rounding."""
+"""Relative widening of a limit on a bounded gap, against rounding."""
 
 
 def group_field(
@@ -211,8 +211,8 @@ def group_field(
     """Return the arrays of one queue.
 
     Args:
-        queues: All queues; a ticket without names enters the first.
-        place: Which of them.
+        queues: All queues; a ticket that names none enters the first.
+        place: Index of the queue.
         arrivals: By ascending time.
         end: End of the run in seconds, None for no end.
     """
@@ -255,7 +255,7 @@ def group_field(
 
 
 def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
-    """Return whether the arrays say what every full match costs, and all may be matched."""
+    """Return whether the arrays give the exact cost of every full match and allow all tickets."""
     people = [player.id for each in arrivals for player in each.ticket.players]
     is_alone = len(set(people)) == len(people) == len(arrivals)
     is_free = not (queue.rules or queue.format.sides or queue.format.roles or queue.exclusive_match)
@@ -263,13 +263,13 @@ def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
 
 
 def _part_of_spread(queue: Queue, what: Criterion | Rule) -> float:
-    """Return which part of the players' spread a comparison is at least; 0 if unknown."""
+    """Return a lower bound on a comparison, as a share of the players' spread; 0 if unknown."""
     if (
         isinstance(what, Criterion)
         and what.scale.kind == "percentile"
         and not what.scale.sample.quantiles
     ):
-        # Percentiles among the last values depend on the order of arrival: nothing is claimed.
+        # Percentiles among the last values depend on the order of arrival, so there is no bound.
         return 0.0
     kind = kind_of(what)
     return kind.part_of_widest(queue.format) if issubclass(kind, Numeric) else 0.0
@@ -304,14 +304,14 @@ def _values_of_same(own: Sequence[Arrival], attribute: str) -> Floats:
     return codes_of([attribute_of(a.ticket, a.ticket.players[0], attribute) for a in own])
 
 
-# What tickets cost that play with nobody.
+# The cost of tickets that no other ticket plays with.
 #
 # - With `on_deadline = "bots"`, a match with bots: all weights, and `wait_max` of waiting for each
-#   seat if bots come at the time-out only, for each bot if they may come at once;
-# - with `expire`, the waiting price until its deadline; with `keep` or without a deadline, until
-#   the end; if it cancels or the run ends sooner, until then.
+#   seat if bots come only at the deadline, for each bot if they may come at once;
+# - with `expire`, the price of waiting until its deadline; with `keep` or without a deadline, until
+#   the end; if it is cancelled or the run ends sooner, until then.
 #
-# A ticket in several queues pays the cheapest of their ways.
+# A ticket in several queues pays the cheapest of these.
 
 
 def costs_alone(
@@ -322,13 +322,13 @@ def costs_alone(
     first_counted: int = 0,
     bots_at_once: bool = False,
 ) -> Floats:
-    """Return what each ticket costs if it is left alone.
+    """Return the cost of leaving each ticket alone.
 
     Args:
-        queues: As simulated; a ticket without names enters the first.
+        queues: As simulated; a ticket that names none enters the first.
         arrivals: By ascending time.
-        end: End of the run in seconds; None means the last arrival where tickets have no deadline.
-        first_counted: Tickets before it cost nothing alone.
+        end: End of the run in seconds; None means the last arrival if tickets have no deadline.
+        first_counted: Index of the first ticket that counts; earlier ones cost nothing alone.
         bots_at_once: Whether bots may play with a ticket as soon as it arrives.
     """
     by_name = {queue.name: queue for queue in queues}
@@ -348,7 +348,7 @@ def costs_alone(
 
 
 def cost_with_bots(queue: Queue) -> float:
-    """Return what the criteria cost of a match with bots: the sum of their weights."""
+    """Return the criteria cost of a match with bots: the sum of the weights."""
     default = queue.format.k / max(1, len(queue.criteria))
     return math.fsum(default if c.weight is None else c.weight for c in queue.criteria)
 
@@ -364,7 +364,7 @@ def _patience(own: Sequence[Queue]) -> float:
 def _cost_alone(
     own: Sequence[Queue], arrival: Arrival, idle: float, until: float, bots_at_once: bool
 ) -> float:
-    """Return the cheapest way; `idle` is how long nobody comes, `until` the last instant."""
+    """Return the cheapest alternative; `idle` is the wait alone, `until` the last instant."""
     costs = []
     size = len(arrival.ticket.players)
     is_ended_by_bots = False

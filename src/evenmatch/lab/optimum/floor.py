@@ -1,4 +1,4 @@
-"""The floor of a scenario: what no policy without foreknowledge can undercut in the long run."""
+"""The floor of a scenario: the long-run cost that no policy without foreknowledge undercuts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from evenmatch.theory.floor import floor, least_cost
 
 
 def floor_of(scenario: Scenario) -> dict[str, float] | None:
-    """Return the floor of a scenario; None where the theory does not apply.
+    """Return the floor of a scenario; None if the theory does not apply.
 
     It applies to one queue of duels with one criterion that compares a uniform attribute, at a
-    constant Poisson rate, where nobody gives up: tickets are kept, or play with bots at a deadline
-    and pay more for it than the floor. Rules only raise the cost, so they may be there.
+    constant Poisson rate, if nobody gives up: tickets are kept, or play with bots at a deadline at
+    a cost above the floor. Rules only raise the cost, so they are allowed.
 
     Args:
         scenario: With the arrivals that are simulated.
@@ -35,8 +35,8 @@ def floor_of(scenario: Scenario) -> dict[str, float] | None:
         return None
     rate, wait_max = arrivals.total_rate, 1.0 / queue.price
     if queue.wait_max is not None and queue.on_deadline == "bots":
-        # A match with a bot costs the criterion's weight and the bot's wait beside the player's
-        # own. Where that is more than the floor, such matches can't bring the mean below it.
+        # A match with a bot costs the criterion's weight and the bot's wait in addition to the
+        # player's own wait. If that exceeds the floor, such matches cannot lower the mean below it.
         alone = weight + queue.wait_max * queue.price
         if alone < least_cost(rate=rate, weight=weight, wait_max=wait_max):
             return None
@@ -53,14 +53,14 @@ def _is_constant(arrivals: Arrivals) -> bool:
 
 
 def _is_endured(queue: Queue) -> bool:
-    """Return whether everybody waits for a match, be it with a bot."""
+    """Return whether every player waits for a match, possibly with a bot."""
     if not queue.price > 0.0 or queue.exclusive_match:
         return False
     return queue.wait_max is None or queue.on_deadline in ("keep", "bots")
 
 
 def _weight(queue: Queue, arrivals: Arrivals) -> float | None:
-    """Return what the whole range of the criterion costs; None if it is not uniform."""
+    """Return the cost of the criterion's whole range; None if values are not uniform."""
     if not queue.format.is_duel or queue.format.sides or len(queue.criteria) != 1:
         return None
     (criterion,) = queue.criteria

@@ -1,22 +1,21 @@
-"""The optimum in hindsight: the least that a run could have cost, all arrivals known.
+"""The optimum in hindsight: the least possible cost of a run, all arrivals known.
 
-In duels two tickets may play from the later arrival on, or from when the rules let them; the pair
-costs its criteria and the waits until then. `fields.costs_alone` says what tickets pay that are
-left alone. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues takes
-the cheapest match of any and pays the cheapest way of staying alone.
+In duels, two tickets may play from the later arrival on, or from when the rules let them; the pair
+costs its criteria and the waits until then. `fields.costs_alone` gives the cost of tickets left
+alone. So the optimum is a lower bound on a run's `cost + cost_waiting`. A ticket in several queues
+takes the cheapest match of any, or the cheapest way of staying alone.
 
-For other formats, for parties, by rule sets and for queues that compare rematches a bound from
-below is known;
-`lab.optimum.fields` says of what.
+For other formats, for parties, for rule sets and for queues that compare rematches, only a lower
+bound is known; `lab.optimum.fields` says on what.
 
-After a warm-up it is the least that the counted figures could have been: all tickets are there to
+With a warm-up, it is the least possible value of the counted figures: all tickets are there to
 play, a match counts if one of its tickets does, and tickets of the warm-up left alone cost nothing.
 
 Source:
     Schlup, Automatic Game Matching, section 5.1: OPT, a minimum weight matching.
 
 Differs from the paper:
-    It does not say when OPT may use a bot. Both readings are here, see `Optimum`.
+    It does not say when OPT may use a bot. Both readings are computed, see `Optimum`.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from evenmatch.solvers.matching.matching import ROUNDS_MAX, pair_up
 from evenmatch.solvers.matching.pairs import Floats, Ints
 
 EXACT_MAX = 20_000
-"""Tickets up to which the optimum is proved unless the caller says otherwise."""
+"""Most tickets for which the optimum is proved by default."""
 GAP_MAX = 0.001
-"""Beyond, a cost this fraction above its lower bound is good enough."""
+"""With more tickets, a cost within this fraction above its lower bound is accepted."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,12 @@ class Optimum:
     """The cheapest way to pair the arrivals.
 
     Args:
-        cost: What it costs in all, tickets left alone included.
-        bound: Nothing costs less; equal to `cost` but for rounding if `is_optimal`.
+        cost: Total cost, including tickets left alone.
+        bound: Lower bound; equal to `cost` except for rounding if `is_optimal`.
         is_optimal: Whether the cost is proved to be the least.
         pairs: (earlier index, later index, time of the match in seconds), by time.
         alone: Indices of the tickets left alone, ascending.
-        rounds: Searches for pairs that the graph had overlooked.
+        rounds: Searches for pairs missing in the graph.
     """
 
     cost: float
@@ -81,17 +80,16 @@ def optimum(
     Args:
         queues: Duels of single players; solved jointly.
         arrivals: By ascending time; each is one ticket that was accepted.
-        end: End of the run in seconds; None means the last arrival where tickets have no deadline.
+        end: End of the run in seconds; None means the last arrival if tickets have no deadline.
         first_counted: Index of the first ticket after the warm-up.
         bots_at_once: Whether a bot may play with a ticket as soon as it arrives.
-        rounds_max: Searches for pairs that the graph overlooked; fewer give two-sided bounds.
-        gap_max: A cost within this fraction above the bound will do; None asks for a proof up to
-            `EXACT_MAX` tickets, and for `GAP_MAX` beyond.
+        rounds_max: Most searches for pairs missing in the graph; fewer give two-sided bounds.
+        gap_max: Accept a cost within this fraction above the bound; None requires a proof for up
+            to `EXACT_MAX` tickets, and `GAP_MAX` for more.
 
     Raises:
-        NotSupported: A queue or a ticket is no duel of single players, or a queue compares
-            rematches, which follow from the matches made before, or something else that is no
-            number.
+        NotSupported: A queue or a ticket is not a duel of single players, or a queue compares
+            rematches, which depend on earlier matches, or another quantity that is not a number.
 
     Complexity:
         See `solvers.matching.matching.pair_up`.
@@ -135,16 +133,16 @@ def optimum_figures(
     Args:
         queues: As simulated.
         arrivals: The tickets of the run.
-        cost: What the run cost: `cost + cost_waiting`.
+        cost: Cost of the run: `cost + cost_waiting`.
         end: End of the run in seconds.
         first_counted: Index of the first ticket after the warm-up.
         matches: Full matches of the run, from which a better plan may be found.
 
     Returns:
-        `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, where
-        only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
-        cost of the cheapest plan that was found or played. By a rule set the bound is that of the
-        queue without it, which allows more.
+        `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, if only a
+        bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the cost of
+        the cheapest plan found or played. For a rule set, the bound is that of the queue without
+        it, which allows more.
     """
     are_ruled = any(map(_has_conditions, queues))
     queues = [*map(_without_conditions, queues)]
@@ -191,7 +189,7 @@ def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
 
 
 def _not_numeric(queue: Queue) -> str:
-    """Return a kind of the queue's criteria that compares no numbers, or nothing."""
+    """Return a kind of the queue's criteria that compares no numbers, or ""."""
     return next((each.kind for each in queue.criteria if each.kind not in NUMERIC), "")
 
 
@@ -200,7 +198,7 @@ def _has_conditions(queue: Queue) -> bool:
 
 
 def _without_conditions(queue: Queue) -> Queue:
-    """Return a queue that allows more: its best is a bound on the best by the conditions."""
+    """Return a queue without conditions, whose optimum is a lower bound on that with them."""
     rules = tuple([rule for rule in queue.rules if rule.condition is None])
     return msgspec.structs.replace(queue, rules=rules)
 
@@ -250,14 +248,14 @@ def _best_of(fields: Sequence[QueueField], one: Ints, two: Ints) -> tuple[Floats
     return costs, instants
 
 
-# A plan that costs less than a run did: its full matches, with tickets exchanged.
+# A plan that is cheaper than a run: its full matches, with tickets exchanged.
 
 PlayedMatch = tuple[float, Sequence[int]]
-"""What a full match cost, and the indices of its tickets."""
+"""The cost of a full match, and the indices of its tickets."""
 
 
 def saved_by_regrouping(field: GroupField, matches: Sequence[PlayedMatch]) -> float:
-    """Return how much less the full matches of a run could have cost, as far as a search finds.
+    """Return by how much a search lowers the cost of the full matches of a run.
 
     Tickets that played with bots or with nobody stay as they are.
 

@@ -1,5 +1,5 @@
 """Figures, plots and pages about runs.
 
-`plots` alone draws, and loads matplotlib when it does. May import runs and studies; never starts
+Only `plots` draws, and it loads matplotlib on first use. May import runs and studies; never starts
 one.
 """

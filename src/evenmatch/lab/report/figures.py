@@ -1,4 +1,4 @@
-"""Figures of a summary as people read them, in reports and on terminals."""
+"""Figures of a summary for people to read, in reports and on terminals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenmatch.criteria.gaps import gap_of_name
 from evenmatch.simulation.metrics import Summary
 
 OFF_SIDE = "off_side"
-"""A figure of queues that take sides as wishes."""
+"""A figure of queues whose sides are wishes."""
 
 GAPS = "gaps"
 """The part of a summary that has the gaps of matches by name."""
@@ -57,15 +57,15 @@ FIGURES: Sequence[Row] = (
     ("gap", "cost above that bound", "", -1),
     ("best_known_cost", "cost of the best plan found", "", 0),
 )
-"""Key, words, unit, and which direction is better: 1 = more, -1 = less, 0 = neither."""
+"""Key, label, unit, and which direction is better: 1 = more, -1 = less, 0 = neither."""
 
 
 def figure(summary: Summary, key: str) -> float | None:
-    """Return a figure by its dotted key; None if it is null or was not asked for."""
+    """Return a figure by its dotted key; None if it is null or was not computed."""
     value: Any = summary
     parts = key.split(".")
     if parts[0] == GAPS:
-        # The name of an attribute may have dots of its own.
+        # An attribute's name may contain dots.
         parts = [GAPS, ".".join(parts[1:-1]), parts[-1]]
     for part in parts:
         value = value.get(part)
@@ -82,7 +82,7 @@ def figures_of(summaries: Sequence[Summary]) -> list[Row]:
 
 
 def _gap_rows(summaries: Sequence[Summary]) -> Iterator[Row]:
-    """Yield the rows of gaps; of shares and of what should be large the mean says it all."""
+    """Yield the rows of gaps; for shares and for figures that should be large, only the mean."""
     for name in dict.fromkeys(name for each in summaries for name in each.get(GAPS, {})):
         gap = gap_of_name(name)
         yield f"{GAPS}.{name}.mean", name, gap.unit, gap.better
@@ -91,13 +91,13 @@ def _gap_rows(summaries: Sequence[Summary]) -> Iterator[Row]:
 
 
 def figure_text(value: float | None, unit: str = "") -> str:
-    """Return a figure as people read it, four digits unless it is a count.
+    """Return a figure for people to read, with four digits unless it is a count.
 
     A share in [0, 1] is shown as a percentage if that is its unit.
 
-    >>> figure_text(1211.0), figure_text(0.0406714, "s"), figure_text(None)
+    >>> shown(1211.0), shown(0.0406714, "s"), shown(None)
     ('1,211', '0.04067 s', '-')
-    >>> figure_text(0.0833333, "%")
+    >>> shown(0.0833333, "%")
     '8.333 %'
     """
     if value is None:
@@ -114,7 +114,7 @@ def figure_text(value: float | None, unit: str = "") -> str:
 
 
 def with_width(summary: Summary, key: str, unit: str = "") -> str:
-    """Return a figure; where several runs were made, to the digits that its half-width leaves.
+    """Return a figure; with several runs, rounded to the precision of its half-width.
 
     >>> with_width({"cost": 2369.4, "ci95": {"cost": 141.2}}, "cost", "s")
     '2,369 ± 141 s'
@@ -140,16 +140,16 @@ GROUP_FIGURES: Sequence[tuple[str, str, str]] = (
     ("quality.mean", "quality", ""),
     (OFF_SIDE, "off side", ""),
 )
-"""Key, words and unit of what is told of the groups of `--by`."""
+"""Key, label and unit of the figures of each group of `--by`."""
 
 
 class GroupTable(msgspec.Struct, frozen=True):
     """The groups of an attribute as rows, with each figure of every policy.
 
     Args:
-        attribute: What the players are grouped by.
+        attribute: The attribute that defines the groups.
         heads: A name for each column after the first.
-        rows: A group's value, then its texts.
+        rows: A group's value, then its figures as text.
     """
 
     attribute: str
@@ -187,7 +187,7 @@ def group_tables(names: Sequence[str], summaries: Sequence[Summary]) -> list[Gro
 
 
 def _of_group(groups: Summary, value: str, key: str, unit: str) -> str:
-    """Return a figure; a policy under which nobody of the group came to an end has none."""
+    """Return a figure; None for a policy under which no player of the group finished."""
     return with_width(groups[value], key, unit) if value in groups else "-"
 
 

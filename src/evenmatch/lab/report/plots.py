@@ -1,4 +1,4 @@
-"""Plots of runs as SVG text that can stand inside a page. The only module that draws."""
+"""Plots of runs as SVG text that can be embedded in a page. The only module that draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4b8a", "#444444")
-"""Okabe and Ito's palette, told apart with any kind of colour vision."""
+"""Okabe and Ito's palette, distinguishable with any kind of colour vision."""
 SOFT = "#5c6675"
 BINS = 48
 POOL_POINTS = 600
@@ -57,11 +57,11 @@ class PlotLine(msgspec.Struct, frozen=True):
     """One line of a plot.
 
     Args:
-        name: What the legend calls it.
+        name: Name in the legend.
         xs: Ascending.
         ys: One for each x.
-        widths: Half-widths of the confidence intervals; empty means none are known.
-        is_theory: Whether it comes from a formula; it is drawn without marks.
+        widths: Half-widths of the confidence intervals; empty if unknown.
+        is_theory: Whether it comes from a formula; it is then drawn without marks.
     """
 
     name: str
@@ -75,12 +75,12 @@ class Plot(msgspec.Struct, frozen=True):
     """A figure: its lines and what the axes mean.
 
     Args:
-        name: File name without ending.
+        name: File name without extension.
         title: A few words.
-        text: What is seen in it, in sentences.
-        x: What the horizontal axis shows.
-        y: What the vertical axis shows.
-        lines: What is drawn.
+        text: What the plot shows, in sentences.
+        x: Label of the horizontal axis.
+        y: Label of the vertical axis.
+        lines: The lines.
         is_log: Whether the horizontal axis shows powers of ten.
         from_zero: Whether the vertical axis begins at 0.
     """
@@ -99,7 +99,7 @@ class Series:
     """One run's counted tickets and matches as columns.
 
     Args:
-        name: What the legend calls it.
+        name: Name in the legend.
         color: Its colour in every plot.
         history: The run.
     """
@@ -119,7 +119,7 @@ class Series:
 
 
 def plot_waits(series: Sequence[Series]) -> str:
-    """Draw which share of all players was matched within a wait; the others are marked apart."""
+    """Draw the share of all players matched within a wait; other players are marked apart."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -135,7 +135,7 @@ def plot_waits(series: Sequence[Series]) -> str:
 
 
 def axis_end(series: Series) -> float:
-    """Return the wait at which the axis ends: few matched players are beyond, and nobody else."""
+    """Return the wait at which the axis ends: only few matched players wait longer."""
     if not len(series.waits):
         return 1.0
     unmatched = series.waits[series.states != MATCHED]
@@ -198,7 +198,7 @@ def plot_times(series: Sequence[Series]) -> str:
 
 
 def time_unit(span: float) -> tuple[str, float]:
-    """Return the unit in which people read a span, and its seconds.
+    """Return the time unit suited to a span, and its seconds.
 
     >>> time_unit(7200.0)
     ('minutes', 60.0)
@@ -212,7 +212,7 @@ def time_unit(span: float) -> tuple[str, float]:
 def _binned(
     at: Floats, values: Floats, span: float, reduce: Callable[[Floats], float]
 ) -> tuple[Floats, Floats]:
-    """Return the middles of equal spans of time, and a figure of the values in each."""
+    """Return the midpoints of equal intervals of time, and a figure of the values in each."""
     count = max(1, min(BINS, len(values) // 20))
     edges = np.linspace(0.0, span, count + 1)
     bins = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, count - 1)
@@ -256,7 +256,7 @@ def _draw_pool(axes: Axes, series: Series, factor: float) -> None:
 def pool_over_time(enqueued_at: Floats, ended_at: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """Return the instants at which the number of waiting tickets changes, and that number.
 
-    Tickets that come and go at one instant are never seen to wait.
+    Tickets that arrive and leave at one instant never count as waiting.
     """
     instants = np.concatenate([enqueued_at, ended_at])
     at, place = np.unique(instants, return_inverse=True)
@@ -267,7 +267,7 @@ def pool_over_time(enqueued_at: Floats, ended_at: Floats) -> tuple[Floats, NDArr
 
 
 def plot_quality(series: Sequence[Series]) -> str | None:
-    """Draw how many matches have which quality, but the worst few; None if none has one."""
+    """Draw a histogram of qualities without the worst few; None if no match has a quality."""
     known = [each for each in series if len(each.quality)]
     if not known:
         return None
@@ -292,11 +292,11 @@ def plot_quality(series: Sequence[Series]) -> str | None:
 
 
 def plot_trade(points: Sequence[tuple[str, str, float, float]], *, quality: bool) -> str:
-    """Draw policies by mean wait and how good their matches are.
+    """Draw policies by mean wait and quality (or cost) of their matches.
 
     Args:
         points: Name, colour, mean wait, and mean quality or cost per match of each.
-        quality: Whether the last number is a quality, of which more is better.
+        quality: Whether the last number is a quality, so that more is better.
     """
 
     def draw(figure: Figure) -> None:
@@ -320,11 +320,11 @@ def plot_trade(points: Sequence[tuple[str, str, float, float]], *, quality: bool
 
 
 def plot_lines(plot: Plot) -> str:
-    """Draw figures over a parameter: marks with half-widths where they were simulated.
+    """Draw figures against a parameter: marks with half-widths for simulated ones.
 
     Args:
-        plot: What is drawn; its name starts the ids inside the figure. A formula, and a printed
-            one, has the colour of what it is the formula of.
+        plot: The plot; its name starts the ids inside the SVG. A formula, including a printed one,
+            has the colour of the figure that it predicts.
     """
 
     def draw(figure: Figure) -> None:
@@ -352,7 +352,7 @@ def plot_lines(plot: Plot) -> str:
 
 
 def as_file(svg: str) -> str:
-    """Return a figure that stands inside a page as a file of its own."""
+    """Return an embedded figure as a file of its own."""
     names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     return svg.replace("<svg", f"<svg {names}", 1) + "\n"
 

@@ -1,4 +1,4 @@
-"""One self-contained page about a run, or about policies beside each other."""
+"""One self-contained page about a run, or about several policies side by side."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def render(
     results: Sequence[tuple[Summary, Run]],
     repeated: RepeatedRuns | None = None,
 ) -> str:
-    """Return the page as HTML that loads nothing from anywhere.
+    """Return the page as HTML that loads nothing from the network.
 
     Args:
         title: The scenario's name.
         names: The policies' SPECs; "" for the scenario's own.
         results: The figures of each policy, and the run that is drawn.
-        repeated: The same figures several times, so that what is best can be told from chance;
-            None marks nothing.
+        repeated: The same figures from several runs, to distinguish the best from chance; None
+            marks nothing.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
@@ -51,12 +51,12 @@ def render(
 
 
 def page(template: str | Path, **values: Any) -> str:
-    """Return a page of our own as HTML that loads nothing from anywhere.
+    """Return a page from one of our templates as HTML that loads nothing from the network.
 
     Args:
-        template: One of the templates beside this module, or the path of another one; the style of
-            all pages, `page.css`, is beside this module.
-        values: What it shows; all text is escaped unless the template says otherwise.
+        template: One of the templates beside this module, or the path of another one; `page.css`
+            beside this module is the style of all pages.
+        values: Values for the template; text is escaped unless the template says otherwise.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
@@ -75,10 +75,10 @@ def page(template: str | Path, **values: Any) -> str:
 
 
 def check_installed(option: str = "--report") -> None:
-    """Refuse a report before the long work, rather than after it, where it cannot be made.
+    """Refuse a report that cannot be made, before the long work instead of after it.
 
     Args:
-        option: What asks for it.
+        option: The option that requires it.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.

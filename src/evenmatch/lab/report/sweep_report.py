@@ -24,7 +24,7 @@ TEXT = (
 
 
 def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[SweepPoint]) -> str:
-    """Return the page as HTML that loads nothing from anywhere.
+    """Return the page as HTML that loads nothing from the network.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
@@ -65,15 +65,15 @@ def render_sweep(title: str, sweep: ParameterSweep, points: Sequence[SweepPoint]
 
 COLUMNS = 2
 ROW = 3.0
-"""Inches of a row of curves."""
+"""Height of a row of curves, in inches."""
 
 
 LABELS = 0.09
-"""Part of the axis that the number at a mark takes: nearer marks have none."""
+"""Share of the axis that the number at a mark needs: marks closer than this have no number."""
 
 
 def curves_of(points: Sequence[SweepPoint]) -> Iterator[tuple[str, str, float]]:
-    """Yield key, words and factor of what is drawn: what differs between the points."""
+    """Yield key, label and factor of the figures to draw: those that differ between points."""
     if _differs(points, "quality.mean"):
         yield "quality.mean", "quality (more is better)", 1.0
     for name in dict.fromkeys(name for point in points for name in point.summary.get(GAPS, {})):
@@ -93,7 +93,7 @@ def plot_sweep(key: str, points: Sequence[SweepPoint]) -> str:
     """Draw a curve for each policy; a mark is a value of the key.
 
     Args:
-        key: What is swept.
+        key: The swept key.
         points: By policy, each with ascending values.
     """
     curves = list(curves_of(points))
@@ -128,7 +128,7 @@ def _draw(axes: Axes, points: Sequence[SweepPoint], curve: tuple[str, float], co
     axes.plot(waits, heights, "o-", ms=4, color=color, label=points[0].policy)
     span = max(waits, default=0.0) - min(waits, default=0.0)
     written = math.inf
-    # From the longest wait down: where marks crowd, they are near the shortest.
+    # From the longest wait down, since marks are most crowded near the shortest.
     for wait, height, value in sorted(known, reverse=True):
         if written - wait < LABELS * span:
             continue

@@ -34,7 +34,7 @@ WEIGHTS = {
     "variation": 0.04,
     "host": 0.12,
 }
-"""The weights of the six factors, as `BATCH.npz` files are judged."""
+"""The weights of the six factors for `BATCH.npz` files."""
 SKILL_CAP = 18_000.0
 TEAM_KNEE, TEAM_WORST, TEAM_STEP = 500.0, 9_000.0, 16.0
 PLAYER_KNEE, PLAYER_WORST = 2_000.0, 18_000.0
@@ -45,14 +45,14 @@ TEAM_MAX = 100
 MET_MAX = 2 * TEAM_MAX
 NUMBER_MAX = 1e15
 ASYMMETRY = 1e-3
-"""Relative difference of the pings of two directions that is put down to rounding."""
+"""Relative difference between a pair's two pings that counts as rounding."""
 BYTES_MAX = 4_000_000_000
-"""Of the arrays of a file, unpacked."""
+"""Most bytes of the arrays of a file, unpacked."""
 UNREADABLE = (
     ValueError, OSError, BadZipFile, AttributeError, TypeError, EOFError, MemoryError,
     NotImplementedError, RuntimeError, KeyError, zlib.error, struct.error,
 )  # fmt: skip
-"""What numpy raises for files that are no archives of arrays."""
+"""Errors that numpy raises for files that are not archives of arrays."""
 
 Arrays = Mapping[str, NDArray[Any]]
 ARRAYS = (
@@ -67,16 +67,16 @@ ALIASES = {
     kind_with(Form.NAMES): "variation",
     kind_with(Form.NETWORK): "host",
 }
-"""What the blog calls the six factors."""
+"""The blog's names of the six factors."""
 
 
 class ConditionedBatch(NamedTuple):
-    """What matches of a batch have to be legal by, where a rule set says so.
+    """The conditions of a rule set that matches of a batch must fulfil.
 
     Args:
         rounds: Finds and judges matches.
-        tickets: Party by party.
-        at: The instant.
+        tickets: In the order of the parties.
+        at: The instant at which they are judged.
     """
 
     rounds: ConditionRounds
@@ -88,12 +88,12 @@ class FileBatch(NamedTuple):
     """A batch from a file.
 
     Args:
-        batch: What is to be solved.
+        batch: The problem to solve.
         columns: Names of the rows of `batch.facts.values`.
-        names: What the report calls a factor, where it is not its own name.
+        names: The report's names of factors that differ from their own.
         role_weight: The share of `role_rank` in the weights.
-        people: Who the players are; None where a file has numbers only.
-        conditions: What matches have to be legal by beside the batch's own rules; None: nothing.
+        people: The identities of the players; None if a file has only numbers.
+        conditions: Conditions on matches beyond the batch's own rules; None: there are none.
     """
 
     batch: Batch
@@ -134,7 +134,7 @@ def batch_of(data: Arrays) -> Batch:
             `ping` (n, n) in milliseconds, `connect` (n, n).
 
     Raises:
-        ConfigError: Arrays are missing or don't fit together, or numbers are out of range.
+        ConfigError: Arrays are missing or inconsistent, or numbers are out of range.
 
     Source:
         Galactron (Awesomenauts), "Scoring the quality of a match".
@@ -149,13 +149,13 @@ def batch_of(data: Arrays) -> Batch:
 
 
 def six_factors(data: Arrays) -> Batch:
-    """Return a batch of the six factors, in which nobody's ping and network are known yet.
+    """Return a batch of the six factors without pings and networks.
 
     Args:
         data: As for `batch_of`, without `ping` and `connect`, and of the right shapes.
 
     Raises:
-        ConfigError: A party is larger than a team, or torn apart.
+        ConfigError: A party is larger than a team, or its players are not consecutive.
     """
     n, party = int(data["team_size"]), np.asarray(data["party"])
     ends = np.flatnonzero(np.diff(party, append=party[-1:] + 1)) + 1
@@ -213,13 +213,13 @@ def _check_shapes(data: Arrays) -> None:
 
 
 def check_square(name: str, table: NDArray[Any], count: int) -> None:
-    """Refuse a table that has not a row and a column for each player."""
+    """Refuse a table that does not have a row and a column for each player."""
     if table.shape != (count, count):
         raise ConfigError(f"{name} must be {count} x {count}, got {table.shape}")
 
 
 def checked_pings(name: str, table: NDArray[Any]) -> NDArray[np.float32]:
-    """Return pings as solvers want them, with 0 from players to themselves.
+    """Return pings in the form of the solvers, with 0 from players to themselves.
 
     Raises:
         ConfigError: One is negative, not finite, or not the same in both directions.
@@ -244,7 +244,7 @@ def checked_pings(name: str, table: NDArray[Any]) -> NDArray[np.float32]:
 def _meetings(
     party: NDArray[Any], previous_match: NDArray[Any], previous_team: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return who met whom in the last match, see `Facts.met`."""
+    """Return the meetings of the last match, see `Facts.met`."""
     rows = []
     order = np.argsort(previous_match, kind="stable")
     order = order[previous_match[order] >= 0]
@@ -256,13 +256,13 @@ def _meetings(
     return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
 
-# The people behind a batch of tickets: roles and free seats, and what a match tells of them.
+# The identities of the players of a batch of tickets: their roles, free seats, and match reports.
 
 Tables = Mapping[str, NDArray[Any]]
 
 
 def weight_of(queue: Queue, kind: str) -> float:
-    """Return the share that a kind of criterion has in all weights."""
+    """Return the share of a kind of criterion in the sum of all weights."""
     weights = weights_of(queue)
     own = [w for c, w in zip(queue.criteria, weights, strict=True) if c.kind == kind]
     total = math.fsum(weights)
@@ -270,12 +270,12 @@ def weight_of(queue: Queue, kind: str) -> float:
 
 
 class PlayerIdentities:
-    """Knows who the players of a batch are.
+    """The identities of the players of a batch.
 
     Args:
-        queue: Its format, criteria and rules.
+        queue: Has the format, criteria and rules.
         tickets: In the order in which the batch numbers their players.
-        tables: Measured pings and connections, where the batch has them.
+        tables: Measured pings and connections, if the batch has them.
         at: The instant at which matches are made.
     """
 
@@ -291,7 +291,7 @@ class PlayerIdentities:
         self._tables = tables
 
     def objection(self, teams: Sequence[Sequence[int]]) -> str:
-        """Return which rule a match breaks, or ""."""
+        """Return the rule that a match breaks, or ""."""
         if self._rules is None:
             return ""
         seated, at = [self._tickets(team) for team in teams], self._at
@@ -300,10 +300,10 @@ class PlayerIdentities:
         return self._rules.objection(seated, at)
 
     def tell(self, teams: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Return the ids of a match's players by team, and roles, region and hosts if it has any.
+        """Return the ids of a match's players by team, with its roles, region and hosts if any.
 
         Args:
-            teams: Players by their numbers, those of a party next to each other.
+            teams: Player numbers by team, those of a party consecutive.
         """
         seated = [self._tickets(team) for team in teams]
         told: dict[str, Any] = {"ids": [[self._ids[p] for p in team] for team in teams]}
@@ -322,7 +322,7 @@ class PlayerIdentities:
         return list({self._ticket[p].id: self._ticket[p] for p in team}.values())
 
     def _hosts(self, players: Sequence[int]) -> list[str]:
-        """Return the ids of those who reach all others: least mean ping first, then by id."""
+        """Return the ids of the players who reach all others: least mean ping first, then by id."""
         connect, ping = self._tables["connect"], self._tables.get("ping")
         found = []
         for one in players:

@@ -1,9 +1,9 @@
-"""The factors of a batch's quality: each one alone, and which of them decides.
+"""The factors of a batch's quality: each one by itself, and which of them decide.
 
-A weight says what a factor may cost, not what it does: a factor that reacts to every change (the
-party structure) overshadows one that hardly moves (skill), whatever their weights. So a report
-shows, for each factor, its mean, its spread, how often it is zero, and its share of the variance of
-quality, which tells whose differences the matches differ by.
+A weight says how much a factor may cost, not how much it matters: a factor that reacts to every
+change (the party structure) overshadows one that hardly moves (skill), whatever their weights. So a
+report shows, for each factor, its mean, its spread, how often it is zero, and its share of the
+variance of quality, which shows where the differences between matches come from.
 
 Source:
     Galactron (Awesomenauts), "Combining scores": "some of these scores react much more extremely
@@ -38,7 +38,7 @@ from evenmatch.solvers.teams.batch import (
 )
 
 Evaluate = Callable[[Batch, Places], Floats]
-"""From a batch and matches to the cost of each match."""
+"""Maps a batch and matches to the cost of each match."""
 
 TEAMS, PAIRS = [kind_with(Form.NUMBERS, gap) for gap in (NumberGap.TEAMS, NumberGap.PAIRS)]
 WIDEST = kind_with(Form.NUMBERS, NumberGap.WIDEST)
@@ -48,16 +48,16 @@ PINGS = [
 ]
 HOSTS = kind_with(Form.NETWORK)
 ZERO = 1e-9
-"""A quality this small is zero."""
+"""Qualities up to this value count as zero."""
 
 
 class BatchFactor(NamedTuple):
     """One criterion of a batch.
 
     Args:
-        name: What people call it.
+        name: Name for people.
         weight: Its share of the weights, in [0, 1].
-        alone: The batch judged by this criterion alone, with weight 1.
+        alone: The batch judged by this criterion only, with weight 1.
     """
 
     name: str
@@ -66,16 +66,16 @@ class BatchFactor(NamedTuple):
 
 
 class FactorFigures(NamedTuple):
-    """What a factor does in the matches of a plan; qualities are points of 100.
+    """The figures of a factor in the matches of a plan; qualities are in points of 100.
 
     Args:
-        name: What people call it.
+        name: Name for people.
         weight: Its share of the weights, in [0, 1].
         mean: Mean quality.
         spread: Standard deviation over matches.
         zeros: Share of matches in which it is 0.
         share: Its share of the variance of quality: cov(weight x factor, quality) / var(quality);
-            shares sum to 1, and a negative one evens out others. None where all are alike.
+            shares sum to 1, and a negative one compensates others. None if all matches are alike.
     """
 
     name: str
@@ -89,12 +89,12 @@ class FactorFigures(NamedTuple):
 def factors_of(
     batch: Batch, columns: Sequence[str], role_weight: float = 0.0
 ) -> tuple[BatchFactor, ...]:
-    """Return the factors of a batch that have a weight, each by a name of its own.
+    """Return the factors of a batch that have a weight, with unique names.
 
     Args:
         batch: With its weights.
         columns: The names of the rows of `facts.values`.
-        role_weight: The weight that is in `role_cost`, where roles have ranks.
+        role_weight: The weight included in `role_cost`, if roles have ranks.
     """
     seen: Counter[str] = Counter()
     found = []
@@ -142,7 +142,7 @@ def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Batch
 
 
 def _name_of(row: Floats, columns: Sequence[str]) -> str:
-    """Return what people call a term."""
+    """Return the name of a term for people."""
     kind, column = row[KIND], int(row[COLUMN])
     if kind == PING_GAP:
         return PINGS[column % 3]
@@ -173,7 +173,7 @@ def _without_costs(batch: Batch) -> Batch:
 
 
 def _hard(facts: Facts) -> Facts:
-    """Return the facts with those words and tongues only that are rules."""
+    """Return the facts with only those words and tongues that are rules."""
     words, tongues = np.isinf(facts.words_weight), np.isinf(facts.tongues_weight)
     return facts._replace(
         words=facts.words[words],
@@ -192,7 +192,7 @@ def _only(row: Floats) -> Floats:
 def without(batch: Batch, factors: Sequence[BatchFactor], name: str) -> Batch:
     """Return the batch judged by all factors but one, their weights scaled up to 1.
 
-    Rules stay, and so do the roles that a player accepts. Something else must have a weight.
+    Rules stay, and so do the roles that a player accepts. Some other factor must have a weight.
     """
     kept = {factor.name: factor for factor in factors if factor.name != name}
     return reweighed(batch, kept, {each: factor.weight for each, factor in kept.items()})
@@ -251,12 +251,12 @@ def _weighed(rows: Floats, weight: float) -> Floats:
 def figures_of(
     factors: Sequence[BatchFactor], seating: Places, evaluate: Evaluate
 ) -> tuple[FactorFigures, ...]:
-    """Return what each factor does in the matches of a plan.
+    """Return the figures of each factor in the matches of a plan.
 
     Args:
         factors: Of the batch.
-        seating: The matches, see `Plan.seating`.
-        evaluate: Gives the cost of each match.
+        seating: The matches, see `Plan.seated`.
+        evaluate: Returns the cost of each match.
     """
     if not len(seating):
         return ()

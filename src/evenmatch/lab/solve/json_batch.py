@@ -1,4 +1,4 @@
-"""Batches of tickets as JSON: a queue's format, criteria and rules, and who waits."""
+"""Batches of tickets as JSON: a queue's format, criteria and rules, and the waiting tickets."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ KEYS = ("format", "rules_file", "criteria", "rules", "tickets", "waited", "pairs
 FORMAT_KEYS = ("teams", "players", "players_min", "sides", "side_choice", "roles", "party_sizes")
 PAIR_KEYS = ("ping", "connect")
 MEASURED: dict[Form, Any] = {Form.PLACES: {"measured": 0.0}, Form.NETWORK: "open"}
-"""What stands for an attribute that the tables under `pairs` take the place of."""
+"""Placeholders of attributes that the tables under `pairs` replace."""
 QUEUE = "batch"
 BYTES_MAX = 300_000_000
 WAITED_MAX = 1e6
 
 
 class RuledBatch(NamedTuple):
-    """What a batch is to play by that its file does not say.
+    """Settings of a batch that its file does not have.
 
     Args:
-        rules: A file with a FlexMatch rule set; None: none.
-        waited: Seconds that everybody has waited; None: 0.
+        rules: A file with a FlexMatch rule set; None: there is none.
+        waited: Seconds that all tickets have waited; None: 0.
     """
 
     rules: Path | None = None
     waited: float | None = None
 
     def told(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the object of a batch with this in it.
+        """Return the object of a batch with these settings added.
 
         Raises:
-            ConfigError: It says so itself, and something else.
+            ConfigError: It has such a setting itself, with another value.
         """
         named = None if self.rules is None else str(self.rules.absolute())
         found = dict(raw)
@@ -97,13 +97,13 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     """Return the batch of tickets and how they are judged.
 
     Args:
-        raw: An object with `format` (the keys of a queue that say who fits into a match),
-            `criteria` and `rules` (lists of tables as in a scenario), `tickets` (`id`, `players`
-            with `id` and `attributes`, `attributes`), and `pairs`: `ping` in milliseconds and
-            `connect`, a row and a column for each player in the order of the tickets. In place of
-            `format` and `rules` there may be `rules_file`, a FlexMatch rule set, and `waited`, the
-            seconds that everybody has waited when it is judged.
-        folder: From which the names of files count that a scale takes its values from.
+        raw: An object with `format` (the keys of a queue for the size of matches), `criteria` and
+            `rules` (lists of tables as in a scenario), `tickets` (`id`, `players` with `id` and
+            `attributes`, `attributes`), and `pairs`: `ping` in milliseconds and `connect`, with a
+            row and a column for each player in the order of the tickets. Instead of `format` and
+            `rules` there may be `rules_file`, a FlexMatch rule set, and `waited`, the seconds that
+            all tickets have waited.
+        folder: The folder to which file names in scales are relative.
 
     Raises:
         ConfigError: It is no such object, or a ticket cannot play.
@@ -116,7 +116,9 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}
     if "rules_file" in raw:
         if form:
-            raise ConfigError("format contradicts rules_file, which says it: leave it out")
+            raise ConfigError(
+                "format contradicts rules_file, which already says this: leave it out"
+            )
         table["rules_file"] = raw["rules_file"]
     queue = queue_of({"name": QUEUE, "policy": "greedy", **table}, folder)
     tables = _tables(raw.get("pairs", {}))
@@ -180,11 +182,11 @@ def _known(what: str, raw: object, allowed: Sequence[str]) -> None:
 
 
 def _names(queue: Queue) -> dict[str, str]:
-    """Return what the report calls factors that a batch knows by numbers only."""
+    """Return the report's names of factors that a batch knows only by numbers."""
     names = {}
     for each in queue.criteria:
         if (gap := number_gap_of(each)) is not None:
-            # A batch knows the gap; the first kind that has it stands for the others.
+            # A batch has only the gap; the first kind with that gap gives the name.
             first = kind_with(Form.NUMBERS, gap)
             names[f"{first} of {each.attribute}"] = f"{each.kind} of {each.attribute}"
     for kind in (kind_with(Form.WORD), kind_with(Form.SETS)):
@@ -196,7 +198,7 @@ def _names(queue: Queue) -> dict[str, str]:
 
 
 def _check_rules(queue: Queue, tables: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse rules that tables would have to answer and cannot."""
+    """Refuse rules that would need data that tables do not have."""
     weighed = {pairs_within(c, queue.format) for c in queue.criteria if form_of(c) is Form.PLACES}
     definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
     for each in definitions:
@@ -236,7 +238,7 @@ def _tables(raw: object) -> dict[str, NDArray[Any]]:
 
 
 def _checked(tables: Mapping[str, NDArray[Any]], players: int) -> dict[str, NDArray[Any]]:
-    """Return the tables, with what they say of players and themselves made harmless."""
+    """Return the tables with harmless values on the diagonal."""
     found = dict(tables)
     for name, table in tables.items():
         check_square(f"pairs.{name}", table, players)
@@ -278,7 +280,7 @@ def _new_tickets(
 
 
 def _check_once(tickets: Sequence[NewTicket]) -> None:
-    """Refuse ids that come twice."""
+    """Refuse ids that occur twice."""
     seen: dict[tuple[str, str | None], int] = {}
     for place, ticket in enumerate(tickets):
         ids = [("ticket", ticket.id), *(("player", player.id) for player in ticket.players)]
@@ -297,13 +299,13 @@ def _with(player: Player, stand_in: Mapping[str, Any]) -> Player:
 
 @policy
 def _waits(pool: Sequence[Ticket], now: float) -> tuple[()]:
-    """Match nobody: the engine is here to judge who may enter."""
+    """Match nobody: the engine is used only to check who may enter."""
     del pool, now
     return ()
 
 
 def _admitted(queue: Queue, new: tuple[NewTicket, ...]) -> list[Ticket]:
-    """Return the tickets as an engine takes them in.
+    """Return the tickets as an engine accepts them.
 
     Raises:
         ConfigError: One is refused.
@@ -313,7 +315,7 @@ def _admitted(queue: Queue, new: tuple[NewTicket, ...]) -> list[Ticket]:
     engine.step(Configure(0.0, (queue,)))
     objectives = {name: pool.objective for name, pool in engine.pools.items()}
     if any(each.samples for each in objectives.values()):
-        # Places by percentile are among those who came before.
+        # Percentiles are places among earlier tickets.
         record = engine.step(Enqueue(0.0, new))
         for event in record.events:
             if isinstance(event, Refused):
@@ -353,10 +355,10 @@ def read_batch(path: Path, ruled: RuledBatch = AS_FILED) -> FileBatch:
 
     Args:
         path: The file.
-        ruled: What it is to play by that it does not say itself.
+        ruled: Settings that the file does not have.
 
     Raises:
-        ConfigError: The file cannot be read, or what it holds cannot be solved.
+        ConfigError: The file cannot be read, or its batch cannot be solved.
     """
     if path.suffix not in (".npz", ".json"):
         raise ConfigError(f"{path}: a batch is a file .npz or .json")

@@ -1,4 +1,4 @@
-"""Solve a batch within a budget of time or of evaluations, on a thread for each part."""
+"""Solve a batch within a budget of time or of evaluations, on one thread per part."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ from evenmatch.solvers.teams.pairs import tabulate
 from evenmatch.solvers.teams.start import ORDERS, start_matches
 
 SECONDS_A_PLAYER = 0.003
-"""A budget of so much for each player is worth another start."""
+"""Seconds per player for which a budget is worth another start."""
 SINGLE_MOST = 100.0
-"""Players from which it is worth so much more for each as there are more players: a long search of
-300 players ends .1 points above the best of as many short ones as take the same time."""
+"""With more players than this, a start needs more time per player, in proportion to the players: a
+long search of 300 ends .1 points above the best of as many short ones as take the same time."""
 RESTARTS_MAX = 64
 CHOICES_LEAST = 4
-"""Starts at least, where the objective only chooses among what they lead to."""
+"""Least number of starts, if the objective only chooses among their results."""
 ESCAPES = ("restarts", "forced")
 FIRST_SLICE = 4_000
 SLICES = 40
-"""Looks at the clock in one search."""
+"""Number of times that one search reads the clock."""
 EVALUATIONS_TO_CALIBRATE = 20_000
 EVALUATIONS_A_SECOND = 1_000_000
-"""About what a core does: says how many starts an effort is worth."""
+"""Approximate speed of a core, from which the number of starts for an effort follows."""
 USUAL, LARGE, LARGEST = 7.0, 12.0, 20.0
-"""Parties in matches that need no habits of their own, in large ones, and in the largest for which
-heat still falls."""
+"""Parties of matches that need no habits of their own, of large ones, and of the largest for which
+the temperature still falls."""
 COOLING = 2.5
-"""Power of the parties of a match with which the first heat falls: chosen on two against two to
-sixteen against sixteen. What counts is parties, not players: with parties of 2.4 players on
-average, eight against eight need the heat of small matches."""
+"""Exponent of a match's parties in the first temperature: chosen on two against two to sixteen
+against sixteen. Parties count, not players: with parties of 2.4 players on average, eight against
+eight need the temperature of small matches."""
 
 
 class Method(NamedTuple):
-    """How to search.
+    """The parameters of a search.
 
     Args:
         name: `anneal` or `descent`.
-        escape: Of `descent`: what follows where no swap is better, `restarts` or `forced`.
-        start: Of `descent`: the order of the first matches.
+        escape: For `descent`: what to do when no swap is better, `restarts` or `forced`.
+        start: For `descent`: the order of the first matches.
     """
 
     name: str = "anneal"
@@ -66,13 +66,13 @@ class Method(NamedTuple):
 
 
 class SolveObjective(NamedTuple):
-    """What is maximised.
+    """The objective that a search maximises.
 
     Args:
         name: As given.
-        power: The sum of quality ** power is what a search raises; 0 = minus the squares of what
-            qualities lack to 1, whose root mean is `rms`.
-        percentile: Chooses among restarts; None means the same sum.
+        power: A search raises the sum of quality ** power; 0 = minus the squares of the shortfalls
+            from 1, whose root mean is `rms`.
+        percentile: Selects among restarts; None means the same sum.
     """
 
     name: str = "mean"
@@ -80,7 +80,7 @@ class SolveObjective(NamedTuple):
     percentile: float | None = None
 
     def value(self, quality: Floats) -> float:
-        """Return what a plan of these qualities is worth, in [0, 1]."""
+        """Return the value of a plan with these qualities, in [0, 1]."""
         if not quality.size:
             return 0.0
         if self.percentile is not None:
@@ -91,7 +91,7 @@ class SolveObjective(NamedTuple):
 
 
 class SolveBudget(NamedTuple):
-    """How long to search: seconds, or evaluations in all, which can be repeated exactly."""
+    """How long to search: seconds, or a total of evaluations, which can be repeated exactly."""
 
     seconds: float | None = None
     evaluations: int | None = None
@@ -102,7 +102,7 @@ def parse_method(spec: str) -> Method:
     """Return the method of a text such as `descent:escape=forced,start=random`.
 
     Raises:
-        ConfigError: It names no method, or a setting that it does not have.
+        ConfigError: It names no method, or a setting that the method does not have.
     """
     name, _, rest = spec.partition(":")
     if name not in ("anneal", "descent"):
@@ -160,10 +160,10 @@ def search(
 
     Args:
         batch: The batch.
-        method: How.
-        objective: What is maximised.
-        budget: How long.
-        seed: Of all chance; each part has a child of it.
+        method: The method.
+        objective: The objective.
+        budget: The budget.
+        seed: Of all randomness; each part has a child of it.
         on_part: Called when a part is done.
 
     Complexity:
@@ -197,7 +197,7 @@ def search(
 
 
 def load(method: Method) -> None:
-    """Load the kernels of a method, so that no budget of time pays for them."""
+    """Load the kernels of a method, so that no budget of time includes that."""
     if method.name == "descent":
         import evenmatch.solvers.teams.descent  # noqa: F401
     settle()
@@ -210,7 +210,7 @@ def nothing_found(batch: Batch) -> Plan:
 
 
 class Work(NamedTuple):
-    """One batch and how it is searched; parts share it."""
+    """A batch and how it is searched; all parts share it."""
 
     batch: Batch
     pairs: Pairs | None
@@ -220,7 +220,7 @@ class Work(NamedTuple):
     objective: SolveObjective
 
     def by_effort(self, effort: int, seed: int) -> Plan:
-        """Return what so many evaluations find; the same on every machine."""
+        """Return the plan found in `effort` evaluations; the same on every machine."""
         if self.method.name == "descent":
             return self._descent(effort, seed)
         restarts = min(effort, self._restarts(effort / EVALUATIONS_A_SECOND))
@@ -232,7 +232,7 @@ class Work(NamedTuple):
         return self.best_of(plans)
 
     def by_time(self, began: float, seconds: float, seed: int) -> Plan:
-        """Return what is found until so long after an instant of `time.perf_counter`."""
+        """Return the plan found until `seconds` after an instant of `time.perf_counter`."""
         if self.method.name == "descent":
             return self._descent_for(began + seconds, seed)
         restarts = self._restarts(seconds)
@@ -244,7 +244,7 @@ class Work(NamedTuple):
         return self.best_of(plans)
 
     def _restarts(self, seconds: float) -> int:
-        """Return how many starts a budget is worth."""
+        """Return the number of starts for a budget."""
         least = 1 if self.objective.percentile is None else CHOICES_LEAST
         players = max(1, self.batch.players)
         enough = seconds / (SECONDS_A_PLAYER * players * max(1.0, players / SINGLE_MOST))
@@ -264,7 +264,7 @@ class Work(NamedTuple):
         return Plan(seated, quality, legal, int(annealing.walk.counts[EVALUATIONS]))
 
     def best_of(self, plans: list[Plan]) -> Plan:
-        """Return the plan with the most legal matches, then worth most, with the effort of all."""
+        """Return the plan with the most legal matches, then of most value; sum up the effort."""
         best = max(plans, key=self._worth)
         return best._replace(evaluations=sum(plan.evaluations for plan in plans))
 
@@ -285,7 +285,7 @@ class Work(NamedTuple):
         )
 
     def _descent_for(self, until: float, seed: int) -> Plan:
-        """Run a descent with the effort that a short one says will last until then."""
+        """Run a descent with the effort that lasts until then, as estimated from a short one."""
         before = time.perf_counter()
         if before >= until:
             return self._descent(1, seed)
@@ -296,10 +296,10 @@ class Work(NamedTuple):
 
 
 def habits_of_large(habits: Floats, parties: float) -> Floats:
-    """Return `Walk.habits` for matches of so many parties on average, from those of small ones.
+    """Return `Walk.habits` for matches of `parties` parties on average, from those of small ones.
 
-    One party changes less of a large match, so the same heat would melt it; and among more moves
-    fewer are good ones, so more of them are guided.
+    One party changes less of a large match, so the same temperature would accept too much; and a
+    smaller share of moves is good, so more of them are guided.
 
     >>> habits_of_large(np.array([0.02, 0.001, 0.7, 0.0]), 6.0).round(4).tolist()
     [0.02, 0.001, 0.7, 0.0]

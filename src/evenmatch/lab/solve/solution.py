@@ -1,4 +1,4 @@
-"""The solution of a batch: matches, quality, bound, reasons."""
+"""The result of solving a batch: matches, quality, bound, reasons."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ POINTS = 100.0
 
 
 class Settings(NamedTuple):
-    """What to do with a batch.
+    """How to solve a batch.
 
     Args:
         method: How to search.
-        objective: What is maximised.
+        objective: The objective to maximise.
         budget: How long to search.
-        seed: Of all chance.
-        bound_seconds: How long to look for a bound; None = no bound.
+        seed: Of all randomness.
+        bound_seconds: Seconds to search for a bound; None = no bound.
     """
 
     method: Method = Method()
@@ -49,12 +49,12 @@ class Settings(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What was proved of a plan.
+    """An upper bound on the quality of plans.
 
     Args:
         most: No plan with as many matches has a higher mean quality, in points; None = unknown.
-        is_optimal: Whether the plan is proved to be a best one.
-        reason: Why nothing is known; "" otherwise.
+        is_optimal: Whether the plan is proved to be optimal.
+        reason: Why no bound is known; "" otherwise.
     """
 
     most: float | None = None
@@ -72,12 +72,12 @@ class Solution:
     Args:
         given: The batch.
         settings: How it was solved.
-        plan: The matches, in [0, 1].
-        factors: What they are judged by.
-        elapsed: Seconds of the search, pair data included; without the proof.
-        proof: An upper bound on how good the matches can be.
+        plan: The matches, with qualities in [0, 1].
+        factors: The factors that they are judged by.
+        elapsed: Seconds of the search, including pair data, without the proof.
+        proof: An upper bound on the quality of the matches.
         reason: Why there are no matches, or fewer than players could fill; "" otherwise.
-        explanation: What each factor does; empty unless it was asked for.
+        explanation: Figures of each factor; empty unless requested.
     """
 
     given: FileBatch
@@ -96,7 +96,7 @@ class Solution:
 
     @property
     def bound(self) -> float | None:
-        """Return what no plan with as many matches exceeds; None if it is not known."""
+        """Return an upper bound on the quality of plans with as many matches; None if unknown."""
         return self.proof.most
 
     @property
@@ -114,7 +114,7 @@ class Solution:
 
     @cached_property
     def teams(self) -> list[list[list[int]]]:
-        """Return by match and team the numbers of its players."""
+        """Return the player numbers by match and team."""
         starts = np.concatenate(([0], np.cumsum(self.given.batch.seats))).tolist()
         return [
             [sorted(p for p in row[low:high] if p >= 0) for low, high in pairwise(starts)]
@@ -123,7 +123,7 @@ class Solution:
 
     @cached_property
     def matches(self) -> list[dict[str, Any]]:
-        """Return the matches: teams of player numbers, quality and factors; ids where known."""
+        """Return the matches: teams of player numbers, quality and factors; ids if known."""
         names = [self.named(factor.name) for factor in self.factors]
         costs = [cost_of(factor.alone, self.plan.seating) for factor in self.factors]
         people = self.given.people
@@ -160,7 +160,7 @@ class Solution:
         return told if self.explanation is None else told | {"explain": self.explanation}
 
     def named(self, factor: str) -> str:
-        """Return what people call a factor."""
+        """Return the name of a factor for people."""
         return self.given.names.get(factor, factor)
 
     def __repr__(self) -> str:
@@ -179,21 +179,21 @@ def _points(quality: Floats, percentile: float) -> float | None:
     return POINTS * float(np.percentile(quality, percentile)) if len(quality) else None
 
 
-# A batch, solved: the search, and the proof of how far its matches are from the best.
+# Solving a batch: the search, and the proof of how far its matches are from the optimum.
 
 BOUND_EFFORT_A_SECOND = 4e7
-"""Numbers that the proof may look at; the clock is asked only between its rounds."""
+"""Numbers that the proof may examine per second; the clock is read only between its rounds."""
 BOUND_SHARE, PLAN_SHARE = 0.65, 0.25
-"""Shares of the time of a proof: for the bound, and then for a better plan. What is left is for the
+"""Shares of the time of a proof: for the bound, and then for a better plan. The rest is for the
 choice of the best plan."""
 PLAN_TIMES = 3.0
-"""A better plan is looked for no longer than so many times as long as the bound took."""
+"""The search for a better plan lasts at most this many times as long as the bound took."""
 DUEL = (1, 1)
 TRIES_A_SECOND = 4_000
-"""Changes of matches by conditions that a second is worth."""
+"""Changes of matches by conditions that are tried per second."""
 
 OnProof = Callable[[float, float], None]
-"""Is told the bound so far, in points, and the share of the time that is spent."""
+"""Called with the bound so far, in points, and the share of the time that is spent."""
 
 
 def _silent(bound: float, share: float) -> None:
@@ -210,9 +210,9 @@ def solve_batch(
 
     Args:
         given: The batch.
-        settings: How.
+        settings: How to solve it.
         on_part: Called when a part of the search is done.
-        on_proof: Called while the proof goes on.
+        on_proof: Called during the proof.
 
     Raises:
         ConfigError: A party is larger than every team.
@@ -245,7 +245,7 @@ def solve_batch(
 
 
 def _is_duel(batch: Batch) -> bool:
-    """Return whether a matching of pairs knows all that counts."""
+    """Return whether a matching of pairs covers all terms and rules."""
     is_plain = batch.fullness == 0.0 and not batch.role_seats.size
     is_full = bool((batch.seats == batch.seats_min).all()) and batch.players > 1
     is_single = batch.players == len(batch.first) - 1
@@ -263,7 +263,7 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
 
 
 def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], None]) -> Plan:
-    """Return matches that pass conditions: by a search that knows some, and by others."""
+    """Return matches that pass conditions: by a search that supports some, and by others."""
     batch, budget = given.batch, settings.budget
     assert given.conditions is not None
     rounds, tickets, at = given.conditions
@@ -284,10 +284,10 @@ def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], N
 def _proved(
     given: FileBatch, plan: Plan, settings: Settings, on_proof: OnProof
 ) -> tuple[Plan, Bound]:
-    """Return the best plan seen by the objective, and what is proved of it.
+    """Return the best plan found by the objective, and what is proved about it.
 
-    Conditions that the batch does not know make legal plans fewer, so the bound holds with them; a
-    better plan counts only if they allow all of it.
+    Conditions that the batch does not include only reduce the legal plans, so the bound still
+    holds; a better plan counts only if all its matches pass them.
     """
     batch = given.batch
     from evenmatch.solvers.bounds.set_packing import PROVEN, prove
@@ -318,7 +318,7 @@ def _proved(
             improve=improved if is_mean else None,
         )
     except NotSupported as error:
-        # No quality is above 1, whatever can be proved beyond that.
+        # No quality is above 1, so a higher bound is useless.
         most = None if given.conditions is None else POINTS
         return plan, Bound(most, reason=str(error))
     if is_mean:
@@ -331,7 +331,7 @@ def _proved(
 
 
 def _judged(batch: FileBatch, plan: Plan) -> Plan:
-    """Return a plan with what its matches are worth, where a batch does not know all criteria."""
+    """Return a plan with the qualities of its matches by all criteria, if a batch lacks some."""
     if batch.conditions is None:
         return plan
     return batch.conditions.rounds.judged(batch.batch, batch.conditions.tickets, plan)

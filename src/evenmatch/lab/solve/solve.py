@@ -1,4 +1,4 @@
-"""`evenmatch.solve`: matches for a batch, how good they are, and how far from the best possible."""
+"""`evenmatch.solve`: matches for a batch, their quality, and its distance from the optimum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenmatch.solvers.kernel import COMPILING, on_compile
 from evenmatch.solvers.teams.batch import Places
 
 if not on_compile:
-    # From Python nobody else would say why the first batch takes a minute.
+    # From Python, nothing else would explain why the first batch takes a minute.
     on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
 
 BUDGET_MS, BUDGET_MS_MAX = 1_000, 86_400_000
@@ -47,22 +47,22 @@ def solve(
     """Divide a batch of waiting parties into matches of teams.
 
     Args:
-        batch: A file, `.npz` or `.json`, or what such a `.json` holds: `format`, `criteria`,
+        batch: A file, `.npz` or `.json`, or the object of such a `.json`: `format`, `criteria`,
             `rules`, or `rules_file` and `waited`; `tickets` and `pairs`.
         policy: `anneal`, or `descent` with `escape=restarts|forced` and
             `start=skill|party|region|random`.
         budget_ms: Milliseconds to search; None means 1,000 unless `effort` is given.
         effort: Evaluations to search for instead: the same result on every machine.
         parts: Independent searches, each on a thread of its own; the best one counts.
-        seed: Of all chance.
+        seed: Of all randomness.
         objective: `mean`, `sqrt`, `power:P`, `rms`, or `median` or `p10`, which choose among
             restarts.
         bound: Whether to prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take.
-        explain: Whether to tell what each factor does, and what the others gain without it.
-        rules: A FlexMatch rule set by which matches have to be legal, in place of the batch's
-            `format` and `rules`.
-        waited: Seconds that everybody has waited, which expansions of the rule set go by.
+        explain: Whether to report the figures of each factor, and how the others gain without it.
+        rules: A FlexMatch rule set for legal matches, in place of the batch's `format` and
+            `rules`.
+        waited: Seconds that all tickets have waited, for expansions of the rule set.
 
     Returns:
         The matches; `Solution.summary` is the dict of `evenmatch solve --json`.
@@ -99,10 +99,10 @@ def solve(
 def settings_of(
     *, policy: str, objective: str, budget: SolveBudget, seed: int, bound_seconds: int | None
 ) -> Settings:
-    """Return settings that are known to be in range.
+    """Return settings, checked to be in range.
 
     Raises:
-        ConfigError: One is not.
+        ConfigError: A setting is out of range.
         NotSupported: They need a package that is missing.
     """
     if find_spec("numba") is None:
@@ -146,16 +146,16 @@ def _given(batch: str | Path | Mapping[str, Any], ruled: RuledBatch) -> FileBatc
     raise ConfigError(f"a batch is a file or a mapping, got {type(batch).__name__}")
 
 
-# What each factor does in the matches of a batch, and what the others gain without it.
+# The figures of each factor in the matches of a batch, and the gain of the others without it.
 
 
 def explained(
     solution: Solution, on_done: Callable[[], None] = lambda: None
 ) -> dict[str, dict[str, Any]]:
-    """Return by factor its figures, in points, and what leaving it out does to the others' means.
+    """Return each factor's figures, in points, and the change of others' means without it.
 
-    The batch is solved again without each factor, with the same budget and seed. Where there is one
-    factor only, or no match, nothing can be left out, and `without` is empty.
+    The batch is solved again without each factor, with the same budget and seed. If there is only
+    one factor, or no match, nothing can be left out, and `without` is empty.
 
     Args:
         solution: Matches that were found.

@@ -1,4 +1,4 @@
-"""Many runs: seeds, sweeps, confidence, and whether estimates held.
+"""Many runs: seeds, sweeps, confidence, and the calibration of estimates.
 
 May import `lab.simulate` and `forecast`, and may start processes. Never writes a page; `report`
 does.

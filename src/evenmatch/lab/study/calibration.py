@@ -1,8 +1,8 @@
-"""Whether estimates of waits hold: what tickets were told, against how long they then waited.
+"""Calibration of wait estimates: compare estimates given to tickets with their actual waits.
 
-A simulation is run with the forecast beside it, fed as a server feeds it. Some time after its
-arrival each ticket that still waits is told its interval, by what is known at that instant and
-nothing later; when the run is over, the intervals that held are counted.
+A simulation runs with the forecast beside it, fed as by a server. At fixed delays after its
+arrival, each ticket that still waits gets an interval, from what is known at that instant only;
+after the run, the intervals that contain the actual wait are counted.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from evenmatch.simulation.history import EXPIRED, MATCHED, NO_GAPS, WAITING, His
 from evenmatch.simulation.simulator import Simulator
 
 DELAYS = (0.0, 10.0, 60.0)
-"""Seconds after their arrival at which tickets are told, if they still wait."""
+"""Seconds after arrival at which tickets that still wait get an estimate."""
 BLOCKS = 20
-"""Runs of consecutive tickets whose shares say how sure the whole share is."""
+"""Number of blocks of consecutive tickets, whose shares give the error of the total share."""
 SURE = 1.96
 LAST = 200
 LAST_MIN = 20
 SHARES = (0.1, 0.5, 0.9)
-"""Of `Quantiles`: low, p50, high."""
+"""Probabilities of `Quantiles`: low, p50, high."""
 NOMINAL = 0.8
-"""Share of waits that an interval is to hold."""
+"""Nominal share of waits inside an interval."""
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """How the intervals held that were told so long after arrival.
+    """How well the intervals held that were given at one delay after arrival.
 
     Args:
         delay: Seconds after arrival.
-        told: Tickets that were told and whose wait is known.
-        unknown: Tickets that were told and left by themselves inside their interval.
-        inside: Share of waits in [low, high]; 0.8 is promised.
+        told: Tickets that got an estimate and whose wait is known.
+        unknown: Tickets that got an estimate and left by themselves inside their interval.
+        inside: Share of waits in [low, high]; 0.8 is nominal.
         half_width: Of the 95 % confidence interval of `inside`, from blocks of tickets, because
-            what happens to one happens to its neighbours too.
-        median: Share of waits up to p50; 0.5 is promised.
+            the waits of neighbouring tickets are correlated.
+        median: Share of waits up to p50; 0.5 is nominal.
         width: Median of high - low, seconds.
-        loss: Pinball loss of low, p50 and high, over that of the same quantiles of the last
-            `LAST` waits that were over, of tickets that were not matched at once; below 1 is
+        loss: Pinball loss of low, p50 and high, relative to that of the same quantiles of the last
+            `LAST` waits that had ended, of tickets that were not matched at once; below 1 is
             better than those.
     """
 
@@ -79,7 +79,7 @@ class ForecastHistory(History):
 
     Args:
         queues: Of the scenario.
-        delays: Seconds after arrival at which each ticket is told.
+        delays: Seconds after arrival at which each ticket gets an estimate.
         half_life: Of the forecast.
     """
 
@@ -94,7 +94,7 @@ class ForecastHistory(History):
         self._due: list[tuple[float, int, float]] = []
 
     def accept(self, ticket_id: str, ticket: NewTicket, at: float) -> int:
-        """Note a ticket that waits now."""
+        """Enter a ticket that waits now."""
         self._tell(at)
         place = super().accept(ticket_id, ticket, at)
         self.forecast.enter(ticket_id, ticket, self.queues[place], at, at)
@@ -103,20 +103,20 @@ class ForecastHistory(History):
         return place
 
     def match(self, match: Match, gaps: Mapping[str, float] = NO_GAPS) -> None:
-        """Note a match; who is matched at this very instant is told nothing any more."""
+        """Record a match; tickets matched at this very instant get no further estimate."""
         self._tell(match.at)
         for ticket_id in match.tickets:
             self.forecast.leave(ticket_id, match.at, match.queue)
         super().match(match, gaps)
 
     def leave(self, ticket_id: str, state: int, at: float, reason: str) -> None:
-        """Note the end of a ticket that was not matched."""
+        """Record the end of a ticket that was not matched."""
         self._tell(at)
         self.forecast.leave(ticket_id, at)
         super().leave(ticket_id, state, at, reason)
 
     def _tell(self, now: float) -> None:
-        """Tell all tickets whose instant came before now."""
+        """Give estimates to all tickets whose instant came before now."""
         while self._due and self._due[0][0] < now:
             at, place, delay = heapq.heappop(self._due)
             if self.states[place] == WAITING:
@@ -135,10 +135,10 @@ def calibrate(
     """Return how the intervals of a scenario held, one row for each delay.
 
     Args:
-        scenario: A world.
-        arrivals: Who comes; None means the scenario's own.
-        delays: Seconds after their arrival at which tickets are told.
-        half_life: Seconds after which what happened counts half.
+        scenario: The scenario.
+        arrivals: Arrivals in place of the scenario's own, if any.
+        delays: Seconds after arrival at which tickets get an estimate.
+        half_life: Seconds after which an observation counts half.
     """
     history = ForecastHistory(scenario.queues, delays, half_life)
     children = np.random.SeedSequence(scenario.seed).spawn(1)
@@ -187,7 +187,7 @@ def _row(history: ForecastHistory, delay: float) -> Calibration:
 
 
 def _loss_over_last(history: ForecastHistory, delay: float) -> float:
-    """Return the pinball loss of what was told, over that of the last waits as they were."""
+    """Return the pinball loss of the estimates, relative to that of the last actual waits."""
     ends = sorted(
         (history.ended_at[place], history.ended_at[place] - at)
         for place, at in enumerate(history.enqueued_at)

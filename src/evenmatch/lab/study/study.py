@@ -1,4 +1,4 @@
-"""Many runs at once: seeds, policies, processes, and means with their confidence."""
+"""Many runs in parallel: seeds, policies, processes, and means with confidence intervals."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ Made = TypeVar("Made")
 
 
 class RunTask(msgspec.Struct, frozen=True):
-    """One run to do, small enough to send to another process.
+    """One run to make, small enough to send to another process.
 
     Args:
-        scenario: What is simulated.
-        seed: Root of all chance; None takes the scenario's.
+        scenario: The scenario.
+        seed: Root of all randomness; None takes the scenario's.
         child: Which child of the seed this run uses; None uses the seed itself.
         arrivals: A file in place of the scenario's arrivals.
         policy: SPEC in place of the queues' policies.
-        by: What to split waits and quality by.
-        optimum: Whether to add the best that was possible.
-        keeps_run: Whether matches and tickets are wanted, or the figures alone.
-        shares: Into how many parts to divide the run, with figures of each.
+        by: Attributes by which to split waits and quality.
+        optimum: Whether to add the least cost that was possible.
+        keeps_run: Whether to return matches and tickets, or only the figures.
+        shares: Number of parts into which to divide the run, with figures of each.
     """
 
     scenario: Scenario
@@ -55,7 +55,7 @@ class RunTask(msgspec.Struct, frozen=True):
 
 
 class TaskResult(msgspec.Struct, frozen=True):
-    """What came of a task: the figures, the whole run if it was asked for, and its shares'."""
+    """The result of a task: the figures, the whole run if requested, and those of its shares."""
 
     task: RunTask
     summary: Summary
@@ -64,10 +64,10 @@ class TaskResult(msgspec.Struct, frozen=True):
 
 
 def execute(task: RunTask) -> TaskResult:
-    """Do one task here and now.
+    """Make one run in this process.
 
     Raises:
-        MatchmakingError: What `simulate` raises.
+        MatchmakingError: As from `simulate`.
     """
     seed: int | np.random.SeedSequence | None = task.seed
     if task.child is not None:
@@ -83,7 +83,7 @@ def execute(task: RunTask) -> TaskResult:
             by=task.by,
         )
     except ArrivalsError as error:
-        # What an arrival lacks may be what this policy compares.
+        # An attribute that an arrival lacks may be one that this policy compares.
         raise ArrivalsError(
             f"policy {task.policy}: {error}" if task.policy else str(error)
         ) from None
@@ -96,15 +96,15 @@ def execute_all(
     on_done: Callable[[], None] = lambda: None,
     executor: Executor | None = None,
 ) -> list[TaskResult]:
-    """Do tasks, several at a time, and return the results in the order of the tasks.
+    """Make several runs at a time, and return the results in the order of the tasks.
 
     Args:
-        tasks: What to do.
+        tasks: The runs.
         on_done: Called after each task.
         executor: See `map_all`.
 
     Raises:
-        MatchmakingError: The first error of a task; the rest is given up.
+        MatchmakingError: The first error of a task; the others are abandoned.
     """
     return map_all(execute, tasks, on_done, executor)
 
@@ -120,20 +120,20 @@ def map_all(
     The results do not depend on how many processes there are.
 
     Args:
-        function: A module's function, so that another process can import it.
-        items: What to call it with; small values, they are sent to the processes.
+        function: A module-level function, so that another process can import it.
+        items: Its arguments; small values, since they are sent to the processes.
         on_done: Called after each item.
-        executor: Where to do it; by default a process for each processor, and none for one item.
+        executor: Where to run; by default a process for each processor, and none for one item.
 
     Raises:
-        MatchmakingError: The first error of a call; the rest is given up.
+        MatchmakingError: The first error of a call; the others are abandoned.
     """
     if executor is not None:
         return list(_ticked(executor.map(function, items), on_done))
     workers = min(len(items), os.cpu_count() or 1)
     if workers <= 1:
         return list(_ticked(map(function, items), on_done))
-    # Loaded here, since a single run needs no other process.
+    # Imported here, since a single run needs no other process.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -150,11 +150,11 @@ def map_all(
 
 @contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Start processes with Ctrl-C put off: one that came meanwhile would be a traceback of theirs.
+    """Start processes while Ctrl-C is blocked, since during their start it would cause tracebacks.
 
-    They inherit that it is blocked, and the terminal sends Ctrl-C to all; the one that was meant
-    ends the others. Blocked alone does not do here: any other thread of this process can take the
-    signal, and would break off in the middle of what a process that starts is being told.
+    They inherit the block, and the terminal sends Ctrl-C to all; the parent process ends the
+    others. Blocking alone is not enough here: any other thread of this process can receive the
+    signal, and would interrupt the transfer of data to a process that is starting.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -162,7 +162,7 @@ def _interrupts_deferred() -> Iterator[None]:
     caught: list[tuple[int, FrameType | None]] = []
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread():
-        # It is not the one that is interrupted.
+        # Another thread received the signal.
         handler = None
     if callable(handler):
         signal.signal(signal.SIGINT, lambda *given: caught.append(given))
@@ -191,7 +191,7 @@ def averages(summaries: Sequence[Summary]) -> Summary:
     """Return means under the keys of a summary, and `ci95`, their half-widths under the same keys.
 
     A figure that is null in some runs is averaged over the others. A half-width is Student's t at
-    0.975 times the standard error; null where fewer than two runs have the figure.
+    0.975 times the standard error; null if fewer than two runs have the figure.
 
     >>> averages([{"matches": 1}, {"matches": 3}])["matches"]
     2.0
@@ -230,23 +230,22 @@ def mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]
 
 # Which of several policies is better by more than chance explains.
 #
-# All policies meet the same arrivals, so they are compared in pairs: the differences of two
-# policies run by run, or, where there is one run, in equal shares of its tickets one after the
-# other. Runs are independent; shares of one run are so nearly, as long as each is much longer
-# than the waits in it.
+# All policies get the same arrivals, so they are compared in pairs: the differences of two
+# policies run by run, or, with a single run, in equal consecutive shares of its tickets. Runs are
+# independent; shares of one run are nearly so, if each is much longer than its waits.
 
 Samples = Sequence[Sequence[float | None]]
-"""A figure of each policy, run by run or share by share; None where it is not known."""
+"""A figure of each policy, run by run or share by share; None if it is unknown."""
 SHARES = 10
-"""Parts of a single run."""
+"""Number of parts of a single run."""
 
 
 class RepeatedRuns(NamedTuple):
-    """The figures of policies, taken several times.
+    """The figures of policies from several runs.
 
     Args:
-        samples_of: Gives a figure by its key.
-        runs: Of each policy; 1 means that a figure is of each share of the one run.
+        samples_of: Returns a figure by its key.
+        runs: Runs of each policy; 1 means that there is a figure for each share of the one run.
     """
 
     samples_of: Callable[[str], Samples]
@@ -254,14 +253,14 @@ class RepeatedRuns(NamedTuple):
 
 
 def best_of(values: Sequence[float | None], samples: Samples, direction: int) -> set[int]:
-    """Return which policies have the best figure, as far as it can be told.
+    """Return which policies have the best figure, as far as the data can tell.
 
-    A policy that cannot be told from the best one is named with it, and nobody is named if that
-    holds for all.
+    A policy that cannot be distinguished from the best one is returned with it; if that holds for
+    all, none is returned.
 
     Args:
-        values: A figure of each policy, over all that was simulated.
-        samples: The same figure, each policy's as many times.
+        values: A figure of each policy, over all runs.
+        samples: The same figure by run or share, equally many for each policy.
         direction: 1 if more is better, -1 if less is, 0 if neither.
 
     >>> best_of([5.0, 7.0], [[4.0, 5.0, 6.0], [6.0, 7.1, 7.9]], -1)
@@ -278,7 +277,7 @@ def best_of(values: Sequence[float | None], samples: Samples, direction: int) ->
 
 
 def is_distinct(one: Sequence[float | None], two: Sequence[float | None]) -> bool:
-    """Return whether the mean of paired differences is not 0, at a confidence of 95 %."""
+    """Return whether the mean of paired differences differs from 0, at 95 % confidence."""
     pairs = zip(one, two, strict=True)
     gaps = [a - b for a, b in pairs if a is not None and b is not None]
     mean, width = mean_and_width(gaps)
@@ -286,10 +285,10 @@ def is_distinct(one: Sequence[float | None], two: Sequence[float | None]) -> boo
 
 
 def footnote(runs: int) -> str:
-    """Return what a mark at a figure means.
+    """Return the meaning of a mark at a figure.
 
     Args:
-        runs: Of each policy.
+        runs: Runs of each policy.
     """
     over = f"{runs} runs" if runs > 1 else f"{SHARES} equal shares of the run"
     return (

@@ -1,11 +1,11 @@
-"""One scenario at several values of a key: what waiting buys, drawn as a curve.
+"""One scenario at several values of a key: the trade of waits against quality as a curve.
 
 A sweep is written `KEY=A..B:N`. KEY is a key of `[[queue]]`, such as `wait_price`, `target_wait`,
 `rules[0].limit` or `accept.seconds`, or a parameter of the policy, `policy:NAME`. It is set in
-every queue that can have it, and the file is read anew for each value, so that a value that cannot
-be is refused with the sentence that a file would get.
+every queue that can have it, and the file is read anew for each value, so that an invalid value is
+refused with the same sentence as in a file.
 
-`target_wait` alone asks for half, once and twice the mean wait that each queue keeps anyway.
+`target_wait` alone takes half, once and twice the mean wait that each queue has as its target.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from evenmatch.simulation.metrics import Summary
 COUNT = 6
 COUNT_MAX = 100
 DECADE = 10.0
-"""A positive range as wide as this is divided into equal ratios, any other into equal steps."""
+"""A positive range at least this wide is divided by equal ratios, any other by equal steps."""
 DIGITS = 3
 POLICY = "policy:"
 FACTORS = (0.5, 1.0, 2.0)
-"""What `target_wait` alone stands for."""
+"""The factors that `target_wait` alone stands for."""
 EXCLUSIVE = (("wait_price", "target_wait"),)
-"""Keys of which a queue has one: the other one is left out while this one is swept."""
+"""Keys of which a queue has only one: the other one is removed while this one is swept."""
 _FORM = re.compile(r"([^=]+)=([^=:]+?)\.\.([^=:]+?)(?::(\d+))?")
 _STEP = re.compile(r"(\w+)((?:\[\d+\])*)")
 HOW = (
@@ -53,7 +53,7 @@ class ParameterSweep(msgspec.Struct, frozen=True):
     Args:
         key: A key of a queue, or `policy:` and a parameter.
         values: Ascending.
-        is_relative: Whether the values are factors of what each queue has.
+        is_relative: Whether the values are factors of each queue's own value.
     """
 
     key: str
@@ -62,12 +62,12 @@ class ParameterSweep(msgspec.Struct, frozen=True):
 
     @property
     def parameter(self) -> str | None:
-        """Return the policy's parameter that is swept; None if it is a key of a queue."""
+        """Return the swept parameter of the policy; None if the key is one of queues."""
         return self.key.removeprefix(POLICY) if self.key.startswith(POLICY) else None
 
 
 class SweepPoint(msgspec.Struct, frozen=True):
-    """What came of one value under one policy; `summary` is of one run, or means of several."""
+    """The result of one value under one policy; `summary` is of one run, or means of several."""
 
     policy: str
     value: float
@@ -75,10 +75,10 @@ class SweepPoint(msgspec.Struct, frozen=True):
 
 
 def parse_sweep(text: str) -> ParameterSweep:
-    """Return what `--sweep` asks for.
+    """Return the sweep that `--sweep` asks for.
 
     Raises:
-        ConfigError: It is not written as it must be.
+        ConfigError: The text is not of that form.
 
     >>> parse_sweep("wait_price=0.0001..0.01:3").values
     (0.0001, 0.001, 0.01)
@@ -116,7 +116,7 @@ def _grid(first: float, last: float, count: int) -> tuple[float, ...]:
         values = [first * (last / first) ** step for step in steps]
     else:
         values = [first + (last - first) * step for step in steps]
-    # Both ends as they were given, and what is between with as many digits as people read.
+    # Both ends as given, and intermediate values with as many digits as people read.
     within = [float(f"{value:.{DIGITS}g}") for value in values[1:-1]]
     return tuple(sorted({first, *within, last}))
 
@@ -126,7 +126,7 @@ def document_at(document: Mapping[str, Any], sweep: ParameterSweep, value: float
 
     Args:
         document: As the file has it.
-        sweep: What is swept.
+        sweep: The sweep.
         value: In every queue that can have it.
 
     Raises:
@@ -170,12 +170,12 @@ def with_parameter(spec: str, name: str, value: float) -> str:
 
 
 def _written(value: float) -> float | int:
-    """Return a whole number as one, since some keys are counts."""
+    """Return a whole number as an int, since some keys are counts."""
     return int(value) if value.is_integer() else value
 
 
 def _place(queue: dict[str, Any], key: str) -> Callable[[float | int], None] | None:
-    """Return what sets a key of a queue's table; None where it lacks the table or list around."""
+    """Return a function that sets a key of a queue's table; None if its parent is missing."""
     *around, last = key.split(".")
     table: Any = queue
     for part in around:
@@ -193,7 +193,7 @@ def _place(queue: dict[str, Any], key: str) -> Callable[[float | int], None] | N
 
 
 def spark(values: Sequence[float | None]) -> str:
-    """Return a curve in one line of text, from the least value to the greatest.
+    """Return a curve in one line of text, scaled from the least value to the greatest.
 
     >>> spark([1.0, 2.0, None, 8.0])
     '▁▂ █'
@@ -212,17 +212,17 @@ def spark(values: Sequence[float | None]) -> str:
     return "".join(steps)
 
 
-# What waiting longer would buy: a scenario at half, once and twice the mean wait that it wants.
+# The effect of longer waits: a scenario at half, once and twice its target of the mean wait.
 #
-# Only queues whose policy keeps a mean wait (`target_wait`) can answer that; all of a scenario's
-# are changed by the same factor, and everything else stays, the arrivals too.
+# That is possible only for queues whose policy keeps to a mean wait (`target_wait`); all queues of
+# a scenario are changed by the same factor, and all else stays, including the arrivals.
 
 TICKETS_MAX = 2_000
-"""Arrivals that are played at the most."""
+"""Most arrivals that are simulated."""
 
 
 def target_in(scenario: Scenario, policy: str | None = None) -> float | None:
-    """Return the mean wait that the first queue with such a target keeps; None if none has one.
+    """Return the target wait of the first queue with such a target; None if none has one.
 
     Args:
         scenario: The queues.
@@ -234,12 +234,12 @@ def target_in(scenario: Scenario, policy: str | None = None) -> float | None:
 
 
 def at_factor(scenario: Scenario, factor: float, policy: str | None = None) -> Scenario:
-    """Return a scenario whose queues keep a mean wait that is some times as long.
+    """Return a scenario whose queues have a longer or shorter target wait.
 
     Args:
         scenario: As it is.
-        factor: How many times as long.
-        policy: A SPEC in place of the queues' own; it is theirs afterwards.
+        factor: Factor on the target wait.
+        policy: A SPEC in place of the queues' own; the result has it.
     """
     queues, resolve = with_policy(scenario.queues, policy)
     changed = tuple([_at_factor(queue, resolve(queue), factor) for queue in queues])
@@ -261,8 +261,8 @@ class FirstArrivals(msgspec.Struct, frozen=True):
 
     Args:
         scenario: The scenario.
-        tickets: How many at least.
-        seconds: How long they come at least, unless they are `TICKETS_MAX` before.
+        tickets: Least number of tickets.
+        seconds: Least time span, unless there are `TICKETS_MAX` arrivals before its end.
     """
 
     scenario: Scenario
@@ -273,7 +273,7 @@ class FirstArrivals(msgspec.Struct, frozen=True):
 def play_short(task: FirstArrivals) -> Summary:
     """Return the figures of the first arrivals of a scenario, until the last of them came.
 
-    What those who were left over waited after that would say nothing of a queue that goes on.
+    The waits of those left over after that say nothing about a queue that goes on.
     """
     world, arrivals = task.scenario, task.scenario.arrivals
     assert arrivals is not None
@@ -286,7 +286,7 @@ def play_short(task: FirstArrivals) -> Summary:
             break
         first.append(each)
     if first:
-        # Times are told from the whole second of the first arrival on.
+        # Times count from the whole second of the first arrival on.
         last = first[-1].at - math.floor(first[0].at)
         until = last if world.until is None else min(last, world.until)
         world = msgspec.structs.replace(world, until=until)

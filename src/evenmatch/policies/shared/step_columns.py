@@ -44,12 +44,12 @@ class StepColumns:
         for kind in kinds:
             if kind not in NUMERIC:
                 raise ConfigError(
-                    f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
+                    f"policy {policy} does not support {kind}, which queue {queue.name} uses: "
                     f"choose greedy or window"
                 )
         if any(rule.unit == "percentile" for rule in queue.rules):
             raise ConfigError(
-                f"policy {policy} does not know unit = percentile, which a rule of queue "
+                f"policy {policy} does not support unit = percentile, which a rule of queue "
                 f"{queue.name} uses: choose greedy or window"
             )
         self._queue = queue.name

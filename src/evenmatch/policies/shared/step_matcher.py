@@ -164,7 +164,7 @@ def check_without_rules(queue: Queue, policy: str) -> None:
     if queue.rules or queue.format.strict_sides:
         which = "rules" if queue.rules else "sides"
         raise ConfigError(
-            f"policy {policy} knows neither rules nor sides; queue {queue.name} has {which}: "
+            f"policy {policy} supports no rules or sides; queue {queue.name} has {which}: "
             f"choose {'price or window' if queue.format.is_duel else 'group_price or greedy'}"
         )
 

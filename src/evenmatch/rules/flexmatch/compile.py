@@ -138,7 +138,9 @@ def join_conditions(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
     if len(rules) <= most:
         return tuple(rules)
     if most < 1:
-        raise ConfigError(f"a queue with a rules_file may have at most {RULES_MAX - 1} rules more")
+        raise ConfigError(
+            f"a queue with a rules_file may have at most {RULES_MAX - 1} further rules"
+        )
     rest = [each.condition for each in rules[most - 1 :] if each.condition is not None]
     name = ", ".join([each.name for each in rest])
     one = Condition(name, AllOf(tuple([each.test for each in rest])), rest[0].clock)

@@ -46,12 +46,12 @@ Stamp = tuple[tuple[str | int, ...] | None, ...]
 
 
 class GuestToken(msgspec.Struct, frozen=True, gc=False):
-    """What a guest gets.
+    """A guest's player token.
 
     Args:
         player: The guest's id on this server.
-        token: What proves it, for the header `Authorization: Bearer TOKEN`.
-        expires_at: Until when it does, Unix time.
+        token: The player token, for the header `Authorization: Bearer TOKEN`.
+        expires_at: When the token expires, in Unix time.
     """
 
     player: str
@@ -201,7 +201,7 @@ class Accounts:
         verifiers: dict[str, Verifier] = {}
         if (tokens := self.settings.tokens) is not None:
             if tokens.audience == GUEST_AUDIENCE:
-                raise ConfigError(f"server.tokens.audience must be another than {GUEST_AUDIENCE!r}")
+                raise ConfigError(f"server.tokens.audience must not be {GUEST_AUDIENCE!r}")
             verifiers[tokens.audience] = Verifier(tokens, read_token_keys(tokens), self.tenant)
         if (secret := self._guest_secret) is not None:
             guests = Tokens("HS256", (), GUEST_AUDIENCE, lifetime_max=GUEST_SECONDS)

@@ -54,20 +54,20 @@ UNNUMBERED = b'{"seq":0,'
 
 
 class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One action of one caller.
+    """One entry of the audit log: something that somebody did.
 
     Args:
-        seq: The number of the entry; they rise by one.
+        seq: The number of the entry; each entry's is one higher than the last.
         at: Unix time.
-        who: The name of the key or the player, or the address of an unknown caller.
-        action: What was done: `METHOD pattern` of a route, or a word of our own.
+        who: The name of the key or player that called, or the address of an unknown caller.
+        action: What was done: method and pattern of a route, or a word for something else.
         kind: What the caller is: `service`, `player`, `local`, `nobody` or `server`.
         key: The id of the key.
-        target: What it was done to: the path.
+        target: The path of the request, which says what it was done to.
         status: The HTTP status of the answer.
         address: Where the request came from.
-        detail: What else is worth knowing.
-        count: How often, where several are told of together.
+        detail: Further details.
+        count: How often it happened, if one entry stands for several.
     """
 
     seq: int
@@ -84,11 +84,11 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True):
-    """Entries in order.
+    """Entries of the audit log in order.
 
     Args:
         entries: The entries.
-        next: Ask again with `after` = `next`.
+        next: Send this as `after` to get the next page.
     """
 
     entries: tuple[AuditEntry, ...]

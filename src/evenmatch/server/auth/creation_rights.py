@@ -44,7 +44,7 @@ def lacks(principal: Principal, rights: frozenset[str]) -> Forbidden:
     if principal.is_player:
         return Forbidden("this is not for players; the game's own servers may do it with a key")
     needed = " or ".join(sorted(rights - {"own"}))
-    return Forbidden(f"this needs a key with the right {needed}; {principal.name!r} has it not")
+    return Forbidden(f"this needs a key with the right {needed}; {principal.name!r} lacks it")
 
 
 def complete_create(
@@ -167,7 +167,7 @@ def renewable(principal: Principal, update: UpdateTicket, accounts: Accounts) ->
     players = []
     for at, player in enumerate(update.players):
         if player.id != principal.name:
-            raise Forbidden("players change only themselves", where=f"/players/{at}/id")
+            raise Forbidden("players can change only their own data", where=f"/players/{at}/id")
         _check_client(player, free, at)
         known = accounts.measured.facts(player.id, principal.token_facts.attributes)
         attributes = {

@@ -95,7 +95,7 @@ def speaks_for(
     if not principal.is_player:
         return players
     if any(player != principal.name for player in players):
-        raise Forbidden("players answer only for themselves", where="/players")
+        raise Forbidden("players can answer only for themselves", where="/players")
     return (principal.name,)
 
 

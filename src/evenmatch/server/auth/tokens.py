@@ -221,7 +221,7 @@ def _read(path: Path, algorithm: str) -> bytes:
         return data
     data = read_key_file(path).strip()
     if b"PRIVATE KEY" in data:
-        raise ConfigError(f"{path} is a private key; give the server the public one alone")
+        raise ConfigError(f"{path} is a private key; give the server only the public one")
     known = PyJWS(algorithms=[algorithm]).get_algorithm_by_name(algorithm)
     try:
         too_short = known.check_key_length(known.prepare_key(data))

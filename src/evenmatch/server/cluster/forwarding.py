@@ -157,7 +157,8 @@ class Peer:
                 return await Connection.open(*self.address, None)
         except (OSError, TimeoutError) as error:
             raise JournalUnavailable(
-                "the node that answers cannot be reached; another one takes over within seconds"
+                "the node that answers cannot be reached; another one takes over within "
+                "seconds: try again"
             ) from error
 
     def _request(self, scope: Scope, body: bytes, about: str) -> Request:

@@ -427,8 +427,8 @@ class Node:
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
             raise JournalUnavailable(
-                "a node handed this on with another cluster key: give all nodes the same one, and "
-                "set their clocks, which may differ by a minute"
+                "a node with another cluster key, or another clock, handed this on: give all nodes "
+                "the same key, and set their clocks to within a minute"
             )
         if is_for_nodes and (scope["type"] != "http" or note is None):
             # Never handed on: the owner would take it for this node's own question.
@@ -534,7 +534,9 @@ class Node:
         """
         place = self._identity.place_of(seat.holder)
         if place is None:
-            raise JournalUnavailable("no node answers now; one takes over within seconds")
+            raise JournalUnavailable(
+                "no node answers now; one takes over within seconds: try again"
+            )
         return place
 
     def _peer(self, place: tuple[str, int]) -> Peer:

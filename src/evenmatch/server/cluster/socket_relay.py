@@ -69,7 +69,8 @@ async def relay(
         return
     except (OSError, TimeoutError, WebSocketException) as error:
         raise JournalUnavailable(
-            "the node that answers cannot be reached; another one takes over within seconds"
+            "the node that answers cannot be reached; another one takes over within seconds: "
+            "try again"
         ) from error
     try:
         await send({"type": "websocket.accept", "subprotocol": owner.subprotocol})

@@ -123,8 +123,8 @@ class LiveSnapshots:
         figures = None if made is None else self._figures.queues.get(made.match.queue)
         if made is None or figures is None:
             raise UnknownMatch(
-                f"the server keeps how a match came about for the last matches only, and "
-                f"{name[:64]} is none of them; an older match is at /v1/matches"
+                f"the server knows how a match came about only for the latest matches, and "
+                f"{name[:64]} is not one of them; see /v1/matches for older ones"
             )
         return match_message(made, figures)
 

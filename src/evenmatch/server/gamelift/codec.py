@@ -103,7 +103,7 @@ class JsonCodec(Codec):
             message = f"the body must be JSON: {error}"
             raise ServiceError("SerializationException", message) from None
         except RecursionError:
-            raise ServiceError("SerializationException", "the JSON nests too deep") from None
+            raise ServiceError("SerializationException", "the JSON is nested too deeply") from None
         return _shaped(raw, shape, "an object of JSON")
 
     def encode(self, value: object) -> bytes:
@@ -174,7 +174,7 @@ def _shaped(raw: object, shape: type[ShapeT], what: str) -> ShapeT:
     except msgspec.ValidationError as error:
         raise invalid(_sentence(str(error))) from None
     except RecursionError:
-        raise ServiceError("SerializationException", "the body nests too deep") from None
+        raise ServiceError("SerializationException", "the body is nested too deeply") from None
 
 
 def _without_nulls(value: Any, depth: int = 0) -> Any:

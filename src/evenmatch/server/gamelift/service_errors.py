@@ -76,4 +76,4 @@ def service_error_of(error: MatchmakingError) -> ServiceError:
         return ServiceError("NotFoundException", text)
     if isinstance(error, Refusal | ConfigError | NotSupported):
         return invalid(text)
-    return ServiceError("InternalServiceException", "the server failed; its log says more", 500)
+    return ServiceError("InternalServiceException", "the server has failed; its log says why", 500)

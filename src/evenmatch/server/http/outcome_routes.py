@@ -36,7 +36,7 @@ class OutcomeRoutes:
         own = player_of(request.scope)
         if own is not None and told.player not in (None, own):
             raise NotInMatch(
-                f"players report only for themselves; leave player out, or give {own!r}",
+                f"players can report only for themselves; leave player out, or give {own!r}",
                 where="/player",
             )
         outcome = Outcome(
@@ -62,7 +62,7 @@ class OutcomeRoutes:
         name = request.query_params.get("queue")
         own = player_of(request.scope)
         if own is not None and own != player:
-            raise UnknownPlayer(f"nothing is known about player {player[:64]!r}")
+            raise UnknownPlayer(f"the server knows nothing about player {player[:64]!r}")
 
         def query(engine: Engine) -> PlayerRating:
             queues = engine.tables.queues
@@ -74,7 +74,8 @@ class OutcomeRoutes:
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:
                 raise UnknownPlayer(
-                    f"nothing is known about player {player[:64]!r} in ladder {ladder}: ratings "
+                    f"the server knows nothing about player {player[:64]!r} in ladder "
+                    f"{ladder}: ratings "
                     f"come from matches in queues with a rating system"
                 )
             return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)

@@ -221,7 +221,7 @@ class Routes:
                 return json({"status": "not ready"}, 503)
             return json({"status": "not ready", "reason": reason}, 503)
         if self._runtime.draining:
-            reason = "the server is about to stop and takes no new tickets"
+            reason = "the server is shutting down and takes no new tickets"
             return json({"status": "draining", "reason": reason}, 503)
         slow = self._runtime.timings.slow(self._runtime.engine)
         if not slow or principal_of(request.scope).kind == "nobody":

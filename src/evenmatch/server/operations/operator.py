@@ -125,7 +125,10 @@ class OperatorControls:
             tables = await self._tables()
             document = self._document(tables)
             if document is None:
-                raise ConfigError("the server was started without a CONFIG file, so it keeps none")
+                raise ConfigError(
+                    "the server was started without a CONFIG file, so it has no configuration "
+                    "to show"
+                )
             document = {**document, GAMELIFT: change(document.get(GAMELIFT, {}))}
             found = await asyncio.to_thread(self._parse, document)
             configuration = self._configure(tables, found.queues, found.seed)
@@ -169,7 +172,7 @@ class OperatorControls:
             tables = await self._tables()
             if key == "policy" and _queue_of(tables, queue).switchback is not None:
                 raise ConfigError(
-                    f"the policies of queue {queue} take turns: change switchback with "
+                    f"queue {queue} has a switchback of several policies: change it with "
                     f"PUT /v1/config"
                 )
             _queue_of(tables, queue)
@@ -394,7 +397,7 @@ class OperatorControls:
         try:
             check_files(changeable(document))
         except RecursionError:
-            raise ConfigError("must not nest tables and lists this deep") from None
+            raise ConfigError("must not nest tables and lists this deeply") from None
 
     def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
         """Return the same configuration under its number, but for what its shell changes."""

@@ -218,7 +218,9 @@ class LeaseKeeper:
                 continue
             if present != epoch:
                 # Somebody else had it meanwhile, and may have written.
-                self._lost(JournalUnavailable("the lease was lost for a while; try again"))
+                self._lost(
+                    JournalUnavailable("the server had lost its lease for a while; try again")
+                )
                 return
             self._until = asked_at + self._claim.counted
             pause, is_late = each, False

@@ -121,9 +121,9 @@ class ShardPlan(msgspec.Struct, frozen=True):
         known = {each.name: (each.groups, each.split) for each in self.layout}
         if found != known:
             raise ConfigError(
-                f"this configuration has the shards {', '.join(found)} by its groups and splits, "
-                f"and the nodes run {', '.join(known)}, or divide them in another way: change "
-                f"CONFIG on all nodes, and start each again"
+                f"the groups and splits of this configuration make the shards {', '.join(found)}, "
+                f"but the nodes run {', '.join(known)}, or divide them differently: change CONFIG "
+                f"on all nodes, and restart each"
             )
         groups, _ = known[self.shard]
         return tuple(queue for queue in queues if queue.group in groups)
@@ -140,9 +140,8 @@ class ShardPlan(msgspec.Struct, frozen=True):
         for queue in own if self.layout else ():
             if queue.name not in known:
                 raise ConfigError(
-                    f"queue {queue.name} is new in its group, and the nodes find the shard only of "
-                    f"queues that they were started with: add it to CONFIG on all nodes, and start "
-                    f"each again"
+                    f"queue {queue.name} is new, and the nodes know only the shards of queues that "
+                    f"they were started with: add it to CONFIG on all nodes, and restart each"
                 )
         return own
 

@@ -342,7 +342,7 @@ class Runtime(CallbackPort):
             to(Answer(to, error=error))
             return
         if self.draining and type(input_) is Enqueue and not is_repeat(self.shard, input_):
-            to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
+            to(Answer(to, error=Draining("the server is shutting down: try again in a second")))
             return
         try:
             shard = self.shard
@@ -448,7 +448,9 @@ class Runtime(CallbackPort):
         The engine may have stopped half-way, so only the journal knows what is true.
         """
         log.error("engine_failed", error=repr(error), exc_info=error)
-        self._crashed = JournalUnavailable("the server failed and rebuilds its state; try again")
+        self._crashed = JournalUnavailable(
+            "the server has failed and is rebuilding its state; try again"
+        )
         self.failure = str(self._crashed)
         self._idle.clear()
         self._work.set()
@@ -514,7 +516,7 @@ class Runtime(CallbackPort):
         segment = segment_of(self.plan, at, self.wall(), FORMAT, raised=True)
         await self.journal.begin(self.plan.shard, segment)
         if self.shard is not shard:
-            raise JournalUnavailable("the shard was rebuilt meanwhile: say it again")
+            raise JournalUnavailable("the shard was rebuilt in the meantime: try again")
         self._write_in(FORMAT)
         log.warning("format_raised", shard=self.plan.shard, format=FORMAT)
 

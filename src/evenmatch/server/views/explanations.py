@@ -183,7 +183,7 @@ class Explanations:
     def _queuing(self) -> Iterator[None]:
         """Count a question while it waits and is answered."""
         if self._asking >= ASKING_MAX:
-            raise Overloaded("too many explanations are asked for at once; try again later")
+            raise Overloaded("too many explanations were requested at once; try again later")
         self._asking += 1
         try:
             yield

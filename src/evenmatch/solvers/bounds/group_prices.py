@@ -1,14 +1,15 @@
-"""A lower bound on any way to put tickets into groups: prices that no group undercuts by much.
+"""A lower bound on the cost of any grouping of tickets: prices that no group undercuts by much.
 
-Give every ticket a price, at most what it costs to leave it alone. A match costs at least the
-prices of its members plus its reduced cost, and every ticket ends exactly once. So nothing costs
-less than all prices plus the reduced costs of the matches that could be made together. Of the
-full matches each has a last ticket of its own, and those that are complete by a ticket have used
-as many seats of it and the tickets before; the least sum under these limits is found greedily,
-since the limits are nested. The sum is concave in the prices, and is raised by steps along a
-supergradient: tickets in too many of the cheapest matches become cheaper, the others dearer. A
-step is as long as it should be to reach a bound that is hoped for; hope shrinks without success.
-Matches are priced as they are needed (`cheapest_groups`): for each ticket full ones and ones with
+Give every ticket a price, at most the cost of leaving it alone. A match costs at least the prices
+of its members plus its reduced cost, and every ticket ends exactly once. So no grouping costs less
+than all prices plus the reduced costs of the matches that could be made together. Each full match
+has a last ticket of its own, and the matches complete by a certain ticket use their number of seats
+from it and the tickets before; the least sum under these limits is found greedily, since the limits
+are nested. The sum is concave in the prices, and is raised by steps along a supergradient: tickets
+in too many of the cheapest matches become cheaper, the others dearer. The length of a step is set
+for a bound that is hoped for; without success, the hoped-for rise shrinks. Matches are priced as
+needed (`cheapest_groups`): for each ticket, full ones and ones with bots; see
+`solvers.bounds.groups` for the arrays.
 bots; see `solvers.bounds.groups` for the arrays.
 
 Source:
@@ -29,19 +30,19 @@ from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, Ints
 
 STEPS_MAX = 300
-"""Steps of the prices."""
+"""Most steps of the prices."""
 EFFORT_MAX = 600_000_000
-"""Candidates looked at, in all steps together, before the search ends: about 15 s."""
+"""Candidates examined in all steps before the search ends: about 15 s."""
 SPLITS = 400
-"""Boxes split for one ticket in one step."""
+"""Most boxes split for one ticket in one step."""
 RISE, FALL = 0.1, 0.85
-"""Part of the target by which a step first hopes to raise the bound, and how hope shrinks."""
+"""Rise of the bound that a step first aims at, relative to the target, and its factor of decay."""
 PATIENCE = 4
-"""Steps that gain little after which less is hoped for."""
+"""Steps with little gain after which the aim decays."""
 GAIN_LEAST = 1e-4
-"""Part of the bound that is not worth hoping for."""
+"""Rise of the bound, relative to it, below which the search ends."""
 MEMORY = 0.9
-"""Part of the last direction that a step keeps."""
+"""Weight of the last direction in the next."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class GroupField:
         points: Shape (5 + 2 * terms, n), by ascending time.
         terms: Shape (terms, 5).
         price: Cost per second and seat.
-        seats: Of a match.
-        ids: Numbers of the tickets among all fields, ascending, shape (n,).
-        bots: Criteria cost of a match with bots, and the wait that brings them; None without.
+        seats: Seats of a match.
+        ids: Numbers of the tickets, unique across all fields, ascending, shape (n,).
+        bots: Criteria cost of a match with bots, and the wait after which bots come; None without.
     """
 
     points: Floats
@@ -73,14 +74,14 @@ def lower_bound(
     steps_max: int = STEPS_MAX,
     effort_max: int = EFFORT_MAX,
 ) -> float:
-    """Return a cost that no way to match the tickets or to leave them alone goes below.
+    """Return a lower bound on the cost of matching the tickets or leaving them alone.
 
     Args:
         fields: Tickets; a number may be in several fields.
-        alone: Cost of each number that stays alone, >= 0; shape (n,).
-        target: A cost that is possible: it says how long steps are, and does not enter the bound.
+        alone: Cost of leaving each number alone, >= 0; shape (n,).
+        target: A cost that is attainable; it determines the length of steps, not the bound.
         steps_max: Steps of the prices.
-        effort_max: Candidates looked at in all steps before the search ends.
+        effort_max: Candidates examined in all steps before the search ends.
 
     Complexity:
         See `cheapest_groups`, for each step.
@@ -116,7 +117,7 @@ def lower_bound(
 
 @dataclass(frozen=True)
 class _PriceProof:
-    """What prices prove, how they should change, and what all seats are priced too high."""
+    """The bound that prices prove, a supergradient, and by how much all seats are overpriced."""
 
     bound: float
     slope: Floats
@@ -155,16 +156,16 @@ def _priced(
     for number in chosen:
         slope[by_last[number]] -= 1.0
         total += float(lacks[number])
-    # Where as many matches are chosen as there is room for, lower prices prove the same.
+    # If as many matches are chosen as there is room for, lower prices prove the same bound.
     is_full = len(chosen) + 2 >= int(seats.sum()) // seats_least
     surplus = max((float(lacks[number]) for number in chosen), default=0.0) / seats_least
     return _PriceProof(total, slope, surplus if is_full else 0.0)
 
 
 def _together(lacks: Floats, seats: Floats, size: int) -> list[int]:
-    """Return the last tickets of the matches that together have the least reduced cost.
+    """Return the last tickets of the compatible matches with the least total reduced cost.
 
-    Those complete by a ticket have at least `size` seats each of it and the tickets before.
+    Matches complete by a ticket use at least `size` seats each of it and the tickets before.
     """
     chosen: list[tuple[float, int]] = []
     room = 0.0
@@ -189,7 +190,7 @@ _MATRIX = "float64[:,::1]"
 
 @kernel(f"float64({_MATRIX}, float64, int64, float64[::1])")
 def _horizon(points: Floats, price: float, seats: int, worths: Floats) -> float:
-    """Return how long a member of a group can have waited that costs less than its prices."""
+    """Return an upper bound on the wait of a member of a group that costs less than its prices."""
     count = points.shape[1]
     top = np.sort(worths / points[SIZE])
     worth, patience = 0.0, 0.0
@@ -204,7 +205,7 @@ def _horizon(points: Floats, price: float, seats: int, worths: Floats) -> float:
 
 @kernel(f"float64({_MATRIX}, {_MATRIX}, int64)")
 def _own_cost(points: Floats, terms: Floats, ticket: int) -> float:
-    """Return what the criteria cost of a match of one ticket."""
+    """Return the criteria cost of a match of one ticket."""
     cost = 0.0
     for d in range(terms.shape[0]):
         low = FIRST_LOW + d
@@ -216,7 +217,7 @@ def _own_cost(points: Floats, terms: Floats, ticket: int) -> float:
 def _bot_rate(
     points: Floats, price: float, worths: Floats, ticket: int, now: float, wait_max: float
 ) -> float:
-    """Return what a seat of a ticket gains over a bot in it."""
+    """Return the gain of a ticket per seat over a bot in it."""
     waited = now - points[TIME, ticket]
     rate: float = worths[ticket] / points[SIZE, ticket] + price * (wait_max - waited)
     return rate
@@ -242,17 +243,17 @@ def cheapest_groups(
         points: The field.
         terms: Its terms and gates.
         price: Cost per second and seat.
-        seats: Of a match.
+        seats: Seats of a match.
         worths: Prices of the tickets.
-        effort: The most boxes split for each ticket; to the second is added how many candidates
-            were looked at.
+        effort: First, the most boxes to split for each ticket; the number of candidates examined
+            is added to the second.
         least: Filled with a lower bound on the reduced costs, at most 0.
         members: Shape (n, seats): filled with the tickets of the best group found, the last one
-            first, -1 behind; all -1 if none costs less than its members are worth.
+            first, padded by -1; all -1 if no group costs less than its members are worth.
 
     Complexity:
-        O(n * boxes * candidates * (terms + seats)); candidates are those that come within the
-        time that the prices of a match pay for.
+        O(n * boxes * candidates * (terms + seats)); candidates are the tickets that arrive within
+        the time that the prices of a match pay for.
     """
     count = points.shape[1]
     horizon = _horizon(points, price, seats, worths)
@@ -299,15 +300,15 @@ def cheapest_with_bots(
     least: Floats,
     members: Ints,
 ) -> None:
-    """Find, for each ticket, the match with bots at its deadline that is cheapest for its members.
+    """Find, for each ticket, the cheapest match with bots at its deadline, net of prices.
 
-    It is the oldest there, and everyone waits until its deadline; a bot waits `wait_max`.
+    The ticket is the oldest in it, and all wait until its deadline; a bot waits `wait_max`.
 
     Args:
         points: The field.
         price: Cost per second and seat.
-        seats: Of a match.
-        criteria_cost: What the criteria cost of a match with bots.
+        seats: Seats of a match.
+        criteria_cost: Criteria cost of a match with bots.
         wait_max: Of the queue, in seconds.
         worths: Prices of the tickets.
         least: Filled with a lower bound on the reduced costs, at most 0.

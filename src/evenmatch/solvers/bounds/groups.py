@@ -1,17 +1,18 @@
-"""The group of k that is cheapest for its members' prices: the pricing of a bound for k > 2.
+"""The group of k tickets that is cheapest net of its members' prices: the pricing of a bound.
 
 A field of tickets is an array with a column for each ticket, by ascending time, and these rows:
-the time; the last instant at which it may play; its side (0 = flexible, equal sides never meet);
+the time; the last instant at which it may play; its side (0 = flexible; equal sides never meet);
 its owner (equal owners never meet); its size in seats; then for each term the lowest value of its
 players; then for each term the highest. Terms are those of `matching.pairs`, and a gate is a term
 whose cost is zero up to `top` and infinite beyond. A group that fills the seats costs
 
     sum over terms of weight * shape(highest - lowest) + price * seats * waits until the last came
 
-The reduced cost of a group is its cost less the prices of its members. Among the groups whose last
-ticket is given, the least is found by branch and bound over boxes of values: a node knows an inner
-box that the group covers at least and an outer box that it does not leave. Its bound lets the
-members be the dearest ones of the outer box; they make the box no cheaper than any one of them.
+The reduced cost of a group is its cost less the prices of its members. Among the groups with a
+given last ticket, the cheapest is found by branch and bound over boxes of values: a node has an
+inner box, which the group covers at least, and an outer box, which it does not leave. The node's
+bound takes the members with the highest prices in the outer box; a box costs no less than any
+single member makes it cost.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from evenmatch.solvers.matching.pairs import OWNER, SIDE, TIME, UNTIL, Floats, I
 
 SIZE, FIRST_LOW = 4, 5
 GATE = 3.0
-"""The shape of a gate, beside those of `matching.pairs`."""
+"""The shape of a gate, in addition to those of `matching.pairs`."""
 _MATRIX = "float64[:,::1]"
 
 
 @kernel(f"float64({_MATRIX}, int64, float64)", inline=True)
 def term_cost(terms: Floats, d: int, gap: float) -> float:
-    """Return what a gap costs in one term, weighted; infinity beyond a gate."""
+    """Return the weighted cost of a gap in one term; infinity beyond a gate."""
     if terms[d, 1] == GATE:
         return 0.0 if gap <= terms[d, 2] else np.inf
     cost: float = terms[d, 0] * unweighted_cost(terms, d, gap)
@@ -44,7 +45,7 @@ def candidates(
     horizon: float,
     found: Ints,
 ) -> int:
-    """List the tickets that may play with `last` when it comes, latest first; return how many."""
+    """List the tickets that may play with `last` when it comes, latest first; return the count."""
     count = 0
     terms_count = terms.shape[0]
     now = points[TIME, last]
@@ -81,10 +82,10 @@ def _outgrowths(
     handicaps: Floats,
     costs: Floats,
 ) -> Ints:
-    """Fill what the inner box costs once it also covers a candidate, and return the cheapest.
+    """Fill in the cost of the inner box once it also covers a candidate, and return the cheapest.
 
     The rows of `box` are the inner box's low and high, then the outer box's. Candidates outside,
-    or whose cost and handicap reach the limit, are left out; the others come by ascending cost.
+    or whose cost plus handicap reaches the limit, are left out; the others are sorted by cost.
     """
     terms_count = terms.shape[0]
     kept = np.zeros(len(among), dtype=np.int64)
@@ -109,7 +110,7 @@ def _outgrowths(
 
 @kernel("float64(float64[::1], int64[::1], int64, int64[::1])")
 def _gained(gains: Floats, sizes: Ints, seats: int, team: Ints) -> float:
-    """Return what the members in the seats gain; of the last one a part may sit."""
+    """Return the gain of the members in the seats; a fraction of the last one may be seated."""
     total = 0.0
     for c in team:
         if c < 0:
@@ -133,8 +134,8 @@ def _best_prefix(
 ) -> float:
     """Return the least of: cost of the dearest candidate less the gains of the best that fill.
 
-    Candidates are added in the order given, by ascending cost. Seats may be filled by a part of
-    the last one. The candidates of the least are left in `best_team`, -1 behind the last.
+    Candidates are added in the given order, by ascending cost. Seats may be filled by a fraction of
+    the last one. The candidates of the minimum are left in `best_team`, padded by -1.
     """
     least = np.inf
     best_team[:] = -1
@@ -172,7 +173,7 @@ def _settle(
     box: Floats,
     split: Floats,
 ) -> float:
-    """Return what the criteria of a team cost, and fill where its node is best split.
+    """Return the criteria cost of a team, and fill in where its node is best split.
 
     The split is (term, side: 0 low or 1 high, value); the term is -1 if the team stays within
     the inner box.
@@ -202,7 +203,7 @@ def _settle(
 
 @kernel("float64[::1](float64[::1], int64[::1], int64[::1])")
 def _handicaps(gains: Floats, sizes: Ints, dearest: Ints) -> Floats:
-    """Return by how much a team with a candidate is worth less than the dearest team, at least."""
+    """Return a lower bound on how much less than the best a team with each candidate gains."""
     handicaps = np.zeros(len(gains))
     if len(dearest) > 0:
         rate = gains[dearest[-1]] / sizes[dearest[-1]]
@@ -231,7 +232,7 @@ def least_reduced(
     """Return a lower bound on the reduced costs of the groups that `last` completes, at most 0.
 
     The candidates of the best group found are left in `best_team`. `effort` holds the most boxes
-    to split, and what candidates were looked at so far.
+    to split, and the number of candidates examined so far.
     """
     terms_count, node_max = terms.shape[0], effort[0]
     boxes = np.zeros((2 * node_max + 3, 4, terms_count))

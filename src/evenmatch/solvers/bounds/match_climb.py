@@ -1,10 +1,10 @@
-"""Good matches under prices, found by climbing: many in little time, without a promise.
+"""Good matches under prices, found by local search: many in little time, without a guarantee.
 
-A match that is known is shaken: a party or two of one team make room for others drawn at random.
-Then one place after the other gets the party that makes the match worth most, until no place can be
-filled better. Each match on the way that is worth more than a limit is kept. A thousand climbs take
-about as long as an exact search takes for one root (`match_search`), so prices are settled by
-climbs, and the exact search proves what is left.
+A known match is shaken: one or two parties of a team make room for others drawn at random. Then
+one place after the other gets the party that makes the match worth most, until no place can be
+improved. Each match on the way that is worth more than a limit is kept. A thousand climbs take
+about as long as an exact search for one root (`match_search`), so climbs find the prices, and the
+exact search completes the proof.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _VECTOR = "float64[::1]"
 _INTS = "int64[::1]"
 MODULUS = 2**31 - 1
 GAIN = 1e-9
-"""A climb goes on only for more than this."""
+"""Least improvement for which a climb continues."""
 DRAWS = 24
-"""Parties drawn to fill the seats of a team that was shaken."""
+"""Parties drawn to fill the seats of a team after a shake."""
 TRIES = 3
-"""Parties whose match is worked out for one place, those first that the tables favour."""
+"""Parties evaluated in full for one place, in the order that the tables suggest."""
 SCANNED = 0.25
-"""What a number costs that climbs look at, beside one of an exact search."""
+"""Cost of a number that climbs examine, relative to one of an exact search."""
 ROOM = 4096
-"""Rows for what climbs find under the same prices."""
+"""Rows for the finds of climbs under the same prices."""
 
 
 class Climbs(NamedTuple):
-    """How to climb.
+    """The parameters of climbs.
 
     Args:
         parties: Shape (matches, most): matches to begin from, -1 where there are fewer parties.
         label: Their teams.
         limit: Matches worth no more than this are not kept.
-        shakes: Climbs from each.
-        chance: Shape (1,): state of the generator, in 1..2^31 - 2.
+        shakes: Climbs from each match.
+        chance: Shape (1,): state of the random generator, in 1..2^31 - 2.
     """
 
     parties: Ints
@@ -53,12 +53,12 @@ class Climbs(NamedTuple):
 
 
 def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
-    """Return good matches under prices; `tops` are those of matches that were found.
+    """Return good matches under prices; `tops` hold only for the matches found.
 
     Args:
         pricing: The batch.
         prices: Price of each party.
-        climbs: From where, and how.
+        climbs: The starts and limits.
 
     Complexity:
         See `climb_matches`.
@@ -83,7 +83,7 @@ def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
         )  # fmt: skip
         kept = np.flatnonzero(worths > -np.inf)
         found, worths = found[kept], worths[kept]
-        # Past the last place stands a rank that is no root's, for matches of fewer parties.
+        # The last rank belongs to no root; it pads matches of fewer parties.
         rank = np.append(np.argsort(roots_of(own)), len(own))
         roots = roots_of(own)[rank[found[:, :width]].min(axis=1)]
         np.maximum.at(tops, roots, worths)
@@ -100,9 +100,9 @@ def _below(chance: Ints, count: int) -> int:
 
 @kernel(f"int64(PricedParties, {_INTS}, {_INTS}, int64, {_INTS})")
 def _shake(tables: PricedParties, parties: Ints, label: Ints, count: int, chance: Ints) -> int:
-    """Let one or two parties of a team make room for others; return how many parties there are.
+    """Let one or two parties of a team make room for others; return the number of parties.
 
-    0 if what was drawn does not fill the team.
+    0 if the parties drawn do not fill the team.
     """
     sizes = tables.sizes
     out = _below(chance, count)
@@ -139,7 +139,7 @@ def _scores(
     base: float,
     scores: Floats,
 ) -> float:
-    """Fill what a match is worth by its tables with each party in one place; return it as it is."""
+    """Fill in the tables' worth of a match with each party in a place; return its present worth."""
     mates, enemies, own, sizes = tables.mates, tables.enemies, tables.own, tables.sizes
     worth = base
     scores[:] = -own
@@ -167,7 +167,7 @@ def _scores(
 def _keep(
     found: Ints, worths: Floats, parties: Ints, label: Ints, count: int, worth: float
 ) -> None:
-    """Keep a match in the row that its parties lead to, unless that has a better one."""
+    """Store a match in the row given by its parties, unless that row has a better one."""
     width = found.shape[1] // 2
     key = 0
     for a in range(count):
@@ -201,7 +201,7 @@ def _climb(
     found: Ints,
     worths: Floats,
 ) -> float:
-    """Fill places better until none can be; return how many numbers were looked at."""
+    """Fill places better until no place improves; return how many numbers were examined."""
     worth, unchanged, at, looked = -np.inf, 0, 0, 0.0
     while unchanged < count:
         here = _scores(tables, parties, label, count, at, base, scores)
@@ -242,23 +242,23 @@ def climb_matches(
     found: Ints,
     worths: Floats,
 ) -> float:
-    """Find matches that are worth more than a limit; return how many numbers were looked at.
+    """Find matches that are worth more than a limit; return how many numbers were examined.
 
     Args:
         whole: See `WholeMatchCosts`.
         tables: See `PricedParties`.
         starts: Shape (matches, most parties): matches to begin from, -1 where there are fewer.
         labels: Their teams.
-        shakes: Climbs from each, the first from the match itself.
-        base: What a match without any cost or price is worth.
+        shakes: Climbs from each match, the first from the match itself.
+        base: Worth of a match without any cost or price.
         limit: Only matches worth more than this are kept.
-        chance: Shape (1,): state of the generator, in 1..2^31 - 2.
-        found: Shape (room, 2 * most parties): filled with matches, one for each sum of numbers
-            that their parties lead to: the parties, -1 where there are fewer, then their teams.
+        chance: Shape (1,): state of the random generator, in 1..2^31 - 2.
+        found: Shape (room, 2 * most parties): filled with matches, one for each hash of their
+            parties: the parties, -1 where there are fewer, then their teams.
         worths: Shape (room,), -inf: filled with their worths.
 
     Complexity:
-        O(parties * k) for each place that is looked at; a climb looks at some tens of them.
+        O(parties * k) for each place that is examined; a climb examines some tens of them.
     """
     width = starts.shape[1]
     parties, label = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)

@@ -1,17 +1,17 @@
 """The best matches under prices of parties: an exact depth-first search, the pricing of a bound.
 
 A match that starts from a given party, its root, grows by one party at a time, each placed in a
-team. What it is worth is
+team. Its worth is
 
     1 - cost - sum of its parties' prices
 
-and each party that is not yet in it has a score per team: what placing it there would add. No
-completion adds more than the best scores that fill the free seats, less half of what the chosen
-must at least cost each other; with that, parties are struck from the list of a branch, and
-branches end. Roots come in a fixed order and a root's match holds no root before it, so each
-match is looked for once, and what the matches of a root are worth at most is known for each root.
+and each party that is not yet in it has a score per team: the change of the worth if it is placed
+there. No completion adds more than the best scores that fill the free seats, less half of the least
+cost that the added parties cause one another; this bound removes parties from the list of a branch,
+and ends branches. Roots come in a fixed order and a root's match contains no earlier root, so each
+match is searched for once, and each root has its own upper bound on the worth of its matches.
 
-A search that has used up its effort says what the matches it has not seen are worth at most.
+A search that has used up its effort returns a bound on the matches that it has not seen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INTS = "int64[::1]"
 
 @kernel(f"void({_VECTOR}, int64, float64, int64)", inline=True)
 def _put(best: Floats, count: int, value: float, times: int) -> None:
-    """Put a value some times into a list of the highest, in descending order."""
+    """Insert a value several times into a list of the highest, in descending order."""
     for _ in range(times):
         if value <= best[count - 1]:
             return
@@ -43,9 +43,9 @@ def _put(best: Floats, count: int, value: float, times: int) -> None:
 def least_sums(
     costs: Floats, sizes: Ints, listed: Ints, count: int, most: int, sums: Floats
 ) -> None:
-    """Fill what a party costs at least with 0..most seats of others on a list, for each on it.
+    """Fill in the least cost of a party with 0..most seats of others on a list, for each on it.
 
-    A part of the last party counts in part, so it is a bound for whole parties.
+    A fraction of the last party counts in proportion, so it is a lower bound for whole parties.
     """
     best = np.zeros(most + 1)
     for a in range(count):
@@ -78,22 +78,22 @@ def strike(
     limit: float,
     most: Floats,
 ) -> int:
-    """Strike from a list all parties without which no match above a limit is lost.
+    """Remove from a list all parties that are in no match above a limit.
 
     Args:
         value: Worth of the match so far.
-        listed: Parties, reordered in place: what may reach most first.
-        scores: Shape (teams, parties on the list): what each adds; -inf = not in this team.
+        listed: Parties, reordered in place: the highest bound first.
+        scores: Shape (teams, parties on the list): change of the worth; -inf = not in this team.
         count: Parties on the list.
         free: Free seats of each team.
         sizes: Size of each party.
-        with_mates: What each party costs at least with some seats of mates, see `least_sums`.
+        with_mates: Least cost of each party with some seats of mates, see `least_sums`.
         with_enemies: The same with enemies.
-        limit: What a match must be worth more than.
-        most: Filled with what a match with each party on the list is worth at most.
+        limit: Only matches worth more than this matter.
+        most: Filled with an upper bound on the worth of a match with each party on the list.
 
     Returns:
-        How many parties are left.
+        The number of parties left.
     """
     teams = len(free)
     open_seats = 0
@@ -140,7 +140,7 @@ def strike(
 
 @kernel(f"void({_INTS}, {_MATRIX}, {_VECTOR}, int64)")
 def sort_list(listed: Ints, scores: Floats, most: Floats, count: int) -> None:
-    """Sort a list by what its parties may reach, the highest first."""
+    """Sort a list by the upper bound of its parties, the highest first."""
     teams = scores.shape[0]
     if count > 64:
         order = np.argsort(-most[:count], kind="mergesort")

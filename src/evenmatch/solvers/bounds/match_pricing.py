@@ -14,16 +14,16 @@ from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts, whole_ma
 from evenmatch.solvers.teams.batch import Batch, Floats, Ints
 
 LEVELS = 3
-"""Depths at which least sums are made anew, and one."""
+"""Depths at which least sums are computed anew, plus one."""
 SHARES = 3.0
-"""How many times its share of the effort a root may use."""
+"""A root may use this many times its equal share of the effort."""
 
 
 class Pricing(NamedTuple):
-    """What is needed to price the matches of a batch.
+    """The tables for pricing the matches of a batch.
 
     Args:
-        whole: Costs of a whole match that are no sums over pairs.
+        whole: Costs of a whole match that are not sums over pairs.
         tables: Costs of pairs, for each division of seats over the teams.
         by_mates: For each division: least sums of all parties, shape (LEVELS, parties, seats + 1).
         by_enemies: The same for enemies.
@@ -40,15 +40,15 @@ class Pricing(NamedTuple):
 
 
 class PricedMatches(NamedTuple):
-    """Matches found under prices, and what all others are worth at most.
+    """Matches found under prices, and an upper bound on the worth of all others.
 
     Args:
         parties: Shape (matches, most): the parties of each, -1 where there are fewer.
         label: Shape (matches, most): the team of each party.
-        form: Shape (matches,): which division of seats.
+        form: Shape (matches,): index of the division of seats.
         worth: Shape (matches,): 1 - cost - prices.
-        tops: Shape (parties,): what a match with this first root is worth at most.
-        spent: Numbers looked at.
+        tops: Shape (parties,): upper bound on the worth of a match with this first root.
+        spent: Numbers examined.
         is_complete: Whether all matches above the limit were found.
     """
 
@@ -77,19 +77,19 @@ def pricing_of(batch: Batch) -> Pricing:
 
 
 def always() -> bool:
-    """Say that work may go on."""
+    """Return True: the `keep_going` of work without a budget of time."""
     return True
 
 
 class PricingSearch(NamedTuple):
-    """How matches are looked for.
+    """The limits of a search for matches.
 
     Args:
-        limit: Matches worth no more than this are not looked for.
+        limit: Matches worth no more than this are not searched for.
         keep: Matches kept for each root and division of seats.
-        effort: Numbers that may be looked at in all. A root may use some times its share of what is
-            left, so that what easy ones leave is for the others.
-        keep_going: Asked before each root; what is not searched any more has no known top.
+        effort: Numbers that may be examined in all. A root may use several times its share of the
+            rest, so that effort saved on easy roots goes to the others.
+        keep_going: Called before each root; roots that are no longer searched have an infinite top.
     """
 
     limit: float
@@ -104,7 +104,7 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
     Args:
         pricing: The batch.
         prices: Price of each party.
-        search: How they are looked for.
+        search: The limits of the search.
 
     Complexity:
         See `search_root`.
@@ -145,12 +145,12 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
 
 
 def roots_of(own: Floats) -> Ints:
-    """Return the order of roots: those that cost most first, since they soon have few matches."""
+    """Return the order of roots: the most expensive first, since these soon have few matches."""
     return np.argsort(-own, kind="stable").astype(np.int64)
 
 
 def join_results(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> PricedMatches:
-    """Return what the searches of all roots kept, one after the other."""
+    """Return the matches that the searches of all roots kept, concatenated."""
     width = max(int(form.teams.sum()) for form in pricing.tables)
     parties = [np.zeros((0, width), dtype=np.int64)]
     label = [np.zeros((0, width), dtype=np.int64)]

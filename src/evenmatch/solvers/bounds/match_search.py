@@ -1,4 +1,4 @@
-"""The search for matches from one root, see `match_lists` for its bounds."""
+"""The search for matches from one root; see `match_lists` for its bounds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _INTS = "int64[::1]"
 
 @record("float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[:,::1], int64[::1]")
 class PricedParties(NamedTuple):
-    """What seating parties takes from a match.
+    """The costs and prices of parties in a match.
 
     Args:
         mates: Costs of mates, as in `PartyCosts`.
         enemies: Costs of enemies.
-        own: Shape (parties,): its own cost and its price.
-        sizes: Shape (parties,): its players.
-        members: Shape (parties, largest): which players.
+        own: Shape (parties,): own cost plus price of each party.
+        sizes: Shape (parties,): players of each party.
+        members: Shape (parties, largest): the players of each party.
         teams: Shape (teams,): players of each team.
     """
 
@@ -41,8 +41,8 @@ class LeastSums(NamedTuple):
     """Least sums with mates and with enemies, see `least_sums`.
 
     Args:
-        mates: Shape (levels, parties, seats + 1); row 0 is made for all parties, row d for the
-            present list of depth d.
+        mates: Shape (levels, parties, seats + 1); row 0 is computed over all parties, row d over
+            the present list of depth d.
         enemies: The same.
     """
 
@@ -55,16 +55,16 @@ class LeastSums(NamedTuple):
     "int64[::1]"
 )
 class MatchLists(NamedTuple):
-    """Who may come next, by depth: row d belongs to the node with d parties.
+    """The parties that may come next, by depth: row d belongs to the node with d parties.
 
     Args:
         listed: The parties that may come next.
-        most: What a match with each of them is worth at most.
-        scores: What each adds, by team.
-        counts: How many there are.
+        most: Upper bound on the worth of a match with each of them.
+        scores: Change of the worth by each, by team.
+        counts: Number of parties on the list.
         values: Worth of the match so far.
         free: Its free seats by team.
-        levels: The row of the least sums that was made for a list with all of these.
+        levels: The row of the least sums computed over a list that contains all of these.
     """
 
     listed: Ints
@@ -78,7 +78,7 @@ class MatchLists(NamedTuple):
 
 @kernel(f"int64({_INTS}, {_INTS}, int64, int64)", inline=True)
 def may_open(free: Ints, seats: Ints, t: int, size: int) -> int:
-    """Return whether a party may go to a team: of equal empty teams only to the first."""
+    """Return whether a party may join a team: of equal empty teams, only the first."""
     if size > free[t]:
         return 0
     if free[t] == seats[t]:
@@ -92,7 +92,7 @@ def may_open(free: Ints, seats: Ints, t: int, size: int) -> int:
 def cost_beyond_pairs_of(
     whole: WholeMatchCosts, tables: PricedParties, parties: Ints, label: Ints, count: int
 ) -> float:
-    """Return what a match costs beyond its pairs, by its parties and their teams."""
+    """Return the cost of a match beyond its pairs, from its parties and their teams."""
     sizes, members, teams = tables.sizes, tables.members, tables.teams
     total = 0
     for a in range(count):
@@ -113,10 +113,10 @@ def cost_beyond_pairs_of(
 def record_match(
     found: Ints, worths: Floats, count: int, parties: Ints, label: Ints, length: int, worth: float
 ) -> int:
-    """Keep a match if it is among the best or there is room; return how many are kept.
+    """Store a match if it is among the best or there is room; return how many are stored.
 
-    A row is the parties, -1 where there are fewer, then their teams; the same parties in better
-    teams replace themselves.
+    A row holds the parties, -1 where there are fewer, then their teams; the same parties in better
+    teams replace the older row.
     """
     width = found.shape[1] // 2
     row = np.full(2 * width, -1, dtype=np.int64)
@@ -147,7 +147,7 @@ def record_match(
 
 @kernel("int64(PricedParties, MatchLists, int64, int64, int64)")
 def _list_rest(tables: PricedParties, lists: MatchLists, depth: int, at: int, team: int) -> int:
-    """Fill the list below with what comes after a party once that is placed; return its length."""
+    """Fill the list below with the parties after the one just placed; return its length."""
     mates, enemies, sizes, teams = tables.mates, tables.enemies, tables.sizes, tables.teams
     listed, scores, counts, free = lists.listed, lists.scores, lists.counts, lists.free
     below, i, kept = depth + 1, listed[depth, at], 0
@@ -177,7 +177,7 @@ def _branch(
     team: int,
     limit: float,
 ) -> int:
-    """Fill the list of the branch that places a party in a team; return the numbers looked at."""
+    """Fill the list of the branch that places a party in a team; return the numbers examined."""
     mates, enemies, sizes, teams = tables.mates, tables.enemies, tables.sizes, tables.teams
     listed, most, scores, counts, values, free, levels = lists
     by_mates, by_enemies = sums
@@ -194,7 +194,7 @@ def _branch(
     looked = counts[depth] - at
     rounds = 1
     if seats == 1:
-        # Only one party is missing: each on the list ends the match.
+        # Only one party is missing: each one on the list completes the match.
         rounds = 0
         for b in range(kept):
             most[below, b] = -np.inf
@@ -220,7 +220,7 @@ def _branch(
 
 @kernel(f"MatchLists(PricedParties, {_INTS}, int64, float64)")
 def _start(tables: PricedParties, order: Ints, depth_most: int, base: float) -> MatchLists:
-    """Return the lists of a search: in row 0 the root, and all that may come after it."""
+    """Return the lists of a search: in row 0 the root, and all that may follow it."""
     own, teams = tables.own, tables.teams
     count = len(order)
     listed = np.zeros((depth_most + 1, count), dtype=np.int64)
@@ -238,7 +238,7 @@ def _start(tables: PricedParties, order: Ints, depth_most: int, base: float) -> 
 
 @kernel(f"float64(MatchLists, {_INTS}, int64)")
 def _unseen(lists: MatchLists, at: Ints, depth: int) -> float:
-    """Return what a match in the branches not yet made is worth at most."""
+    """Return an upper bound on the worth of a match in the branches not yet made."""
     top = -np.inf
     for d in range(depth + 1):
         if at[d] < lists.counts[d]:
@@ -264,24 +264,24 @@ def search_root(
     worths: Floats,
     kept: Ints,
 ) -> tuple[float, float]:
-    """Find the best matches of one root; return what any is worth at most, and the effort used.
+    """Find the best matches of one root; return a bound on the worth of any, and the effort used.
 
     Args:
         whole: See `WholeMatchCosts`.
         tables: See `PricedParties`.
         sums: See `LeastSums`; row 0 is filled.
         order: All parties in the order of roots.
-        root: Place of this root in it.
-        root_team: The team that the root is in.
-        base: What a match without any cost or price is worth.
-        limit: Only matches worth more than this are looked for.
-        effort: Numbers that may be looked at.
-        found: Shape (room, 2 * most parties): filled with the best matches, see `_record`.
+        root: Index of this root in that order.
+        root_team: The team of the root.
+        base: Worth of a match without any cost or price.
+        limit: Only matches worth more than this are searched for.
+        effort: Numbers that may be examined.
+        found: Shape (room, 2 * most parties): filled with the best matches, see `record_match`.
         worths: Shape (room,): filled with their worths.
-        kept: Shape (1,): filled with how many there are.
+        kept: Shape (1,): set to their number.
 
     Complexity:
-        Exponential in the parties of a match at worst.
+        Exponential in the parties of a match in the worst case.
     """
     depth_most, teams = found.shape[1] // 2, len(tables.teams)
     lists = _start(tables, order[root:], depth_most, base)

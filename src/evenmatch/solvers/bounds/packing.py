@@ -1,4 +1,4 @@
-"""Set packing as a linear or integer programme: the one place that talks to HiGHS."""
+"""Set packing as a linear or integer programme: the only module that calls HiGHS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Prices(NamedTuple):
         value: Total worth of the packing.
         parties: Shape (rows,): price of each row, not negative.
         match: Price of one match.
-        share: Shape (columns,): how much of each column is taken.
+        share: Shape (columns,): the fraction of each column that is taken.
     """
 
     value: float
@@ -92,12 +92,12 @@ class SetPacking:
         self.columns += new
 
     def cut(self, columns: Ints) -> None:
-        """Let at most one of some columns be taken."""
+        """Add the constraint that at most one of some columns is taken."""
         ones = np.ones(len(columns))
         self._highs.addRow(-np.inf, 1.0, len(columns), columns.astype(np.int32), ones)
 
     def solve(self) -> Prices:
-        """Return the best packing in parts, and the prices that prove it."""
+        """Return the best fractional packing, and the prices that prove it."""
         self._highs.run()
         solution = self._highs.getSolution()
         duals = -np.array(solution.row_dual)
@@ -109,11 +109,11 @@ class SetPacking:
         )
 
     def choose(self, nodes: int, keep_going: Callable[[], bool]) -> PackingSolution:
-        """Return the best packing of whole columns that a search of some nodes finds.
+        """Return the best integral packing that a search of some nodes finds.
 
         Args:
-            nodes: Nodes of the search tree, at most.
-            keep_going: Asked now and then; False ends the search.
+            nodes: Most nodes of the search tree.
+            keep_going: Called now and then; False ends the search.
         """
         every = np.arange(self.columns, dtype=np.int32)
         kinds = np.full(self.columns, self._whole)

@@ -1,13 +1,13 @@
-"""What pairs of parties cost in a match of given team sizes, as tables for an exact search.
+"""Costs of pairs of parties in a match of given team sizes, as tables for an exact search.
 
-A match's cost is split in two. What is a sum over pairs of players, or over players, becomes a sum
-over pairs of parties and over parties: the tables here. The rest (teams' sums, party structure,
-hosts, the joint region) is known only for a whole match: `whole_match_costs`; the tables count the
-least that it can be. So the tables alone never say too much, and with the rest they are exact but
-for roles and sets that all players must share, which are counted pair by pair and seat by seat, and
-for rules, terms and sides that compare no numbers, which are forgiven.
+A match's cost has two parts. Sums over pairs of players, or over players, become sums over pairs of
+parties and over parties: the tables here. The rest (teams' sums, party structure, hosts, the joint
+region) is known only for a whole match, see `whole_match_costs`; the tables include a lower bound
+on it. So the tables alone never overstate a cost. With the rest they are exact, with two
+exceptions: roles and sets that all players must share are bounded pair by pair and seat by seat,
+and rules, terms and sides that compare no numbers are ignored.
 
-All is in double precision: a bound made of rounded costs would be none.
+All numbers are in double precision: with rounded costs the bound would not be valid.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from evenmatch.solvers.teams.batch import (
 )
 
 FORMATS_MOST = 64
-"""The most divisions of free seats over the teams for which tables are made."""
+"""Most divisions of free seats over the teams for which tables are made."""
 
 
 class PartyCosts(NamedTuple):
@@ -57,7 +57,7 @@ class PartyCosts(NamedTuple):
         enemies: Shape (parties, parties): the same in different teams.
         own: Shape (parties,): cost of the pairs within a party and of its players; infinite if it
             does not fit.
-        fixed: The least cost of all that the tables leave out.
+        fixed: Lower bound on all costs that the tables leave out.
         exact: Whether tables and rest together are the cost; otherwise they are a lower bound.
     """
 
@@ -120,7 +120,7 @@ def party_costs(batch: Batch, teams: tuple[int, ...]) -> PartyCosts:
 
 
 def _player_costs(batch: Batch, players: int) -> Floats:
-    """Return what each player costs at least whoever the others are: own region, best role."""
+    """Return a lower bound on the cost of each player in any match: own region, best role."""
     costs = np.zeros(batch.players)
     if batch.facts.ping_weights[3] > 0.0:
         nearest = region_costs(batch).min(axis=1, initial=np.inf)
@@ -131,7 +131,7 @@ def _player_costs(batch: Batch, players: int) -> Floats:
 
 
 def region_costs(batch: Batch) -> Floats:
-    """Return what each region costs each player; infinity where none plays; (n, regions)."""
+    """Return the cost of each region to each player; infinity if none plays there; (n, regions)."""
     return venue_costs(batch.facts.latency.astype(np.float64), *venues_of(batch.facts)[0][1:])
 
 
@@ -168,7 +168,7 @@ def _player_pairs(facts: Facts, teams: tuple[int, ...]) -> tuple[Floats, Floats]
 
 
 def _add_pings(facts: Facts, mates: Floats, enemies: Floats, counts: tuple[int, int, int]) -> None:
-    """Add what latencies cost, and forbid the pairs that are too far for one of them."""
+    """Add the costs of latencies, and forbid the pairs that are too far apart for one of them."""
     within, across, pairs = counts
     of_enemies, of_mates, of_all = (float(w) for w in facts.ping_weights[:3])
     has_limits = np.isfinite(facts.ping_max).any()
@@ -184,7 +184,7 @@ def _add_pings(facts: Facts, mates: Floats, enemies: Floats, counts: tuple[int, 
 
 def _pings(facts: Facts) -> Floats:
     if facts.ping.size:
-        # A matrix may be asymmetric in its last digits; a bound takes the lower half.
+        # A matrix may be asymmetric in its last digits; the bound uses the smaller value.
         return np.minimum(facts.ping, facts.ping.T).astype(np.float64)
     n = len(facts.latency)
     pings = np.full((n, n), np.inf)
@@ -200,7 +200,7 @@ def _ping_costs(facts: Facts, pings: Floats) -> Floats:
 
 
 def shaped_gaps(term: Floats, gaps: Floats) -> Floats:
-    """Return what gaps cost before the weight of their term, as `matching.pairs.shape_gap`."""
+    """Return the costs of gaps before the weight of their term, like `matching.pairs.shape_gap`."""
     if term[STEP] > 0.0:
         gaps = np.floor(gaps / term[STEP] + STEP_SLACK) * term[STEP]
     if term[SHAPE] == RAW:

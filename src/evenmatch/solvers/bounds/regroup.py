@@ -1,4 +1,4 @@
-"""Better groups out of given ones: tickets change places between matches while that helps.
+"""Improve groups of tickets: exchange tickets between matches while that lowers the cost.
 
 Source:
     Kirkpatrick, Gelatt and Vecchi, Optimization by simulated annealing (1983).
@@ -16,18 +16,18 @@ from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, Ints
 
 RANDOM_MODULUS = 2**31 - 1
 HEAT, HEAT_LAST = 0.2, 1e-3
-"""Temperature at the start, in costs of a match; at the end, as a part of that."""
+"""Temperature at the start, in mean costs of a match; and at the end, relative to the start."""
 MOVES_EACH, MOVES_MAX = 40_000, 40_000_000
-"""Exchanges tried for each ticket, and in all: some seconds."""
+"""Exchanges tried per ticket, and in all: some seconds."""
 REACH = 8
-"""A ticket changes places with one so many before or behind it, times the members of a group."""
+"""A ticket is exchanged with one at most this many times the group's size before or behind it."""
 
 _MATRIX = "float64[:,::1]"
 
 
 @kernel(f"float64({_MATRIX}, {_MATRIX}, float64, int64[::1])")
 def group_cost(points: Floats, terms: Floats, price: float, group: Ints) -> float:
-    """Return what a full match costs when its last ticket comes; infinity if it may not be."""
+    """Return the cost of a full match when its last ticket arrives; infinity if it is forbidden."""
     now, until, weighted, seats = -np.inf, np.inf, 0.0, 0.0
     for i in group:
         now = max(now, points[TIME, i])
@@ -49,7 +49,7 @@ def group_cost(points: Floats, terms: Floats, price: float, group: Ints) -> floa
 
 @kernel("int64(int64)")
 def _next_random(state: int) -> int:
-    """Return the next state of a generator in 1..2^31 - 2 (Park and Miller, 1988)."""
+    """Return the next state of a random generator in 1..2^31 - 2 (Park and Miller, 1988)."""
     return state * 48271 % RANDOM_MODULUS
 
 
@@ -110,7 +110,7 @@ def regroup(
 
 
 def improved(points: Floats, terms: Floats, price: float, groups: Ints) -> tuple[float, float]:
-    """Regroup, and return what the groups cost before and after.
+    """Regroup, and return the cost of the groups before and after.
 
     Args:
         points: As for `regroup`.

@@ -1,20 +1,19 @@
-"""How good a batch's matches can be at most: set packing over matches, by column generation.
+"""An upper bound on the quality of a batch's matches: set packing by column generation.
 
-Give each party a price, not negative. Whatever M disjoint matches are chosen, their qualities sum
-to no more than all prices and, for each match, its *worth*: quality less its parties' prices. Each
-match has one first root (`match_search`), and different matches different ones, so
+Give each party a non-negative price. For any M disjoint matches, the sum of their qualities is at
+most the sum of all prices plus, for each match, its *worth*: its quality less its parties' prices.
+Each match has one first root (`match_search`), and disjoint matches have different ones, so
 
     sum of qualities <= sum of prices + the M highest of (most that a match of this root is worth).
 
-That holds for any prices, found by whatever means and rounded in any way; only the worths need to
-be exact or too high. A linear programme over the matches known so far proposes the prices, and
-matches that it lacks are looked for under these prices: first by climbs (`match_climb`), which
-promise nothing and are quick, and when they find no more by the exact search, which under good
-prices is quick too. Proposed prices jump about, so matches are looked for between them and the best
-ones so far.
+That holds for any prices, however they are found and rounded; only the worths must be exact or too
+high. A linear programme over the matches known so far proposes prices, and matches that it lacks
+are searched for under these prices: first by climbs (`match_climb`), which are quick but guarantee
+nothing, and once they find no more, by the exact search, which is quick too under good prices.
+Proposed prices fluctuate, so the search uses prices between them and the best ones so far.
 
-Qualities are means over exactly as many matches as the plan has that are legal. The bound is for
-the mean; it says nothing about the mean of square roots or a percentile.
+Qualities are means over exactly as many matches as the plan has legal ones. The bound holds for the
+mean; it says nothing about the mean of square roots or a percentile.
 
 Source:
     Set packing by column generation: Desaulniers, Desrosiers and Solomon (eds.), Column Generation
@@ -44,11 +43,11 @@ from evenmatch.solvers.teams import reference
 from evenmatch.solvers.teams.batch import WEIGHT, Batch, Floats, Ints, Plan
 
 GAIN = 1e-9
-"""A match of known parties counts as new if its teams are better by more than this."""
+"""A match of known parties counts as new if its division is better by more than this."""
 
 
 class Columns:
-    """Matches as sets of parties, without repetition, in the order in which they were found.
+    """Matches as sets of parties, without duplicates, in the order in which they were found.
 
     Args:
         batch: The batch.
@@ -63,7 +62,7 @@ class Columns:
         self.quality: Floats = np.zeros(0)
 
     def add_plan(self, plan: Plan) -> Ints:
-        """Add the legal matches of a plan, judged by `reference`; return their numbers."""
+        """Add the legal matches of a plan, judged by `reference`; return their column numbers."""
         place = np.searchsorted(self._batch.first, np.arange(self._batch.players), side="right") - 1
         rows = []
         for seated, legal in zip(plan.seating, plan.legal, strict=True):
@@ -80,7 +79,7 @@ class Columns:
         return np.array([self._known[row.tobytes()] for row in parties], dtype=np.int64)
 
     def add_priced(self, priced: PricedMatches, prices: Floats) -> Ints:
-        """Add matches found under prices; return the numbers of those that were new."""
+        """Add matches found under prices; return the column numbers of the new ones."""
         quality = priced.worth + price_sums(priced.parties, prices)
         return self._add(priced.parties, priced.label, quality)
 
@@ -118,7 +117,7 @@ def seated_teams(batch: Batch, seated: Ints) -> list[list[int]]:
 
 
 def teams_of(batch: Batch, parties: Ints, label: Ints) -> list[list[int]]:
-    """Return the players by team of a match given by parties and their teams."""
+    """Return the players by team of a match, given by its parties and their teams."""
     teams: list[list[int]] = [[] for _ in batch.seats]
     for party, team in zip(parties.tolist(), label.tolist(), strict=True):
         if party >= 0:
@@ -142,25 +141,25 @@ def plan_of(batch: Batch, matches: list[list[list[int]]]) -> Plan:
 
 
 PROVEN = 2e-6
-"""A plan this close to its bound is the best: the integer programme's tolerance."""
+"""A plan this close to its bound is optimal, up to the tolerance of the integer programme."""
 
 Progress = Callable[[float, float], None]
 
 
 class Proof(NamedTuple):
-    """How far a plan may be from the best.
+    """An upper bound on how much a plan could be improved.
 
     Args:
-        bound: No matches of as many have a higher mean quality.
+        bound: No plan with as many matches has a higher mean quality.
         quality: Mean quality of the plan's legal matches.
         gap: bound - quality.
-        plan: The best plan seen: the one given, or a better one.
+        plan: The best plan seen: the given one, or a better one.
         is_optimal: Whether that plan is proven to be the best.
         columns: Matches that the linear programme chose from.
-        rounds: Searches made.
-        spent: Numbers looked at: the effort used.
-        is_exact: Whether the searches knew the whole cost; otherwise roles, or sets that a whole
-            match must share, are counted less strictly, and the bound is weaker for it.
+        rounds: Number of rounds of column generation.
+        spent: Numbers examined: the effort used.
+        is_exact: Whether the searches used the whole cost; otherwise roles, or sets that a whole
+            match must share, are bounded less strictly, and the bound is weaker.
     """
 
     bound: float
@@ -184,18 +183,18 @@ def prove(
     keep_going: Callable[[], bool] = always,
     improve: Callable[[Plan], Plan] | None = None,
 ) -> Proof:
-    """Return an upper bound of the mean quality of as many matches as a plan has.
+    """Return an upper bound on the mean quality of as many matches as a plan has.
 
     Args:
         batch: The parties.
-        plan: Matches for them; those that are not legal don't count.
-        effort: Numbers that searches may look at in all; some 30 million a second. The bound is
-            valid however little it is, and the same for the same effort.
-        optimum: Whether to look for the best plan itself where the gap is small enough.
+        plan: Matches for them; those that are not legal do not count.
+        effort: Numbers that searches may examine in all; some 30 million a second. The bound is
+            valid however small this is, and the same for the same effort.
+        optimum: Whether to search for the best plan itself once the gap is small enough.
         progress: Called after each round with the bound so far and the share of the effort used.
-        keep_going: Asked now and then; False ends the work, for a budget of time. Where there is
-            `improve`, it ends the work on the bound, and after that the work on the optimum.
-        improve: Called once if the bound leaves room for a better plan: may return one.
+        keep_going: Called now and then; False ends the work, for a budget of time. With `improve`,
+            it first ends the work on the bound, and the next time the work on the optimum.
+        improve: Called once if the bound leaves room for a better plan; may return one.
 
     Raises:
         NotSupported: highspy is missing, a weight is negative, or free seats can be divided in too
@@ -203,8 +202,8 @@ def prove(
 
     Complexity:
         The search is exponential in the parties of a match: exact for six players up to some
-        hundred parties, for ten only where parties or rules leave few matches. Where it is cut
-        short, what it has not seen is bounded, never ignored.
+        hundred parties, for ten only if parties or rules leave few matches. If it is cut short,
+        the part not searched is bounded, never ignored.
     """
     search = Generation(batch, plan)
     if search.matches == 0:
@@ -232,23 +231,23 @@ def prove(
     )  # fmt: skip
 
 
-# From a good bound to the optimum: all matches that a better plan could hold, then a choice.
+# From a good bound to the optimum: find all matches that a better plan could contain, then choose.
 
 TOLERANCE = 1e-6
-"""What an integer solution may be off, in the sum of qualities."""
+"""Error of an integer solution, in the sum of qualities."""
 KEEP_MOST = 4096
-"""Matches kept of one root; if there are more, the choice is not among all."""
+"""Matches kept of one root; if there are more, the choice is not among all of them."""
 COLUMNS_MOST = 100_000
-"""Matches among which a choice is tried."""
+"""Most matches among which a choice is tried."""
 NODES = 2000
-"""Nodes of the search for the best choice."""
+"""Most nodes of the search for the best choice."""
 
 
 class ProvedPlan(NamedTuple):
     """The outcome of an attempt to find the best plan.
 
     Args:
-        bound: Upper bound of the mean quality.
+        bound: Upper bound on the mean quality.
         matches: The best matches found, players by team.
     """
 
@@ -257,16 +256,16 @@ class ProvedPlan(NamedTuple):
 
 
 def close(generation: Generation, effort: float, keep_going: Callable[[], bool]) -> ProvedPlan:
-    """Return the best plan among the matches that could be in a better one than those known.
+    """Return the best plan, after finding all matches that a better plan could contain.
 
-    A match of a better plan must be worth the best plan so far, less all prices, less the highest
-    worths that its other matches can have. Where all such matches are found, the choice among them
-    is the optimum.
+    A match of a better plan must be worth at least the best plan so far, less all prices, less the
+    highest worths that its other matches can have. If all such matches are found, the best choice
+    among them is the optimum.
 
     Args:
-        generation: A column generation that has come to good prices.
-        effort: Numbers that may be looked at.
-        keep_going: Asked now and then; False ends the work.
+        generation: A column generation that has reached good prices.
+        effort: Numbers that may be examined.
+        keep_going: Called now and then; False ends the work.
     """
     columns, dual, matches = generation.columns, generation.dual, generation.matches
     known = _choice(generation, np.arange(len(columns.quality)), keep_going)
@@ -281,7 +280,7 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     if priced.is_complete and len(priced.worth) <= COLUMNS_MOST:
         columns.add_priced(priced, dual.prices)
         worths = columns.quality - price_sums(columns.parties, dual.prices)
-        # With the columns of the best plan there is always a choice.
+        # The columns of the best plan are among them, so a solution always exists.
         sure = np.concatenate([generation.best, known.columns])
         useful = np.union1d(np.flatnonzero(worths > limit), sure)
         best = _choice(generation, useful, keep_going)
@@ -293,7 +292,7 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
 
 
 def _choice(generation: Generation, among: Ints, keep_going: Callable[[], bool]) -> PackingSolution:
-    """Return the best choice of matches among some columns, as numbers of columns."""
+    """Return the column numbers of the best choice of matches among some columns."""
     columns = generation.columns
     packing = SetPacking(len(generation.pricing.sizes), generation.matches)
     packing.add(columns.quality[among], columns.parties[among])
@@ -301,39 +300,39 @@ def _choice(generation: Generation, among: Ints, keep_going: Callable[[], bool])
     return PackingSolution(chosen.bound, among[chosen.columns])
 
 
-# Column generation: prices by a linear programme, matches by a search, a bound in each round.
+# Column generation: each round finds prices by a linear programme, new matches, and a bound.
 
 ROUNDING = 1e-9
-"""Added to each bound for the last digits of sums."""
+"""Added to each bound for rounding errors of sums."""
 CLOSE = 5e-5
-"""Prices are good enough when no others could lower the bound by more than this."""
+"""Prices are good enough once no others could lower the bound by more than this."""
 KEEP = 4
 """Matches that a round keeps of each root."""
 BELOW = 0.001
-"""How much less than a match's price the matches may be worth that climbs keep."""
+"""How far below a match's price the worth of a match that climbs keep may be."""
 SLACK, SLACK_FALLS = 0.0005, 0.3
-"""How much more than a match's price the matches must be worth that an exact search looks for: the
-bound is higher by as much, and found in far less time; and how that falls when there are none."""
+"""How far above a match's price the worth of a match must be to be searched for exactly: the bound
+is higher by as much and found in far less time. Second, the factor applied when there are none."""
 EXACT_SHARE = 0.5
-"""Share of the effort that is left which one exact search may use."""
+"""Share of the remaining effort that one exact search may use."""
 SMOOTH = 0.5
-"""Share of the best prices in those of climbs."""
+"""Weight of the best prices so far in the prices that climbs use."""
 SHAKES = 32
 """Climbs from each match that the linear programme uses."""
 VAIN = 4
-"""Climbs under so many prices that find nothing: then the exact search has its turn."""
+"""Rounds of climbs without a find after which the exact search runs."""
 CLIMBS_SHARE = 0.5
-"""Share of the effort that is left which the climbs of one round may use."""
+"""Share of the remaining effort that the climbs of one round may use."""
 
 
 class Dual(NamedTuple):
-    """Prices and what they prove.
+    """Prices and the bound that they prove.
 
     Args:
         prices: Price of each party.
-        match: What a match must be worth to be of use.
-        tops: What a match of each first root is worth at most.
-        total: No matches of that number have a higher sum of qualities.
+        match: Price of a match: the worth that a match must have to be of use.
+        tops: Upper bound on the worth of a match by its first root.
+        total: Upper bound on the sum of qualities of that number of matches.
     """
 
     prices: Floats
@@ -361,13 +360,13 @@ class Generation:
         self.quality = math.fsum(self.columns.quality) / max(self.matches, 1)
         self.is_exact = all(form.exact for form in self.pricing.tables)
         self.rounds, self.spent, self.is_done = 0, 0.0, self.matches == 0
-        # Without prices a match is worth no more than one that costs only what all cost.
-        # Searches look for matches of several parties: those of one are known beforehand.
+        # Without prices, the worth of a match is at most that of one with the fixed costs only.
+        # Searches find matches of several parties; those of one party are known beforehand.
         self._alone = qualities_alone(batch)
         highest = 1.0 - min(form.fixed for form in self.pricing.tables)
         self.total = self.matches * max(highest, float(self._alone.max(initial=-np.inf)))
         sizes = self.pricing.sizes.astype(np.float64)
-        # Prices are not negative; where gaps have no scale, qualities may be.
+        # Prices are non-negative; qualities may be negative if gaps have no scale.
         first = sizes * max(self.quality, 0.0) / batch.k
         self.dual = Dual(first, 0.0, np.full(len(sizes), np.inf), np.inf)
         self._slack = SLACK
@@ -379,11 +378,11 @@ class Generation:
 
     @property
     def bound(self) -> float:
-        """Return the lowest bound so far of the mean quality of a match."""
+        """Return the lowest bound so far on the mean quality of a match."""
         return self.total / self.matches + ROUNDING
 
     def adopt(self, plan: Plan) -> bool:
-        """Take a plan of as many legal matches for the best one; return whether it is better."""
+        """Make a plan of as many legal matches the best one if it is; return whether it is."""
         if int(plan.legal.sum()) != self.matches:
             return False
         known = len(self.columns.quality)
@@ -396,11 +395,11 @@ class Generation:
         return is_better
 
     def advance(self, effort_most: float, keep_going: Callable[[], bool] = always) -> None:
-        """Make one round: prices settled by climbs, exact search, bound, new matches.
+        """Make one round: prices improved by climbs, exact search, bound, new matches.
 
         Args:
-            effort_most: Numbers that searches may look at in all.
-            keep_going: Asked within the round; a round that is broken off is of little use.
+            effort_most: Numbers that searches may examine in all.
+            keep_going: Called within the round; a round that is cut short is of little use.
         """
         self._settle(self.spent + CLIMBS_SHARE * (effort_most - self.spent), keep_going)
         proposed, prices = self._packing.solve(), self._center.prices
@@ -414,7 +413,7 @@ class Generation:
         self.is_done = self.dual.total - proposed.value < CLOSE * self.matches
 
     def _settle(self, effort: float, keep_going: Callable[[], bool]) -> None:
-        """Bring prices near to the best by climbs, until these find nothing that helps."""
+        """Bring prices close to the best by climbs, until climbs find nothing useful."""
         vain = 0
         while vain < VAIN and self.spent < effort and keep_going():
             proposed = self._packing.solve()
@@ -436,14 +435,14 @@ class Generation:
             vain = 0 if gained and not is_close else vain + 1
 
     def _between(self, proposed: Prices, center: Dual, smooth: float) -> tuple[Floats, float]:
-        """Return prices of parties and of a match between proposed ones and a center."""
+        """Return prices of parties and of a match between proposed ones and a centre."""
         if smooth == 0.0:
             return proposed.parties, proposed.match
         prices = smooth * center.prices + (1.0 - smooth) * proposed.parties
         return prices, smooth * center.match + (1.0 - smooth) * proposed.match
 
     def _learn(self, priced: PricedMatches, prices: Floats, proposed: Prices) -> bool:
-        """Add the matches that are new; return whether any is worth more than is proposed."""
+        """Add the new matches; return whether any is worth more than the proposed price."""
         new = self.columns.add_priced(priced, prices)
         self._packing.add(self.columns.quality[new], self.columns.parties[new])
         worths = self.columns.quality[new] - price_sums(self.columns.parties[new], proposed.parties)
@@ -463,7 +462,7 @@ class Generation:
 
 
 def _teams_alone(batch: Batch, party: int) -> tuple[float, list[list[int]]]:
-    """Return the best match of one party alone, and what it is worth; -inf if none is legal."""
+    """Return the worth of a party's best match alone, and its teams; -inf if none is legal."""
     players = list(range(int(batch.first[party]), int(batch.first[party + 1])))
     best: tuple[float, list[list[int]]] = -np.inf, []
     for team in range(len(batch.seats)):
@@ -475,10 +474,10 @@ def _teams_alone(batch: Batch, party: int) -> tuple[float, list[list[int]]]:
 
 
 def qualities_alone(batch: Batch) -> Floats:
-    """Return what a match of each party alone is worth; -inf if it is none.
+    """Return the worth of a match of each party alone; -inf if there is none.
 
     Complexity:
-        O(1) where a match needs players of two teams, or more than the largest party has.
+        O(1) if a match needs players of two teams, or more than the largest party has.
     """
     sizes = np.diff(batch.first)
     found = np.full(len(sizes), -np.inf)
@@ -490,13 +489,13 @@ def qualities_alone(batch: Batch) -> Floats:
 
 
 def plans_alone(batch: Batch, alone: Floats) -> Plan:
-    """Return the matches of one party alone, as a plan in which parties may be twice."""
+    """Return the matches of one party alone, as a plan in which a party may occur twice."""
     parties = np.flatnonzero(np.isfinite(alone)).tolist()
     return plan_of(batch, [_teams_alone(batch, party)[1] for party in parties])
 
 
 def _check(batch: Batch, pricing: Pricing) -> None:
-    """Refuse what would make the bounds of the search wrong."""
+    """Raise an error if the bounds of the search would be wrong."""
     tables = pricing.tables
     lows = [float(np.min(t, initial=0.0)) for f in tables for t in (f.mates, f.enemies, f.own)]
     weights = [*batch.terms[:, WEIGHT].tolist(), batch.parity, *batch.hosts.tolist()]

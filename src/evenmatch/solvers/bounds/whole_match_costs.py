@@ -1,4 +1,4 @@
-"""What a match costs beyond the sum over its pairs: team sums, party structure, hosts, region."""
+"""The cost of a match beyond the sum over its pairs: team sums, party structure, hosts, region."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from evenmatch.solvers.teams.batch import (
 )
 
 PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
-"""Places in `WholeMatchCosts.numbers`: weight of party structure, three costs of hosts, weight of
-the joint region, seats of the largest team."""
+"""Indices into `WholeMatchCosts.numbers`: weight of party structure, three costs of hosts, weight
+of the joint region, seats of the largest team."""
 
 NUMERIC = (SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP)
-"""Kinds of rules and terms that a bound knows; it forgives what breaks others, or costs more."""
+"""Kinds of rules and terms that the bound includes; it ignores violations and costs of others."""
 RULE_SLACK = 1e-9
-"""How much more than its limit a gap may be here, relative to it: a bound may only forgive."""
+"""Relative excess over its limit that a gap may have: a bound may only be too lenient."""
 
 
 @record(
@@ -39,7 +39,7 @@ RULE_SLACK = 1e-9
     "float64[:,::1], float64[::1]"
 )
 class WholeMatchCosts(NamedTuple):
-    """What the costs of a match beyond its pairs are computed from, see `Batch`.
+    """The data for the costs of a match beyond its pairs, see `Batch`.
 
     Args:
         values: Shape (columns, n).
@@ -61,7 +61,7 @@ class WholeMatchCosts(NamedTuple):
 
 
 def whole_match_costs_of(batch: Batch) -> WholeMatchCosts:
-    """Return what the kernels here need of a batch."""
+    """Return the data of a batch that the kernels of this module need."""
     joint = float(batch.facts.ping_weights[3])
     regions = region_costs(batch) if joint else np.zeros((batch.players, 0))
     is_known = np.isin(batch.rules[:, 0], NUMERIC)
@@ -80,7 +80,7 @@ def whole_match_costs_of(batch: Batch) -> WholeMatchCosts:
 
 @kernel("float64(float64[::1], float64, int64[::1], int64[::1], int64)")
 def raw_gap(values: Floats, kind: float, players: Ints, team: Ints, teams: int) -> float:
-    """Return the gap of one kind in a match without a scale; empty teams do not count."""
+    """Return the unscaled gap of one kind in a match; empty teams do not count."""
     count = len(players)
     low, high = np.inf, -np.inf
     if kind == SPREAD:
@@ -145,7 +145,7 @@ def _hosts(links: Flags, players: Ints) -> int:
 
 @kernel("float64(float64[:,::1], int64[::1])")
 def _region_gap(regions: Floats, players: Ints) -> float:
-    """Return how much more the best joint region costs than everybody's own best, on average."""
+    """Return the mean cost of the best joint region less the mean of each player's own best."""
     best, own = np.inf, 0.0
     for r in range(regions.shape[1]):
         total = 0.0
@@ -166,15 +166,15 @@ def _region_gap(regions: Floats, players: Ints) -> float:
 def cost_beyond_pairs(
     whole: WholeMatchCosts, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int
 ) -> float:
-    """Return what a match costs beyond its tables; infinity if it breaks a rule.
+    """Return the cost of a match beyond its tables; infinity if it breaks a rule.
 
     Args:
         whole: See `WholeMatchCosts`.
         players: Players of the match.
-        team: Team of each.
+        team: Team of each player.
         sizes: Sizes of the parties of the match.
-        label: Team of each.
-        teams: How many teams there are.
+        label: Team of each party.
+        teams: Number of teams.
 
     Complexity:
         O(terms * k + k^2).

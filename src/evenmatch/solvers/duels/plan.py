@@ -1,4 +1,4 @@
-"""A batch of single players for one against one: pairs as a plan, and a proof of their worth."""
+"""A batch of single players for duels: pairs as a plan, and a proof of their quality."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class DuelPlan:
     Args:
         plan: The matches, in the order of their first players.
         bound: No plan with at least as many matches has a higher sum of qualities and of the
-            worth of seated players, divided by the matches of this one. Without worth, that is
-            a bound of the mean quality.
+            worth of seated players, divided by the number of matches of this plan. Without worth,
+            this bounds the mean quality.
         is_optimal: Whether it is proved, up to rounding, that no plan has more matches, and none
-            with as many a higher sum.
+            with as many has a higher sum.
     """
 
     plan: Plan
@@ -53,15 +53,15 @@ def plan_duels(batch: Batch) -> DuelPlan:
     """Pair the players of a batch: as many as possible, then at the highest quality.
 
     Args:
-        batch: Two teams of one player; every party is one player. `worth` adds to the quality of
-            who is seated, so the longest waiting play when somebody must stay over.
+        batch: Two teams of one player; every party is one player. `worth` is added to the quality
+            for each seated player, so the longest waiting play if one must be left over.
 
     Raises:
         ConfigError: The batch has other teams, or parties.
 
     Complexity:
-        That of `pair_duels`; facts that are no gaps of numbers are looked up for the pairs
-        that gaps and rules along one row of values leave over.
+        That of `pair_duels`; facts that are not gaps of numbers are looked up only for the pairs
+        that pass the gaps and rules along one row of values.
 
     >>> from evenmatch.solvers.teams.batch import empty_batch, empty_facts
     >>> facts = empty_facts(4)._replace(values=np.array([[0.0, 0.5, 0.6, 1.0]]))
@@ -86,10 +86,10 @@ def plan_duels(batch: Batch) -> DuelPlan:
     return DuelPlan(plan, most / len(pairs) if len(pairs) else 0.0, duel_round.is_optimal)
 
 
-# What a pair of single players costs beside gaps of numbers, for many pairs at once.
+# The cost of a pair of single players beside gaps of numbers, for many pairs at once.
 #
-# In numpy, apart from the kernels of `solvers.duels.pool`: it is asked for few pairs, those near
-# each other.
+# In numpy, apart from the kernels of `solvers.duels.pool`, since it is needed for few pairs: those
+# near each other.
 
 Flags = NDArray[np.bool_]
 PAIRS_MAX = 200_000
@@ -110,7 +110,7 @@ class FactCosts:
         by_words = np.isfinite(facts.words_weight)
         by_tongues = np.isfinite(facts.tongues_weight)
         weights = facts.ping_weights
-        # Both `enemies` and `all pairs` are the one pair there is.
+        # The one pair of a match is both the pair of enemies and all pairs.
         self._ping_weight, self._region_weight = float(weights[0] + weights[2]), float(weights[3])
         self._limits_ping = bool(np.isfinite(facts.ping_max[0]).any())
         self.top = self._ping_weight + self._region_weight + facts.met_weight
@@ -140,7 +140,7 @@ class FactCosts:
             self.top += float(others[:, WEIGHT].sum())
 
     def costs(self, one: Ints, two: Ints) -> Floats:
-        """Return the cost of each pair; infinity where a hard rule forbids it."""
+        """Return the cost of each pair; infinity if a hard rule forbids it."""
         facts = self._facts
         if self._scene is not None:
             return self._judged(self._scene, one, two)
@@ -171,7 +171,7 @@ class FactCosts:
         return np.where(legal, total, np.inf)
 
     def by_side(self, pairs: Ints) -> Ints:
-        """Return pairs with both players on the sides that they insist on."""
+        """Return pairs with the players on the sides that they insist on."""
         sides = self._sides
         if not sides.size:
             return pairs
@@ -179,7 +179,7 @@ class FactCosts:
         return np.where(((one == 1) | (two == 0))[:, None], pairs[:, ::-1], pairs)
 
     def _judged(self, scene: Scene, one: Ints, two: Ints) -> Floats:
-        """Return the costs of pairs beside gaps of numbers, by the judge of all matches."""
+        """Return the costs of pairs beside gaps of numbers, from the judge of all matches."""
         from evenmatch.solvers.teams.judge import judge
 
         pairs = np.stack((one, two), axis=1)
@@ -189,7 +189,7 @@ class FactCosts:
         return np.where(legal, np.maximum(1.0 - quality - numeric, 0.0), np.inf)
 
     def _may_meet(self, one: Ints, two: Ints) -> Flags:
-        """Return which pairs nobody has asked to keep apart."""
+        """Return which pairs no player has asked to keep apart."""
         legal: Flags = np.ones(len(one), dtype=np.bool_)
         at, found = _look_up(self._avoid, one, two, len(self._roles))
         flags = self._avoid_flags[at, 0].astype(np.int64) if self._avoid.size else 0
@@ -214,7 +214,7 @@ class FactCosts:
         return np.where(ping >= worst, 1.0, cost)
 
     def _region_costs(self, one: Ints, two: Ints) -> Floats:
-        """Return the mean cost of both to the region that is best for both."""
+        """Return the mean cost of both players to the region that is best for both."""
         latency, furthest = self._facts.latency, venues_of(self._facts)[0][3]
         best: Floats = np.ones(len(one))
         for region in range(latency.shape[1]):
@@ -231,7 +231,7 @@ class FactCosts:
         return np.where(found, fresh * np.where(were_mates != 0.0, 0.5, 1.0), 0.0)
 
     def _host_counts(self, one: Ints, two: Ints) -> Ints:
-        """Return how many of each pair reach the other."""
+        """Return how many players of each pair reach the other."""
         facts = self._facts
         if facts.connect.size:
             there, back = facts.connect[one, two] != 0, facts.connect[two, one] != 0
@@ -253,7 +253,7 @@ def _role_costs(batch: Batch) -> Floats:
 
 
 def _keyed(rows: Floats, players: int) -> tuple[Ints, Floats]:
-    """Return sorted keys of pairs, and the columns after them; avoided pairs may come twice."""
+    """Return sorted keys of pairs, and the other columns; avoided pairs may occur twice."""
     ends = np.sort(rows[:, :2].astype(np.int64), axis=1)
     keys = ends[:, 0] * players + ends[:, 1]
     order = np.argsort(keys, kind="stable")
@@ -261,7 +261,7 @@ def _keyed(rows: Floats, players: int) -> tuple[Ints, Floats]:
 
 
 def _look_up(keys: Ints, one: Ints, two: Ints, players: int) -> tuple[Ints, Flags]:
-    """Return the place of each pair among sorted keys, and whether it is there."""
+    """Return the index of each pair among sorted keys, and whether it is there."""
     wanted = np.minimum(one, two) * players + np.maximum(one, two)
     at = np.searchsorted(keys, wanted)
     at = np.minimum(at, max(0, len(keys) - 1))

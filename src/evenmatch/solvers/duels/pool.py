@@ -1,8 +1,8 @@
-"""Players who wait for one against one, as flat arrays, and what a pair of them costs.
+"""Players who wait for one-against-one matches, as flat arrays, and the cost of a pair.
 
-In a match of two, every comparison of numbers is the same: the gap between the two. So terms and
-rules are those of a batch without their kinds. What is no gap of numbers (pings, meetings, words,
-lists of people to avoid) is asked for pair by pair, through `Extra`.
+In a match of two, all comparisons of numbers are the same: the gap between the two. So terms and
+rules are those of a batch without their kinds. Costs that are not gaps of numbers (pings, meetings,
+words, players to avoid) are computed pair by pair, through `Extra`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 Extra = Callable[[Ints, Ints], Floats]
-"""From the two players of many pairs to costs >= 0 beside those of gaps; inf = no legal match."""
+"""Maps the two players of many pairs to costs >= 0 in addition to gaps; inf = no legal match."""
 
 BETWEEN, ACCEPT = 1, 2
 """Columns of `Duels.rules`: the row of values compared, and whether one of the two may accept."""
@@ -48,7 +48,7 @@ class Duels(NamedTuple):
         rules: Shape (q, 3), as `Batch.rules`: the kind is not read; column; accept 0 = both must
             accept the gap, 1 = one must.
         tolerances: Shape (q, n): the largest gap that each player accepts by each rule now.
-        worth: Shape (n,): what seating a player is worth, in units of cost; finite.
+        worth: Shape (n,): worth of seating a player, in units of cost; finite.
     """
 
     values: Floats
@@ -64,7 +64,7 @@ class Duels(NamedTuple):
 
 
 def duels_of(batch: Batch) -> Duels:
-    """Return the players of a batch with all that is a gap of numbers: all kinds are the same."""
+    """Return the players of a batch with all data that are gaps of numbers, without kinds."""
     facts = batch.facts
     terms = np.vstack([batch.terms[batch.terms[:, KIND] <= PAIR_GAP], facts.gaps])
     are_numeric = batch.rules[:, 0] <= PAIR_GAP
@@ -78,15 +78,15 @@ def duels_of(batch: Batch) -> Duels:
 
 
 def ladder(ratings: Floats, limits: Floats, *, worth: Floats | None = None) -> Duels:
-    """Return a pool where a pair costs its difference of ratings and both limits must hold.
+    """Return a pool in which a pair costs its difference of ratings, within both limits.
 
     Args:
         ratings: Shape (n,), finite.
         limits: Shape (n,): the largest difference that each player accepts now, >= 0; inf = any.
-        worth: Shape (n,): points of difference that seating a player is worth; zeros unless given.
+        worth: Shape (n,): worth of seating a player, in points of difference; zeros by default.
 
     Raises:
-        ConfigError: An array has another shape or holds what is not a number.
+        ConfigError: An array has a wrong shape or holds a value that is not a number.
     """
     count = len(ratings)
     worth = np.zeros(count) if worth is None else np.asarray(worth, dtype=np.float64)
@@ -104,11 +104,11 @@ def ladder(ratings: Floats, limits: Floats, *, worth: Floats | None = None) -> D
 
 
 def cost_top(duels: Duels) -> float:
-    """Return a cost that no legal pair exceeds by its gaps."""
+    """Return an upper bound on the cost of a legal pair by its gaps."""
     total = 0.0
     spans = np.ptp(duels.values, axis=1) if duels.values.size else np.zeros(0)
     for rule, tolerances in zip(duels.rules, duels.tolerances, strict=True):
-        # Whoever must accept, nobody accepts more than the most.
+        # Whether both must accept or one, no accepted gap exceeds the largest tolerance.
         column = int(rule[BETWEEN])
         spans[column] = min(spans[column], float(tolerances.max()))
     for term in duels.terms:
@@ -118,12 +118,12 @@ def cost_top(duels: Duels) -> float:
 
 
 def slope_on(duels: Duels, column: int, gap_max: float) -> float | None:
-    """Return what a unit of gap costs where costs are proportional to it; None where they are not.
+    """Return the cost per unit of gap if costs are proportional to it, else None.
 
     Args:
         duels: The pool.
         column: The row of values.
-        gap_max: The largest gap of interest: caps from there on do not matter.
+        gap_max: The largest gap of interest: a cap at or beyond it does not matter.
     """
     total = 0.0
     for term in duels.terms[duels.terms[:, WEIGHT] != 0.0]:

@@ -1,14 +1,14 @@
-"""One round of one against one over a whole pool: the most pairs, then the cheapest, with a proof.
+"""One round of duels over a whole pool: the most pairs, then the cheapest, with a proof.
 
-Where one row of numbers decides and costs are proportional to its gaps, sorted neighbours are
-paired, and that is proved to be the best wherever they accept each other (`matching.pairs`): always
-if limits are equal, nearly always in crowded pools. Otherwise a matching is computed on each
-player's cheapest partners and mended with whatever pair its duals find overlooked, as
-`solvers.matching` does for points in time. Nobody chooses first, so nobody at the head of a list
-takes what others need.
+If one row of numbers decides and costs are proportional to its gaps, sorted neighbours are paired.
+That is proved to be the best whenever they accept each other (`pair_neighbours`): always if limits
+are equal, nearly always in crowded pools. Otherwise a matching is computed on each player's
+cheapest partners, and mended with every pair that its duals find overlooked, as
+`solvers.matching` does for points in time. No player chooses first, so the head of a list takes no
+partner whom others need.
 
-That the number of pairs comes first is a matter of prices: leaving a player over costs more than
-any detour of others that would seat them.
+The number of pairs comes first because of the prices: leaving a player over costs more than any
+rearrangement of others that would seat them.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from evenmatch.solvers.teams.batch import COLUMN, WEIGHT
 NEAREST = 8
 """Partners of each player in the first graph, half of them on either side."""
 SEARCHES_MAX = 60
-"""Times that overlooked pairs are looked for."""
+"""Most searches for overlooked pairs."""
 PLAYERS_MAX = 100_000
 
 
 @dataclass(frozen=True)
 class DuelRound:
-    """Pairs for one round and what is proved about them.
+    """The pairs of one round, and what is proved about them.
 
     Args:
-        mates: Partner of each player, -1 for who stays over; shape (n,).
-        cost: Of the pairs, and the worth of who stays over.
+        mates: Partner of each player, -1 for a player left over; shape (n,).
+        cost: Cost of the pairs, plus the worth of players left over.
         bound: No round with at least as many pairs costs less.
         is_optimal: Whether it is proved, up to rounding, that no round has more pairs, and none
             with as many costs less.
-        pairs_seen: Pairs whose cost was looked at, a measure of effort.
+        pairs_seen: Pairs whose cost was computed, a measure of effort.
     """
 
     mates: Ints
@@ -79,8 +79,8 @@ def pair_duels(
     Args:
         duels: The players.
         extra: Costs and rules that are not gaps of numbers.
-        extra_top: The most that `extra` costs a legal pair.
-        searches_max: Searches for overlooked pairs before what is proved is taken for an answer.
+        extra_top: Upper bound on the `extra` cost of a legal pair.
+        searches_max: Searches for overlooked pairs before the answer comes with a bound only.
 
     Raises:
         ConfigError: There are more than 100,000 players.
@@ -100,7 +100,7 @@ def pair_duels(
 
 
 def _by_neighbours(duels: Duels) -> DuelRound | None:
-    """Return the round of sorted neighbours if it is certain to be the best."""
+    """Return the round of sorted neighbours if it is certain to be the best, else None."""
     columns = {*duels.terms[duels.terms[:, WEIGHT] != 0.0, COLUMN], *duels.rules[:, BETWEEN]}
     if len(columns) != 1:
         return None
@@ -125,19 +125,19 @@ def _by_neighbours(duels: Duels) -> DuelRound | None:
 
 
 def _limits(duels: Duels, accept: float) -> Floats:
-    """Return the largest gap that each player accepts by the rules of one kind, inf without."""
+    """Return the largest gap that each player accepts by rules of one kind; inf without rules."""
     chosen = duels.tolerances[duels.rules[:, ACCEPT] == accept]
     limits: Floats = chosen.min(axis=0, initial=np.inf)
     return limits
 
 
 def _by_graph(duels: Duels, extra: Extra | None, extra_top: float, searches_max: int) -> DuelRound:
-    """Return the round of a matching on the pairs that matter."""
+    """Return the round found by a matching on the pairs that matter."""
     axis, limits = best_axis(duels)
     along = duels.values[axis] if duels.values.size else np.zeros(duels.players)
     order = np.argsort(along, kind="stable")
     line = _Line(_ordered(duels, order), axis, np.ascontiguousarray(limits[order]), extra, order)
-    # A path of exchanges that seats two more players changes the partners of at most all others.
+    # A path of exchanges that seats two more players changes at most all others' partners.
     over = (cost_top(duels) + extra_top) * (duels.players + 2) / 4.0 + 1e-9
     over += 2.0 * float(np.abs(duels.worth).max(initial=0.0))
     graph, is_optimal, lack = _solved(line, over, searches_max)
@@ -152,7 +152,7 @@ def _by_graph(duels: Duels, extra: Extra | None, extra_top: float, searches_max:
 
 
 def _solved(line: _Line, over: float, searches_max: int) -> tuple[Graph, bool, float]:
-    """Return the graph, whether its matching is proved the best, and what the proof lacks."""
+    """Return the graph, whether its matching is proved the best, and the gap of the proof."""
     count = line.duels.players
     alone = over + line.duels.worth
     scale = 2.0 ** math.floor(PRECISION_BITS - 1 - math.log2(float(alone.max(initial=1e-200))))
@@ -170,7 +170,7 @@ def _solved(line: _Line, over: float, searches_max: int) -> tuple[Graph, bool, f
 
 
 class _Line:
-    """Players in the order of the axis, and the pairs that are looked at."""
+    """Players in the order of the axis, and the pairs examined."""
 
     def __init__(
         self, duels: Duels, axis: int, limits: Floats, extra: Extra | None, order: Ints
@@ -179,13 +179,13 @@ class _Line:
         self._axis, self._limits, self._extra, self._order = axis, limits, extra, order
 
     def cost_of(self, mates: Ints) -> float:
-        """Return the cost of a matching and the worth of who stays over."""
+        """Return the cost of a matching plus the worth of players left over."""
         first = np.flatnonzero(mates > np.arange(len(mates)))
         over = self.duels.worth[mates < 0]
         return math.fsum(self._costs(first, mates[first]).tolist()) + math.fsum(over.tolist())
 
     def first_pairs(self, scale: float) -> Ints:
-        """Return the cheapest partners of all players: two places and an integer cost."""
+        """Return the cheapest partners of all players: two indices and an integer cost."""
         d = self.duels
         partners = nearest(*d[:4], self._axis, self._limits, NEAREST)
         i, at = np.nonzero(partners >= 0)
@@ -200,7 +200,7 @@ class _Line:
         return pairs
 
     def overlooked(self, graph: Graph) -> tuple[Ints, Ints]:
-        """Return pairs that cost less than their players are worth, and the largest lacks."""
+        """Return pairs that cost less than their players are worth, and the largest shortfalls."""
         worths = graph.alone - graph.duals
         nest = nesting(graph.around, graph.widths, graph.count)
         room = 4 * graph.count + 1000
@@ -220,7 +220,7 @@ class _Line:
         return self._refined(out, graph)
 
     def _refined(self, out: Ints, graph: Graph) -> tuple[Ints, Ints]:
-        """Return those pairs that are still overlooked at their full cost, and the lacks."""
+        """Return the pairs still overlooked at their full cost, and the shortfalls."""
         costs = self._costs(out[0], out[1])
         legal = np.isfinite(costs)
         even = 2 * np.rint(np.where(legal, costs, 0.0) * graph.scale).astype(np.int64)
@@ -249,25 +249,25 @@ def _ordered(duels: Duels, order: Ints) -> Duels:
     )
 
 
-# Pairs on a line: sorted neighbours play each other, and who stays over is chosen exactly.
+# Pairs on a line: sorted neighbours play each other, and the player left over is chosen exactly.
 #
-# Points stand sorted, a pair costs in proportion to its gap, and each point has a limit to the
-# gaps it accepts. The line falls apart wherever no pair can reach across. A part of m points has
-# at most m // 2 pairs, and one point stays over if m is odd.
+# Points are sorted, a pair costs in proportion to its gap, and each point has a limit to the gaps
+# it accepts. The line is cut wherever no pair can reach across. A part of m points has at most
+# m // 2 pairs, and one point is left over if m is odd.
 #
-# Whatever points are seated, they are paired cheapest as neighbours: two pairs that cross, or lie
-# one inside the other, cost no less than the same four points paired next to each other, since a
-# cost in proportion to the gap only grows where gaps are added. So only the point that stays over
-# is to be chosen, and if the neighbours accept each other then, nothing is better.
+# Whichever points are seated, pairing neighbours is cheapest: two pairs that cross, or lie one
+# inside the other, cost no less than the same four points paired with their neighbours, since a
+# cost in proportion to the gap grows with every gap that is added. So only the point left over has
+# to be chosen; if the resulting neighbours accept each other, nothing is better.
 #
-# A point with an even number of others before it leaves pairs that are neighbours anyway. One
-# with an odd number before it needs some pair that reaches across it; where there is none, it
-# cannot be the one. With limits that are equal for all this decides everything: neighbours in a
-# part accept each other, and so do the two beside a point that is reached across. With limits
-# that differ the cheapest choice may break one; then the answer is that it is not known here.
+# A point with an even number of points before it leaves pairs that are neighbours anyway. One with
+# an odd number before it needs a pair that reaches across it; without one, it cannot be left over.
+# If all limits are equal, this decides everything: neighbours in a part accept each other, and so
+# do the two points around one that is reached across. If limits differ, the cheapest choice may
+# break one; then this method has no answer.
 #
 # The same holds for every non-decreasing cost with c(a) + c(b) <= c(a + b), but not for
-# logarithmic ones: for these a wide pair around a close one may be cheaper.
+# logarithmic ones: for these, a wide pair around a close one may be cheaper.
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -284,10 +284,10 @@ def pair_neighbours(
         accepted: Limits of gaps, each of shape (n,): those that both of a pair must accept, and
             those that one of the two must accept; inf = any.
         slope: Cost of a unit of gap, >= 0.
-        worth: Shape (n,): what a point that stays over costs.
+        worth: Shape (n,): cost of leaving a point over.
 
     Returns:
-        The partner of each point, -1 for who stays over, shape (n,); None where sorted
+        The partner of each point, -1 for a point left over, shape (n,); None if sorted
         neighbours are not certain to be the best. That never happens if limits are equal.
 
     Complexity:
@@ -321,13 +321,13 @@ def _accept(along: Floats, accepted: tuple[Floats, Floats], one: Ints, two: Ints
 def _is_reached_across(along: Floats, accepted: tuple[Floats, Floats], step: int) -> Flags:
     """Return whether a pair may reach from points up to k to points from k + step on.
 
-    Shape (n - step,). True wherever the limits of both sides, each taken alone, allow it.
+    Shape (n - step,). True if the limits on both sides, each taken alone, allow it.
     """
     both, either = accepted
     most = np.minimum(both, float(either.max()))
     up = np.maximum.accumulate(along + most)[:-step] >= along[step:]
     down = np.minimum.accumulate((along - most)[::-1])[::-1][step:] <= along[:-step]
-    # Sums lose digits that differences keep: a limit that is just met must hold here too.
+    # Sums lose digits that differences keep: a limit that is met exactly must hold here too.
     near = np.arange(along.shape[0] - step)
     across: Flags = (up & down) | _accept(along, accepted, near, near + step)
     return across
@@ -340,13 +340,13 @@ def _left_over(
     worth: Floats,
     starts: Ints,
 ) -> Ints:
-    """Return the point of each odd part that stays over.
+    """Return the point of each odd part that is left over.
 
     Args:
         along: The points.
         accepted: Their limits.
-        costs: Shape (n,): what gaps are differences of, times their cost.
-        worth: What a point that stays over costs.
+        costs: Shape (n,): the coordinates of the points, times the cost per unit of gap.
+        worth: Cost of leaving a point over.
         starts: First point of each part.
     """
     count = along.shape[0]
@@ -358,8 +358,8 @@ def _left_over(
     even = np.concatenate([[0.0], np.cumsum(np.where(is_even, gaps, 0.0))])
     odd = np.concatenate([[0.0], np.cumsum(np.where(is_even, 0.0, gaps))])
     at = np.arange(count)
-    # The pairs before it fill even gaps, those after it odd ones; the pair around an odd point
-    # fills the even gap before it and the odd one after it.
+    # Pairs before the point left over span even gaps, those after it odd ones; a pair around an
+    # odd point spans the even gap before it and the odd one after it.
     total = worth + even[at] - even[starts[part]] + odd[starts[part] + sizes[part]] - odd[at]
     reached = np.zeros(count, dtype=bool)
     if count > 2:
@@ -367,7 +367,7 @@ def _left_over(
     total[~is_even & ~reached] = np.inf
     best = np.minimum.reduceat(total, starts)
     first = np.flatnonzero(total == best[part])
-    # Of equals the first: `unique` gives the first place of each part.
+    # Of equals, the first: `unique` gives the first index of each part.
     _, where = np.unique(part[first], return_index=True)
     over: Ints = first[where][sizes % 2 == 1]
     return over

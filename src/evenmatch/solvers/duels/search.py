@@ -1,7 +1,7 @@
-"""Who is worth a look: the cheapest partners of each player, and the pairs that prices overlook.
+"""Neighbour search: the cheapest partners of each player, and pairs that prices overlook.
 
-Players stand sorted along one row of values, the axis. Nobody accepts more than a limit there,
-and a gap along the axis costs at least what the terms on that row ask; both end a search.
+Players are sorted along one row of values, the axis. Each accepts at most a limit there, and a gap
+along the axis costs at least the sum of the terms on that row; both end a search.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SEARCH = f"{ARRAYS}, int64, float64[::1]"
 def best_axis(duels: Duels) -> tuple[int, Floats]:
     """Return the row to sort players along, and the largest gap that each accepts there.
 
-    A row with a rule that both must accept comes first, that with the tightest limits next to
-    its spread; without one, the row whose terms weigh most.
+    Rows with a rule that both must accept come first, the one with the tightest limits relative to
+    its spread; without any, the row whose terms weigh most.
 
     Returns:
-        The row of values, and limits of shape (n,); inf where nothing limits the gap.
+        The row of values, and limits of shape (n,); inf if nothing limits the gap.
     """
     everywhere = np.full(duels.players, np.inf)
     best, best_share = -1, np.inf
@@ -44,7 +44,7 @@ def best_axis(duels: Duels) -> tuple[int, Floats]:
 
 @kernel("float64(float64[:,::1], int64, float64)", inline=True)
 def _least_cost(terms: Floats, axis: int, gap: float) -> float:
-    """Return what a gap along the axis costs at least."""
+    """Return a lower bound on the cost of a gap along the axis."""
     cost = 0.0
     for d in range(terms.shape[0]):
         if int(terms[d, COLUMN]) == axis:
@@ -66,8 +66,8 @@ def nearest(
 ) -> Ints:
     """Return the cheapest partners of each player, -1 where there are fewer; shape (n, most).
 
-    Half of them are looked for on either side along the axis, so that a player at the end of a
-    crowd is somebody's partner too.
+    Half of them are searched for on either side along the axis, so that a player at the end of a
+    cluster is somebody's partner too.
 
     Complexity:
         O(n * players within the limit along the axis, or within the cost of the last one kept).
@@ -97,15 +97,15 @@ def nearest(
 
 @kernel("Tuple((int64[:,::1], int64[:,::1], int64[::1]))(int64[::1], int64[:,::1], int64)")
 def _by_blossom(worths: Ints, nest: Ints, count: int) -> tuple[Ints, Ints, Ints]:
-    """Return what makes most pairs inside a blossom quick to pass over.
+    """Return tables by which most pairs inside a blossom are skipped quickly.
 
-    Where somebody must stay over, whoever could be the one is in one blossom, and its dual is as
-    large as that price; so are the worths of all in it, until it is taken off.
+    If a player must be left over, all candidates for it are in one blossom, and its dual is as
+    large as the price of leaving one over; so are the worths of all in it, until it is subtracted.
 
     Returns:
         For each player, the outermost blossom (or the player) and its dual; for each block of
-        players, the highest worth, and that from there to the end; for each block, the outermost
-        blossom that all of it is in, -1 if there are several.
+        players, the highest worth, and the highest from there to the end; for each block, the
+        outermost blossom that contains all of it, -1 if there are several.
     """
     blocks = (count + BLOCK - 1) // BLOCK
     outer = np.zeros((2, count), dtype=np.int64)
@@ -151,13 +151,13 @@ def overlooked(
         axis: The row of values that players are sorted by.
         limits: The largest gap along it that each accepts.
         scale: Costs are even integers, `2 * round(cost * scale)`.
-        worths: What each player is worth, an integer cost.
+        worths: Integer worth of each player.
         nest: The blossoms, by `matching.pairs.nesting`.
-        worst: Filled with the largest lack of each player.
-        out: Shape (4, room): filled with players, integer cost and lack of pairs.
+        worst: Filled with the largest shortfall of each player.
+        out: Shape (4, room): filled with players, integer cost and shortfall of pairs.
 
     Returns:
-        The number of such pairs; those beyond the room of `out` are counted and not written.
+        The number of such pairs, including those that `out` has no room for.
 
     Complexity:
         O(n * players within the limit, or within the cost that the highest worth of a block pays).

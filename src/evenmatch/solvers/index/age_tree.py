@@ -1,14 +1,14 @@
-"""A tree ordered by value and heap-ordered by age: everybody's nearest older neighbours at hand.
+"""A tree ordered by value and heap-ordered by age: nearest older neighbours without a search.
 
 A Cartesian tree: in-order it is sorted by value, and every parent is older than its children. So
-the items between an item and its nearest older neighbour on one side are just its subtree on that
-side, and a walk past older items alone never enters a younger subtree.
+the items between an item and its nearest older neighbour on one side are exactly its subtree on
+that side, and a walk over older items never enters a younger subtree.
 
-A sorted list of the values beside it finds the place of a newcomer, which is always a leaf; each
-node keeps its nearest older neighbours. So nothing ever walks down from the root, and values that
-come in ascending order, which make the tree a chain, cost no more than others.
+A sorted list of the values beside the tree finds the place of a new item, which is always a leaf;
+each node keeps its nearest older neighbours. So no operation walks down from the root, and values
+inserted in ascending order, which make the tree a chain, cost no more than others.
 
-Nodes are numbers into parallel lists: no object cycles, little work for the garbage collector.
+Nodes are indices into parallel lists: no object cycles, and little work for the garbage collector.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Age = int
-"""Smaller is older; no two items have the same."""
+"""Smaller is older; ages are distinct."""
 
 NONE = -1
 
@@ -48,16 +48,16 @@ class AgeTree(Generic[Item]):
         return len(self._nodes)
 
     def item(self, node: int) -> Item:
-        """Return what a node holds."""
+        """Return the item of a node."""
         found = self._items[node]
         assert found is not None
         return found
 
     def insert(self, value: float, age: Age, item: Item) -> int:
-        """Put an item in and return its node, a number that stays valid until it is removed.
+        """Insert an item and return its node, an index that stays valid until it is removed.
 
         Complexity:
-            O(log n) and a move of memory for the newest item; O(n) for one that is older than
+            O(log n) and a move of memory for the newest item; O(n) for an item that is older than
             others, which is rare.
         """
         node = self._free.pop() if self._free else self._new_node()
@@ -74,7 +74,7 @@ class AgeTree(Generic[Item]):
             return node
         self._newest = age
         self._low[node], self._high[node] = low, high
-        # Of two neighbours one is above the other; the lower one has room between them.
+        # Of two neighbours, one is above the other; the lower one has a free place between them.
         if low != NONE and self._right[low] == NONE:
             self._right[low], parent = node, low
         elif high != NONE:
@@ -85,11 +85,11 @@ class AgeTree(Generic[Item]):
         return node
 
     def remove(self, node: int) -> None:
-        """Take an item out.
+        """Remove an item.
 
         Complexity:
             O(log n), a move of memory, and the length of the two spines below the node: O(1) on
-            average where values come in no particular order.
+            average if values arrive in random order.
         """
         at = self._nodes.index(node, bisect_left(self._values, self._value[node]))
         del self._nodes[at], self._values[at]
@@ -132,7 +132,7 @@ class AgeTree(Generic[Item]):
         """Yield (gap, item) of all older items, nearest first, ties to the lower value.
 
         Complexity:
-            O(1) amortised per item; the tree must not change meanwhile.
+            O(1) amortised per item; the tree must not change during the iteration.
         """
         values, items, value = self._value, self._items, self._value[node]
         low, high = self._low[node], self._high[node]
@@ -187,15 +187,15 @@ class AgeTree(Generic[Item]):
         """Return the root of the two subtrees of a node, joined without it.
 
         The right spine of the left subtree and the left spine of the right one are merged by age.
-        Their nodes had `gone` as a neighbour; now they get the nearest older one of the other
-        spine, or that of `gone`.
+        Their nodes had `gone` as a neighbour; it is replaced by the nearest older one of the other
+        spine, or by the neighbour of `gone`.
         """
         ages, left, right, parents = self._age, self._left, self._right, self._parent
         lows, highs = self._low, self._high
         low, high = left[gone], right[gone]
         below, above = lows[gone], highs[gone]
         root = tail = NONE
-        side = right  # of `tail`, where what comes next hangs
+        side = right  # the side of `tail` on which the next node goes
         while low != NONE and high != NONE:
             if ages[low] < ages[high]:
                 top, hangs, highs[low], below, low = low, right, above, low, right[low]
@@ -207,7 +207,7 @@ class AgeTree(Generic[Item]):
                 side[tail] = top
                 parents[top] = tail
             tail, side = top, hangs
-        # What is left of one spine hangs together already.
+        # The rest of one spine is linked already.
         rest = high if low == NONE else low
         if tail == NONE:
             root = rest
@@ -224,7 +224,7 @@ class AgeTree(Generic[Item]):
         return root
 
     def _build(self) -> None:
-        """Make all links anew: an item has come back that is older than others."""
+        """Rebuild all links: an item has returned that is older than others."""
         low, high, left, right, parent = (
             self._low,
             self._high,

@@ -1,21 +1,21 @@
-"""Sweep-and-prune over several axes: which older items lie within a box around an item.
+"""Sweep and prune over several axes: the older items within a box around an item.
 
 Each item has a value on each axis, and an age. Along the first axis the items are cut into strips;
-within its strip each stands in a line sorted by the second axis (by the first, if it is the only
-one). A search begins in the strip of its item and goes outwards from strip to strip, and in each
-strip outwards along the line, until it has left the box on both axes; the other axes are compared
-item by item. Where only a few items are older, it meets those and nobody else.
+within its strip, each stands in a line sorted by the second axis (or by the first, if it is the
+only one). A search begins in the strip of its item and goes outwards from strip to strip, and in
+each strip outwards along the line, until it has left the box on both axes; the other axes are
+compared item by item. If only a few items are older, it visits just those.
 
-Boxes grow with the wait. A caller that looks for whoever is reached soonest begins with a box
-without end, and draws it in as it meets better ones.
+Boxes grow with the wait. A caller that searches for the item reached soonest begins with an
+infinite box, and shrinks it as it finds better ones.
 
 Source:
     "Matching players in an online 1vs1 game", the thread's sweep-and-prune.
 
 Differs from the paper:
     The thread walks one axis, for all tickets at once and again at every tick. A walk along one of
-    two axes meets about sqrt(n) items in a box that holds a few; strips make that a handful. And a
-    search is for one ticket only, when its timer must be set.
+    two axes meets about sqrt(n) items in a box that holds a few; strips reduce that to a handful.
+    And a search is for one ticket only, when its timer must be set.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 STRIP_MAX = 96
-"""Items in a strip; a larger one is halved."""
+"""Most items in a strip; a larger one is halved."""
 STRIP_MIN = 8
-"""A strip with fewer is joined to its neighbour."""
+"""A strip with fewer items is joined to its neighbour."""
 FEW = 16
-"""Older items that are met one by one."""
+"""If at most this many items are older, they are visited one by one."""
 
 
 class IndexedItem(Generic[Item]):
-    """An item with its place."""
+    """An item with its position."""
 
     __slots__ = ("age", "item", "strip", "values")
 
@@ -63,14 +63,14 @@ class SweepIndex(Generic[Item]):
     """Items with a value on each of several axes, and an age; smaller is older.
 
     Args:
-        axes: How many, at least 1.
+        axes: Number of axes, at least 1.
     """
 
     def __init__(self, axes: int) -> None:
         self._axes = axes
         self._line_axis = min(1, axes - 1)
         self._strips: list[_Strip[Item]] = [_Strip()]
-        # On the first axis, the items of strip i lie from edge i to edge i + 1, both inclusive.
+        # On the first axis, the items of strip i lie between edges i and i + 1, both inclusive.
         self._edges: list[float] = [float("-inf")]
         self._ages: list[int] = []
         self._by_age: list[IndexedItem[Item]] = []
@@ -85,15 +85,15 @@ class SweepIndex(Generic[Item]):
         return self._by_age[0].item
 
     def insert(self, values: tuple[float, ...], age: int, item: Item) -> IndexedItem[Item]:
-        """Put an item in.
+        """Insert an item.
 
         Args:
             values: One for each axis.
-            age: No two items have the same.
-            item: What to give back.
+            age: Distinct from all others.
+            item: The item to give back.
 
         Complexity:
-            O(log n), moves of memory, and now and then a strip to halve.
+            O(log n), moves of memory, and occasionally halving a strip.
         """
         number = bisect_right(self._edges, values[0]) - 1
         strip = self._strips[number]
@@ -110,10 +110,10 @@ class SweepIndex(Generic[Item]):
         return entry
 
     def remove(self, entry: IndexedItem[Item]) -> None:
-        """Take an item out.
+        """Remove an item.
 
         Complexity:
-            O(log n), moves of memory, and now and then a strip to join to its neighbour.
+            O(log n), moves of memory, and occasionally joining a strip to its neighbour.
         """
         strip = entry.strip
         at = strip.entries.index(entry, bisect_left(strip.values, entry.values[self._line_axis]))
@@ -126,13 +126,13 @@ class SweepIndex(Generic[Item]):
     def visit_older(
         self, entry: IndexedItem[Item], far: list[float], visit: Callable[[Item], object]
     ) -> None:
-        """Let `visit` meet every older item within the box, each once.
+        """Call `visit` with every older item within the box, once each.
 
         Args:
-            entry: In the middle of the box.
+            entry: The item in the middle of the box.
             far: For each axis, the least difference that is outside of the box. `visit` may
-                make the box smaller while the search goes on.
-            visit: Gets the items; the nearer ones tend to come first.
+                shrink the box during the search.
+            visit: Receives the items; the nearer ones tend to come first.
 
         Complexity:
             A binary search in each strip that the box reaches, and a step for each item there
@@ -161,7 +161,7 @@ class SweepIndex(Generic[Item]):
         far: list[float],
         visit: Callable[[Item], object],
     ) -> None:
-        """Meet the older items of one strip within the box, from the middle outwards."""
+        """Visit the older items of one strip within the box, from the middle outwards."""
         axis, age = self._line_axis, entry.age
         value, across = entry.values[axis], entry.values[0]
         values, entries, beyond = strip.values, strip.entries, self._axes > 2
@@ -184,7 +184,7 @@ class SweepIndex(Generic[Item]):
         far: list[float],
         visit: Callable[[Item], object],
     ) -> None:
-        """Meet those of some older items that are within the box."""
+        """Visit those of some older items that are within the box."""
         for other in others:
             for mine, their, most in zip(entry.values, other.values, far, strict=True):
                 if abs(their - mine) >= most:
@@ -203,7 +203,7 @@ class SweepIndex(Generic[Item]):
         self._fill(upper, by_first[half:])
 
     def _join(self, strip: _Strip[Item]) -> None:
-        """Put the items of a strip into its neighbour, and the strip away."""
+        """Move the items of a strip to its neighbour, and remove the strip."""
         number = self._strips.index(strip)
         del self._strips[number], self._edges[max(1, number)]
         number = max(0, number - 1)
@@ -220,7 +220,7 @@ class SweepIndex(Generic[Item]):
             entry.strip = strip
 
     def _check(self) -> None:
-        """Assert that strips and lines are sorted and hold the same items, each where it says."""
+        """Assert that strips and lines are sorted and hold the same items at the right places."""
         assert self._ages == sorted(set(self._ages)) == [entry.age for entry in self._by_age]
         assert self._edges[0] == float("-inf")
         assert self._edges == sorted(self._edges)

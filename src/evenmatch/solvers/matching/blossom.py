@@ -1,11 +1,12 @@
 """Maximum weight matching in a general graph, with the duals that prove it.
 
-Primal and dual, one tree at a time. A tree starts at an unmatched vertex and ends when it reaches
-another unmatched vertex, or when the dual of one of its EVEN vertices reaches 0: that vertex may
-stay alone, and the tree's root takes its place. Odd cycles of tight edges become blossoms.
+A primal-dual method that grows one tree at a time. A tree starts at an unmatched vertex. It ends
+when it reaches another unmatched vertex, or when the dual of one of its EVEN vertices reaches 0:
+that vertex may stay unmatched, in place of the tree's root. Odd cycles of tight edges become
+blossoms.
 
-On matching problems with a sense of place (players near in time and skill) a tree stays small,
-so the whole takes a time nearly proportional to the number of edges.
+If edges join near neighbours (players close in time and skill), trees stay small, and the total
+time is nearly proportional to the number of edges.
 
 Source:
     Edmonds (1965); Cook and Rohe, Computing Minimum-Weight Perfect Matchings (1999), for trees
@@ -77,7 +78,7 @@ from evenmatch.solvers.matching.forest import (
 
 @kernel("void(int64[:,::1], int64[::1], int64[:,::1], int64, int64, boolean, int64)")
 def _join_path(s: Ints, r: Ints, heap: Ints, entry: int, head: int, forward: bool, b: int) -> None:
-    """Label the children on the even way from the entry of an opened blossom to its base."""
+    """Label the children on the even path from the entry of an opened blossom to its base."""
     inside, outside, at, label = s[INSIDE, b], s[OUTSIDE, b], entry, ODD
     while True:
         set_label(s, r, at, label)
@@ -97,7 +98,7 @@ def _join_path(s: Ints, r: Ints, heap: Ints, entry: int, head: int, forward: boo
 
 @kernel("void(Forest, int64)", allocates=False)
 def _open(forest: Forest, b: int) -> None:
-    """Replace an ODD blossom with dual 0 by its children: some join the tree, others leave it."""
+    """Replace an ODD blossom with dual 0 by its children: some stay in the tree, others leave."""
     s, r = forest.nodes, forest.registers
     set_label(s, r, b, FREE)
     entry = s[INSIDE, b]
@@ -130,7 +131,7 @@ def _open(forest: Forest, b: int) -> None:
 
 @kernel("boolean(Forest, int64, int64, int64)", allocates=False)
 def _reach(forest: Forest, count: int, x: int, y: int) -> bool:
-    """Let the tree take FREE vertex y over a tight edge; return whether that ends it."""
+    """Add FREE vertex y to the tree over a tight edge; return whether that ends the tree."""
     s, r, stack = forest.nodes, forest.registers, forest.stack
     b = top_of(s, y)
     if r[IS_FRACTIONAL] == 1 and s[IS_HALF, y] == 1:
@@ -151,7 +152,7 @@ def _reach(forest: Forest, count: int, x: int, y: int) -> bool:
 
 @kernel("boolean(Forest, int64, int64)", allocates=False)
 def _take_edge(forest: Forest, count: int, e: int) -> bool:
-    """Act on an edge that may be tight; return whether that ends the tree."""
+    """Handle an edge that may be tight; return whether that ends the tree."""
     s, r, edges, queued = forest.nodes, forest.registers, forest.edges, forest.queued
     x, y = edges[0, e], edges[1, e]
     if s[LABEL, top_of(s, x)] != EVEN:
@@ -162,7 +163,7 @@ def _take_edge(forest: Forest, count: int, e: int) -> bool:
     slack = dual(s, r, x) + dual(s, r, y) - edges[2, e]
     meets = s[LABEL, two] == EVEN
     if slack > 0:
-        # The event was out of date: an end has left the tree and come back since.
+        # The event was outdated: an end has left the tree and come back since.
         bit = 2 if meets else 1
         if queued[e] & bit == 0:
             queued[e] |= bit
@@ -188,11 +189,11 @@ def grow(forest: Forest, count: int, is_fractional: int) -> None:
     """Match every vertex or bring its dual to 0.
 
     Args:
-        forest: It is changed.
+        forest: Changed in place.
         count: Number of vertices.
-        is_fractional: 1 to solve the relaxation in which an odd cycle may be half matched: no
-            blossoms, small trees, and one vertex of each such cycle is left unmatched. It makes
-            a good start for the true problem, 0.
+        is_fractional: 1 solves the relaxation in which odd cycles may be half matched: there are
+            no blossoms, trees are small, and one vertex of each such cycle is left unmatched. Its
+            solution is a good start for the true problem, 0.
     """
     s, r = forest.nodes, forest.registers
     r[IS_FRACTIONAL] = is_fractional
@@ -211,7 +212,7 @@ def grow(forest: Forest, count: int, is_fractional: int) -> None:
                 augment(s, forest.stack, count, name, NONE)
                 is_over = True
             elif kind == OPEN:
-                # The blossom may have gone into another one since.
+                # The blossom may have been merged into another one since.
                 if s[LABEL, name] == ODD and s[AROUND, name] == NONE and width(s, r, name) == 0:
                     _open(forest, name)
             else:

@@ -1,4 +1,4 @@
-"""Paths and odd cycles of a matching's tree: augmenting, shrinking, and half matched cycles."""
+"""Paths and odd cycles in the tree of a matching: augmenting, shrinking, half-matched cycles."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from evenmatch.solvers.matching.forest import (
 
 @kernel("void(int64[:,::1], int64[::1], int64, int64, int64)")
 def rebase(s: Ints, stack: Ints, count: int, b: int, v: int) -> None:
-    """Let vertex v be the base of node b: swap matched and other edges inside, at all depths.
+    """Make vertex v the base of node b: swap matched and unmatched edges inside, at all depths.
 
     The children of a blossom other than the one with the base pair up in the order of the cycle.
-    `stack` takes pairs (blossom, vertex) that are still to do.
+    `stack` holds pairs (blossom, vertex) that are still to do.
     """
     size = 0
     if b >= count:
@@ -78,7 +78,7 @@ def rebase(s: Ints, stack: Ints, count: int, b: int, v: int) -> None:
 
 @kernel("void(int64[:,::1], int64[::1], int64, int64, int64)")
 def augment(s: Ints, stack: Ints, count: int, v: int, partner: int) -> None:
-    """Match EVEN vertex v with a vertex outside the tree (or none), and so on up to the root."""
+    """Match EVEN vertex v with a vertex outside the tree (or none), and flip up to the root."""
     while True:
         b = top_of(s, v)
         before = s[MATE, s[BASE, b]]
@@ -105,7 +105,7 @@ def _parent(s: Ints, b: int) -> int:
 
 @kernel("int64(int64[:,::1], int64[::1], int64, int64)")
 def meeting_point(s: Ints, r: Ints, one: int, two: int) -> int:
-    """Return the lowest EVEN node above both of two EVEN nodes."""
+    """Return the lowest EVEN node that is above both of two EVEN nodes."""
     r[WALK] += 1
     walk = r[WALK]
     while True:
@@ -163,13 +163,13 @@ def set_group(s: Ints, b: int, group: int) -> None:
 
 @kernel("int64(int64[:,::1], int64[::1], int64)")
 def shrink(s: Ints, r: Ints, top: int) -> int:
-    """Make a blossom of a linked cycle; list the vertices that were ODD in TO_SCAN."""
+    """Make a linked cycle a blossom; list the vertices that were ODD in TO_SCAN."""
     r[SPARE_COUNT] -= 1
     b: int = s[SPARE, r[SPARE_COUNT]]
     r[SCAN_COUNT] = 0
     largest, size, child = top, 0, top
     while True:
-        # Duals are written down while the old label stands; those of EVEN vertices go on as before.
+        # Duals are written while the old label stands; those of EVEN vertices continue unchanged.
         was_odd = s[LABEL, child] == ODD
         if was_odd:
             set_label(s, r, child, ODD)
@@ -207,7 +207,7 @@ def shrink(s: Ints, r: Ints, top: int) -> int:
 
 @kernel("void(int64[:,::1], int64)")
 def halve_cycle(s: Ints, top: int) -> None:
-    """Note that all edges of a linked cycle of vertices are half matched."""
+    """Mark all edges of a linked cycle of vertices as half matched."""
     at = top
     while True:
         s[IS_HALF, at] = 1
@@ -218,7 +218,7 @@ def halve_cycle(s: Ints, top: int) -> None:
 
 @kernel("void(int64[:,::1], int64)")
 def break_cycle(s: Ints, v: int) -> None:
-    """Match the vertices of a half matched cycle in pairs and leave v unmatched."""
+    """Match the vertices of a half-matched cycle in pairs, leaving v unmatched."""
     s[IS_HALF, v], s[MATE, v] = 0, NONE
     at = s[NEXT, v]
     while at != v:

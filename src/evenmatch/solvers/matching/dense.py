@@ -1,7 +1,7 @@
 """The cheapest way to pair a few points in time: all pairs at once, no search for overlooked ones.
 
-For some fifty points the graph of all pairs that gain anything is small, and building it in one
-kernel costs less than `solvers.matching` spends on choosing the pairs that matter.
+For up to about fifty points, the graph of all pairs with a gain is small, and building it in one
+kernel takes less time than `solvers.matching` needs to choose the pairs that matter.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def pair_few(field: Field, alone: Floats, ready: Floats = NO_DELAYS) -> Ints:
 
     Args:
         field: The points; `ids` and `refine` are not used.
-        alone: Cost of each point that stays alone, finite, >= 0; shape (n,).
-        ready: Shape (n, n), read where row < column: the instant from which a pair may play, and
-            both its points wait until then; shape (0, 0) if every pair may play at once.
+        alone: Cost of leaving each point alone, finite, >= 0; shape (n,).
+        ready: Shape (n, n), read where row < column: the instant from which a pair may play; both
+            points of the pair wait until then. Shape (0, 0) if every pair may play at once.
 
     Returns:
         Partner of each point, -1 for none; shape (n,).

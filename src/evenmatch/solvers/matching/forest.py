@@ -1,15 +1,15 @@
 """The state of a weighted matching under way: duals, blossoms, and the queue of events.
 
 One tree is grown at a time, from one unmatched vertex. While it grows, the duals of its vertices
-change together with one number DELTA, so nothing is written until a vertex changes its label:
-`u - (DELTA - stamp)` for EVEN vertices, `u + (DELTA - stamp)` for ODD ones. What is about to
-happen (an edge becomes tight, an ODD blossom may be opened, an EVEN dual reaches 0) waits in a
-heap by the DELTA of its time. An event may be out of date, but never too late: its key is a lower
-bound, and it is looked at again when its turn comes.
+change together by one number DELTA, so nothing is written until a vertex changes its label: the
+dual is `u - (DELTA - stamp)` for EVEN vertices and `u + (DELTA - stamp)` for ODD ones. Future
+events (an edge becomes tight, an ODD blossom may be opened, an EVEN dual reaches 0) wait in a heap,
+keyed by the DELTA at which they occur. The key of an outdated event is still a lower bound, so
+every event is checked again when its turn comes.
 
-Everything is an integer: the table `s` has a row for each field below and a column for each node
-(vertices first, then blossoms), so a kernel's signature is one array and not twenty. Weights are
-even, which keeps all duals integers: nothing is ever rounded.
+All numbers are integers: the table `s` has a row for each field below and a column for each node
+(vertices first, then blossoms), so a kernel takes one array instead of twenty. Weights are even,
+which keeps all duals integral: nothing is ever rounded.
 
 Source:
     Edmonds, Maximum Matching and a Polyhedron with 0,1-Vertices (1965); Galil, Efficient
@@ -31,21 +31,21 @@ Flags = NDArray[np.int8]
 FREE, EVEN, ODD = 0, 1, 2
 NONE = -1
 
-# Rows of the state table. Of vertices: the partner; the dual; DELTA when it was written; the next
-# vertex in the list of a blossom's vertices; its group. Of groups: the outermost node. When nodes
-# become one, the largest keeps its group and only the vertices of the others change theirs.
+# Rows of the state table. For vertices: the partner; the dual; DELTA when it was written; the next
+# vertex in the list of a blossom's vertices; its group. For groups: the outermost node. When nodes
+# merge, the largest keeps its group and only the vertices of the others change theirs.
 MATE, DUAL, STAMP, AFTER, GROUP, TOP = range(6)
-# Of vertices and blossoms: the label of an outermost one; the blossom around it; the vertex that
-# is matched outside; the list of its vertices; a mark for walks up the tree; the number of
+# For vertices and blossoms: the label of an outermost one; the blossom around it; the vertex that
+# is matched to the outside; the list of its vertices; a mark for walks up the tree; the number of
 # vertices; its own group.
 LABEL, AROUND, BASE, FIRST, LAST, MARK, SIZE, OWN_GROUP = range(6, 14)
-# The next and last child in the cycle of the blossom around, and the edge to the next child: its
-# end here and its end there. The edge by which an ODD one was reached: end inside, end outside.
+# The next and the last child in the cycle of the enclosing blossom, and the edge to the next child:
+# its end here and its end there. The edge by which an ODD node was reached: inner and outer end.
 NEXT, PREVIOUS, HERE, THERE, INSIDE, OUTSIDE = range(14, 20)
-# Of blossoms: the child with the base; the dual, and DELTA when it was written; the largest child.
+# For blossoms: the child with the base; the dual, and DELTA when it was written; the largest child.
 HEAD, WIDTH, WIDTH_STAMP, LARGEST = range(20, 24)
-# Lists of vertices: those seen by the tree; those to scan; whether seen; spare blossoms. Whether a
-# vertex is in an odd cycle of half matched edges.
+# Lists of vertices: those reached by the tree; those to scan; whether reached; free blossoms.
+# Whether a vertex is in an odd cycle of half-matched edges.
 SEEN, TO_SCAN, IS_SEEN, SPARE, IS_HALF = range(24, 29)
 ROWS = 29
 
@@ -53,7 +53,7 @@ ROWS = 29
 DELTA, HEAP_SIZE, SEEN_COUNT, SPARE_COUNT, WALK, SCAN_COUNT, IS_FRACTIONAL = range(7)
 REGISTERS = 7
 
-# Kinds of events, in the two low bits of an event's name; the rest is an edge, vertex or blossom.
+# Kinds of events, in the two low bits of an event's code; the rest is an edge, vertex or blossom.
 REACH, MEET, EMPTY, OPEN = range(4)
 
 
@@ -62,7 +62,7 @@ REACH, MEET, EMPTY, OPEN = range(4)
     "int64[::1]"
 )
 class Forest(NamedTuple):
-    """A matching under way and the graph that it is in.
+    """A matching in progress, and its graph.
 
     Args:
         nodes: Shape (ROWS, vertices and blossoms): the state table.
@@ -72,7 +72,7 @@ class Forest(NamedTuple):
         slots: Edge of each slot.
         edges: Shape (3, m): two ends and an even weight.
         queued: Shape (m,): which events of an edge are in the heap, as bits.
-        stack: Room for `rebase`.
+        stack: Workspace of `rebase`.
     """
 
     nodes: Ints
@@ -86,7 +86,7 @@ class Forest(NamedTuple):
 
 
 def forest_of(duals: Ints, mates: Ints, edges: Ints, starts: Ints, slots: Ints) -> Forest:
-    """Return a forest before its first tree.
+    """Return a forest without trees yet.
 
     Args:
         duals: Feasible duals, >= 0, shape (vertices,).
@@ -143,7 +143,7 @@ def push(heap: Ints, r: Ints, key: int, event: int) -> None:
 
 @kernel("int64(int64[:,::1], int64[::1])")
 def pop(heap: Ints, r: Ints) -> int:
-    """Take the event with the smallest key out, set DELTA to the key, return the event."""
+    """Remove the event with the smallest key, set DELTA to that key, and return the event."""
     event: int = heap[1, 0]
     r[DELTA] = heap[0, 0]
     size = r[HEAP_SIZE] - 1
@@ -165,14 +165,14 @@ def pop(heap: Ints, r: Ints) -> int:
 
 @kernel("int64(int64[:,::1], int64)")
 def top_of(s: Ints, v: int) -> int:
-    """Return the outermost node that holds a vertex."""
+    """Return the outermost node that contains a vertex."""
     top: int = s[TOP, s[GROUP, v]]
     return top
 
 
 @kernel("int64(int64[:,::1], int64[::1], int64)")
 def dual(s: Ints, r: Ints, v: int) -> int:
-    """Return the dual of a vertex now."""
+    """Return the present dual of a vertex."""
     label = s[LABEL, top_of(s, v)]
     value: int = s[DUAL, v]
     if label == EVEN:
@@ -184,7 +184,7 @@ def dual(s: Ints, r: Ints, v: int) -> int:
 
 @kernel("int64(int64[:,::1], int64[::1], int64)")
 def width(s: Ints, r: Ints, b: int) -> int:
-    """Return the dual of an outermost blossom now."""
+    """Return the present dual of an outermost blossom."""
     value: int = s[WIDTH, b]
     if s[LABEL, b] == EVEN:
         value += 2 * (r[DELTA] - s[WIDTH_STAMP, b])
@@ -195,7 +195,7 @@ def width(s: Ints, r: Ints, b: int) -> int:
 
 @kernel("void(int64[:,::1], int64[::1], int64, int64)")
 def set_label(s: Ints, r: Ints, b: int, label: int) -> None:
-    """Write down the duals of an outermost node, then give it a label."""
+    """Write the duals of an outermost node into the table, then give it a label."""
     v = s[FIRST, b]
     while True:
         s[DUAL, v] = dual(s, r, v)
@@ -214,7 +214,7 @@ def set_label(s: Ints, r: Ints, b: int, label: int) -> None:
 
 @kernel("void(Forest, int64)", allocates=False)
 def scan(forest: Forest, v: int) -> None:
-    """Put the events of an EVEN vertex into the heap; of a FREE one, those of EVEN neighbours."""
+    """Push the events of an EVEN vertex; for a FREE one, those of its EVEN neighbours."""
     s, r, heap, edges, queued = (
         forest.nodes, forest.registers, forest.heap, forest.edges, forest.queued,
     )  # fmt: skip
@@ -253,7 +253,7 @@ def scan_all(forest: Forest, b: int) -> None:
 
 @kernel("void(Forest)", allocates=False)
 def finish_tree(forest: Forest) -> None:
-    """Write all duals of the tree down, take its labels away and empty the heap."""
+    """Write all duals of the tree into the table, remove its labels and empty the heap."""
     s, r = forest.nodes, forest.registers
     for i in range(r[SEEN_COUNT]):
         v = s[SEEN, i]

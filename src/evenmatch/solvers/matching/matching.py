@@ -1,9 +1,10 @@
 """The cheapest way to pair points in time or leave them alone, with a proof.
 
-The pairs that matter are few, and nobody knows which. So a matching is computed on each point's
-nearest partners; its duals say what each point is worth; every pair that costs less than its two
-ends are worth was overlooked, joins the graph, and the matching is mended. When none is left, the
-duals prove the matching optimal among all pairs. Stopped before, they still give a lower bound.
+Few pairs matter, but which ones is not known in advance. So a matching is first computed on each
+point's nearest partners. Its duals say what each point is worth. Every pair that costs less than
+its two ends are worth was overlooked: such pairs are added to the graph, and the matching is
+mended. When no such pair is left, the duals prove the matching optimal among all pairs. If the
+search stops earlier, they still give a lower bound.
 
 Source:
     Cook and Rohe, Computing Minimum-Weight Perfect Matchings (1999): pricing of sparse graphs.
@@ -25,9 +26,9 @@ from evenmatch.solvers.matching.pairs import Floats, nearest, nesting, overlooke
 NEAREST = 10
 """Partners of each point in the first graph."""
 ROUNDS_MAX = 60
-"""Times that overlooked pairs are looked for."""
+"""Most searches for overlooked pairs."""
 PRECISION_BITS = 44
-"""Costs are integers below 2 to this power: sums of duals along a tree stay within 64 bits."""
+"""Costs are integers below 2 to this power, so that sums of duals along a tree fit 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class Field:
         terms: Shape (terms, 5).
         gates: Shape (gates,).
         price: Cost per second.
-        ids: Numbers of the points among all fields, shape (n,).
-        refine: From (numbers, numbers, costs) to true costs, which are never lower; None if the
-            arrays say it all.
+        ids: Numbers of the points, unique across all fields, shape (n,).
+        refine: Maps (numbers, numbers, costs) to true costs, which are never lower; None if the
+            arrays give the true costs.
     """
 
     points: Floats
@@ -54,14 +55,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Pairing:
-    """A matching and what is proved about it.
+    """A matching and its proof.
 
     Args:
         mates: Partner of each point, -1 for none; shape (n,).
-        bound: No way to pair the points costs less.
-        is_optimal: Whether the duals prove that the matching is the cheapest, up to `rounding`.
+        bound: Lower bound on the cost of any pairing of the points.
+        is_optimal: Whether the duals prove the matching the cheapest, up to `rounding`.
         rounding: The most that rounding to integers can change a total cost.
-        rounds: How often overlooked pairs were looked for.
+        rounds: Number of searches for overlooked pairs.
         edge_count: Pairs in the graph at the end.
     """
 
@@ -84,14 +85,14 @@ def pair_up(
     """Pair points, or leave them alone, at the least total cost.
 
     Args:
-        fields: Points; a number may be in several fields, and a pair takes the cheapest.
-        alone: Cost of each number that stays alone, finite, >= 0; shape (n,).
-        rounds_max: Searches for overlooked pairs before a bound is taken for an answer.
-        gap_max: A cost within this fraction above the bound is taken for an answer.
+        fields: Points; a number may be in several fields, and a pair takes its cheapest cost.
+        alone: Cost of leaving each number alone, finite, >= 0; shape (n,).
+        rounds_max: Searches for overlooked pairs after which the answer comes with a bound only.
+        gap_max: A cost within this fraction above the bound is accepted as the answer.
         most: Partners of each point in the first graph.
 
     Complexity:
-        Nearly n log n for players in time and skill, where trees stay small: 10,000 points take
+        Nearly n log n for players in time and skill, since trees stay small: 10,000 points take
         0.2 s at 3 a second and 1.4 s at 100 a second; 100,000 take 3 s at 3 a second.
     """
     top = float(alone.max(initial=0.0))
@@ -114,7 +115,7 @@ def pair_up(
 
 
 class Graph:
-    """The pairs known so far, and the best matching on them. `edges` holds ends and gains."""
+    """The pairs considered so far, and the best matching on them. `edges` holds ends and gains."""
 
     def __init__(self, count: int, alone: Ints, scale: float) -> None:
         self.count, self.alone, self.scale = count, alone, scale
@@ -125,16 +126,16 @@ class Graph:
         self.widths: Ints = np.zeros(count, dtype=np.int64)
 
     def add(self, pairs: Ints) -> None:
-        """Add pairs given as two numbers and an integer cost, and mend the duals.
+        """Add pairs, given as two numbers and an integer cost, and mend the duals.
 
-        A pair that gains nothing over leaving both alone is left out.
+        Pairs that gain nothing over leaving both points alone are omitted.
         """
         self._absorb()
         ends = np.sort(pairs[:2], axis=0)
         gains = self.alone[ends[0]] + self.alone[ends[1]] - pairs[2]
         edges = np.vstack([ends, gains])[:, gains > 0]
         edges = np.hstack([self.edges, edges])
-        # Of equal pairs the one with the highest gain stays.
+        # Of duplicates, the one with the highest gain is kept.
         order = np.lexsort((-edges[2], edges[1], edges[0]))
         edges = edges[:, order]
         is_new = np.ones(edges.shape[1], dtype=bool)
@@ -142,12 +143,12 @@ class Graph:
         self.edges = np.ascontiguousarray(edges[:, is_new])
 
     def _absorb(self) -> None:
-        """Share the duals of blossoms among their vertices, which keeps all duals feasible."""
+        """Divide the duals of blossoms among their vertices, which keeps all duals feasible."""
         nest = nesting(self.around, self.widths, self.count)
         self.duals = self.duals + nest[3, : self.count] // 2
 
     def solve(self) -> None:
-        """Compute the best matching, from the duals and partners of the last one."""
+        """Compute the best matching, starting from the last one's duals and partners."""
         starts, slots = _slots(self.count, self.edges)
         _mend(self.edges, self.duals, self.mates, starts, slots)
         forest = forest_of(self.duals, self.mates, self.edges, starts, slots)
@@ -164,9 +165,9 @@ class Graph:
         return int(sum(self.alone.tolist()) - sum(self.edges[2, matched].tolist()))
 
     def dual_cost(self) -> int:
-        """Return the integer cost that the duals prove for the graph's own pairs."""
-        # A blossom of 2 m + 1 vertices counts m times its dual: half of what its vertices are in,
-        # and half a dual less.
+        """Return the integer lower bound that the duals prove for the graph's own pairs."""
+        # A blossom of 2 m + 1 vertices counts m times its dual: half for each of its vertices,
+        # less half a dual.
         nest = nesting(self.around, self.widths, self.count)
         held = nest[3, : self.count] // 2
         # Only blossoms that still stand have a depth.
@@ -190,7 +191,7 @@ def _first_pairs(fields: Sequence[Field], scale: float, most: int) -> Ints:
 
 
 def _overlooked(fields: Sequence[Field], graph: Graph) -> tuple[Ints, Ints]:
-    """Return the overlooked pairs, and the largest lack of each number."""
+    """Return the overlooked pairs, and the largest shortfall of each number."""
     worths = graph.alone - graph.duals
     nest = nesting(graph.around, graph.widths, graph.count)
     lacks: Ints = np.zeros(graph.count, dtype=np.int64)
@@ -224,7 +225,7 @@ def _overlooked(fields: Sequence[Field], graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _refined(field: Field, out: Ints, graph: Graph) -> tuple[Ints, Ints]:
-    """Return those pairs that are still overlooked at their true cost, and the lacks."""
+    """Return the pairs still overlooked at their true cost, and the shortfalls."""
     costs = out[2] / (2.0 * graph.scale)
     assert field.refine is not None
     true = field.refine(out[0], out[1], costs)
@@ -261,9 +262,9 @@ def _slots(count: int, edges: Ints) -> tuple[Ints, Ints]:
 
 @kernel("void(int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def _mend(edges: Ints, duals: Ints, mates: Ints, starts: Ints, slots: Ints) -> None:
-    """Make duals feasible and as low as a look at each vertex allows; match tight edges.
+    """Make duals feasible and as low as one pass over the vertices allows; match tight edges.
 
-    Partners whose edge is no longer tight part.
+    Partners whose edge is no longer tight are separated.
     """
     count, edge_count = duals.shape[0], edges.shape[1]
     for e in range(edge_count):
@@ -293,4 +294,4 @@ def _mend(edges: Ints, duals: Ints, mates: Ints, starts: Ints, slots: Ints) -> N
 
 
 USELESS = 2.0 ** (PRECISION_BITS + 2)
-"""A pair whose scaled cost is this large costs more than leaving any two alone: no pair at all."""
+"""A pair of this scaled cost or more costs more than leaving any two points alone."""

@@ -1,9 +1,10 @@
-"""Costs of pairs of points in time: the nearest ones, and those that a set of prices overlooks.
+"""Costs of pairs of points in time: the nearest pairs, and those that a set of prices overlooks.
 
 A field of points is an array with a column for each point, by ascending time, and these rows: the
-time; the last instant at which it may be paired; its side (0 = flexible; equal sides never pair);
-its owner (equal owners never pair); then a row for each term of the cost; then one for each gate.
-A term is (weight, shape, top, knee, step); a gate is the largest gap that may ever pair.
+time; the last instant at which the point may be paired; its side (0 = flexible; points of the same
+side never pair); its owner (points of the same owner never pair); then a row for each term of the
+cost; then one for each gate. A term is (weight, shape, top, knee, step); a gate is the largest gap
+that a pair may ever have.
 
     cost = sum of weight * shape(gap) + price * (difference of times)
 
@@ -36,8 +37,8 @@ _FIELD = "float64[:,::1], float64[:,::1], float64[::1], float64"
 def shape_gap(shape: float, top: float, knee: float, step: float, gap: float) -> float:
     """Return what a gap costs before its weight.
 
-    Inner loops of a pool call it with numbers: a call that takes an array costs three times as
-    much as what is calculated here.
+    Inner loops of a pool pass it numbers: a call that takes an array costs three times as much as
+    the calculation itself.
     """
     if step > 0.0:
         gap = math.floor(gap / step + STEP_SLACK) * step
@@ -55,7 +56,7 @@ def unweighted_cost(terms: Floats, term: int, gap: float) -> float:
 
 @kernel(f"float64({_FIELD}, int64, int64)", inline=True)
 def pair_cost(points: Floats, terms: Floats, gates: Floats, price: float, i: int, j: int) -> float:
-    """Return the cost of pairing point i with a later point j; infinity if they may not."""
+    """Return the cost of pairing point i with a later point j; infinity if it is forbidden."""
     if points[TIME, j] > points[UNTIL, i] or points[OWNER, i] == points[OWNER, j]:
         return np.inf
     if points[SIDE, i] != 0.0 and points[SIDE, i] == points[SIDE, j]:
@@ -93,7 +94,7 @@ def _offer(
     best: Floats,
     who: Ints,
 ) -> None:
-    """Put j among the best partners of i, cheapest first, if it belongs there."""
+    """Insert j among the best partners of i, cheapest first, if it belongs there."""
     cost = pair_cost(points, terms, gates, price, min(i, j), max(i, j))
     at = best.shape[0] - 1
     if not cost < best[at]:
@@ -109,7 +110,7 @@ def nearest(points: Floats, terms: Floats, gates: Floats, price: float, most: in
     """Return the cheapest partners of each point, -1 where there are fewer; shape (n, most).
 
     Complexity:
-        O(n * points in a window of time); the window ends where waiting alone costs more.
+        O(n * points in a window of time); the window ends where the wait alone costs more.
     """
     count = points.shape[1]
     found = np.full((count, most), -1, dtype=np.int64)
@@ -129,10 +130,10 @@ def nearest(points: Floats, terms: Floats, gates: Floats, price: float, most: in
 
 @kernel("int64[:,::1](int64[::1], int64[::1], int64)")
 def nesting(around: Ints, widths: Ints, count: int) -> Ints:
-    """Return what `shared_width` needs to know of the blossoms around `count` vertices.
+    """Return the table of blossoms around `count` vertices that `shared_width` reads.
 
     Rows: the blossom around, the depth, a jump some levels up, and the sum of the duals of the
-    node and of all around it. Jumps make a walk up a nest logarithmic: nests may be deep.
+    node and of all around it. Jumps make a walk up deep nests logarithmic.
 
     Source:
         Myers, An Applicative Random-Access Stack (1983).
@@ -163,7 +164,7 @@ def nesting(around: Ints, widths: Ints, count: int) -> Ints:
 
 @kernel("int64(int64[:,::1], int64, int64)")
 def shared_width(nest: Ints, first: int, second: int) -> int:
-    """Return the sum of the duals of the blossoms that hold both of two vertices: O(log n)."""
+    """Return the sum of the duals of the blossoms that contain both vertices: O(log n)."""
     if nest[1, first] < nest[1, second]:
         first, second = second, first
     while nest[1, first] > nest[1, second]:
@@ -184,7 +185,7 @@ def shared_width(nest: Ints, first: int, second: int) -> int:
 def _block_tops(worths: Ints, ids: Ints) -> tuple[Ints, Ints]:
     """Return the highest worth in each block of points, and from each block to the end.
 
-    The second says when a search may stop, the first what it may skip.
+    The first says what a search may skip, the second when it may stop.
     """
     blocks = (ids.shape[0] + BLOCK - 1) // BLOCK
     tops = np.zeros(blocks + 1, dtype=np.int64)
@@ -216,15 +217,15 @@ def overlooked(
         terms: Its terms.
         gates: Its gates.
         price: Cost per second.
-        ids: Number of each point, ascending in no particular order.
-        scale: See above; a power of two.
-        worths: What each number's point is worth, an integer cost.
+        ids: Number of each point, in no particular order.
+        scale: Factor from costs to integers, see above; a power of two.
+        worths: Integer worth of each number's point.
         nest: The blossoms, by `nesting`.
-        worst: Filled with the largest lack of each number's point.
-        out: Shape (4, room): filled with numbers, integer cost and lack of pairs.
+        worst: Set to the largest shortfall of each number's point.
+        out: Shape (4, room): set to the two numbers, integer cost and shortfall of each pair.
 
     Returns:
-        The number of such pairs; those beyond the room of `out` are counted and not written.
+        The number of such pairs, including those that `out` has no room for.
 
     Complexity:
         O(n * points within the time that the highest worth of a block pays for).

@@ -1,4 +1,4 @@
-"""A compiled run of a service order: parties arrive one by one, and all that can play do."""
+"""A compiled run of a service order: parties arrive one by one; matches are made at once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def play_parties(
     match_of: Ints,
     at: Floats,
 ) -> int:
-    """Play arrivals through a queue without deadlines; return how many matches they make.
+    """Run arrivals through a queue without deadlines; return how many matches they make.
 
     Args:
-        parties: With a slot for each arrival, whose instants are the ages, ascending, and whose
-            numbers the sequences.
+        parties: Lines with a slot for each arrival; its instant is the age, ascending, and its
+            index the sequence.
         packs: As many slots with packing, else any number.
-        plan: As `serve` takes it.
+        plan: As for `serve`.
         kinds: Kind of each arrival.
         out: Room for one match.
-        match_of: Filled with the number of each arrival's match; others stay as they are.
+        match_of: Filled with the index of each arrival's match; others stay as they are.
         at: Filled with the instant of each match.
 
     Complexity:

@@ -1,7 +1,7 @@
-"""Which of the sets of parties that fill the teams now is served: the step of every order.
+"""Which of the sets of parties that fill the teams is served now: the step of every order.
 
-All sets of one choice of kinds are alike but for age, so an order chooses among the legal numbers
-by kind, the **sets** of `sets`: first by what the order prefers, then party by party by age.
+Sets with the same number of parties of each kind differ only in age. So an order chooses among the
+legal numbers by kind, the **sets**: first by its preference, then party by party by age.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from evenmatch.solvers.service_orders.lines import (
 
 BY_AGE, BY_YOUTH, OLDEST_FIRST, BY_WEIGHT = range(4)
 """How to choose: the longest waiting first; the shortest waiting first; only with the longest
-waiting of all; or by the largest sum over parties of the players who wait in their line, before
-the rank. All but the second then go by age."""
+waiting of all; or, before the rank, by the largest sum over parties of the players who wait in
+their line. All but the second then go by age."""
 LEFT, AT, USED = range(3)
-"""Rows of `work`: sets still possible; by kind the next party, and how many are taken."""
+"""Rows of `work`: sets still possible; by kind, the next party and the number taken."""
 
 
 @record("int64[:,::1], int64[::1], int64[::1], int64[::1], int64[:,::1]")
 class PartySets(NamedTuple):
-    """What fills a match, or a team.
+    """The sets of parties that fill a match, or a team.
 
     Args:
-        needs: Shape (sets, kinds): parties of each kind, all that fill the teams.
-        ranks: Shape (sets,): from 0 to the number of sets - 1; of what is feasible, only the
-            highest are looked at.
+        needs: Shape (sets, kinds): parties of each kind; together they fill the teams.
+        ranks: Shape (sets,): from 0 to the number of sets - 1; of the feasible sets, only those of
+            the highest rank are considered.
         solos: Shape (sets,): solos that must wait before the set may be taken, 0 for most.
         sizes: Shape (kinds,): players of a party.
-        work: Shape (3, any): room to work in; at least as many columns as sets and as kinds.
+        work: Shape (3, any): workspace; at least as many columns as sets and as kinds.
     """
 
     needs: Ints
@@ -52,7 +52,7 @@ class PartySets(NamedTuple):
 
 @kernel("boolean(int64[:,::1], int64)", inline=True, allocates=False)
 def _ever_plays(needs: Ints, kind: int) -> bool:
-    """Return whether a kind is in any set; others wait for ever, and hold nobody up."""
+    """Return whether a kind is in any set; others wait for ever, and delay nobody."""
     most = 0
     for each in range(needs.shape[0]):
         most = max(most, needs[each, kind])
@@ -73,7 +73,7 @@ def _kind_of_oldest(lines: Lines, needs: Ints) -> int:
 
 @kernel("int64(Lines, PartySets, int64)", allocates=False)
 def _preferred(lines: Lines, sets: PartySets, how: int) -> int:
-    """Write down the feasible sets that the order prefers; return how many."""
+    """Write the feasible sets that the order prefers into `work`; return their number."""
     ends = lines.ends
     needs, ranks, solos, sizes, work = sets
     kinds = needs.shape[1]
@@ -107,19 +107,19 @@ def _preferred(lines: Lines, sets: PartySets, how: int) -> int:
 
 @kernel("int64(Lines, PartySets, int64, int64[::1])", allocates=False)
 def choose(lines: Lines, sets: PartySets, how: int, out: Ints) -> int:
-    """Choose the parties of the next match, and leave them in their lines.
+    """Choose the parties of the next match, without removing them from their lines.
 
-    Parties are asked by age whether a set is left that has one more of their kind. If not, no
-    younger one of the kind can be in it either, so each kind drops out once.
+    In the order of age, each party is tested: does any remaining set have one more of its kind? If
+    not, no younger party of the kind can be in the match either, so each kind drops out once.
 
     Args:
-        lines: Who waits.
-        sets: What fills the teams; work[0, 0] is the one taken afterwards.
-        how: See above.
-        out: Filled with slots, in the order in which they were asked.
+        lines: The waiting parties.
+        sets: The sets that fill the teams; work[0, 0] is set to the chosen one.
+        how: See `BY_AGE` and the others.
+        out: Filled with slots, in the order in which they were tested.
 
     Returns:
-        The number of parties, 0 if nobody can play.
+        The number of parties, 0 if no set can be filled.
 
     Complexity:
         O(sets x kinds), plus O(sets) for each party of the match and each kind.

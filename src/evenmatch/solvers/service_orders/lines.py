@@ -1,8 +1,8 @@
-"""Parties that wait, in one line for each kind, by age: the state of service orders.
+"""Waiting parties, in one line for each kind, by age: the state of service orders.
 
-A kind is a size, and the side that is insisted on. A slot stands for one party; whoever hands it
-in writes its instant and sequence first, and says its kind. In a compiled run slots are numbers of
-arrivals; a matcher uses them again.
+A kind is a size and the side that the party insists on. A slot stands for one party; the caller
+writes its instant and sequence first, then passes its kind. In a compiled run, slots are indices of
+arrivals; a matcher reuses them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NONE = -1
 
 @record("float64[::1], int64[:,::1], int64[:,::1]")
 class Lines(NamedTuple):
-    """Who waits.
+    """The waiting parties.
 
     Args:
         ages: Shape (slots,): instant since which a party waits, seconds.
-        links: Shape (LINKS, slots): neighbours by age in the line of its kind, its kind and
-            sequence; and the pack it is bound in with the next member of that, see `packs`.
-        ends: Shape (ENDS, kinds): oldest and youngest of each line, and how many wait in it.
+        links: Shape (LINKS, slots): neighbours by age in the line of its kind; its kind and
+            sequence; and the pack that it is bound in, with that pack's next member, see `packs`.
+        ends: Shape (ENDS, kinds): oldest and youngest of each line, and its length.
     """
 
     ages: Floats
@@ -41,7 +41,7 @@ class Lines(NamedTuple):
 
 
 def make_lines(slots: int, kinds: int) -> Lines:
-    """Return empty lines with room for so many parties of so many kinds."""
+    """Return empty lines with room for `slots` parties of `kinds` kinds."""
     ends: Ints = np.full((ENDS, kinds), NONE, dtype=np.int64)
     ends[COUNT] = 0
     return Lines(np.zeros(slots), np.full((LINKS, slots), NONE, dtype=np.int64), ends)
@@ -58,7 +58,7 @@ def widen(lines: Lines, slots: int) -> Lines:
 
 @kernel("boolean(Lines, int64, int64)", inline=True, allocates=False)
 def is_older(lines: Lines, slot: int, other: int) -> bool:
-    """Return whether a party waits longer than another, ties by sequence."""
+    """Return whether a party has waited longer than another, ties by sequence."""
     ages, links = lines.ages, lines.links
     if ages[slot] != ages[other]:
         return bool(ages[slot] < ages[other])
@@ -67,10 +67,10 @@ def is_older(lines: Lines, slot: int, other: int) -> bool:
 
 @kernel("void(Lines, int64, int64)", allocates=False)
 def add_party(lines: Lines, slot: int, kind: int) -> None:
-    """Let a party wait at its age in the line of its kind.
+    """Put a party into the line of its kind, at its age.
 
     Complexity:
-        O(1) for a newcomer; O(line) for one who comes back.
+        O(1) for a new party; O(line) for one that returns.
     """
     links, ends = lines.links, lines.ends
     older = ends[YOUNGEST, kind]
@@ -91,7 +91,7 @@ def add_party(lines: Lines, slot: int, kind: int) -> None:
 
 @kernel("void(Lines, int64)", allocates=False)
 def take(lines: Lines, slot: int) -> None:
-    """Take a party out of its line, in O(1)."""
+    """Remove a party from its line, in O(1)."""
     links, ends = lines.links, lines.ends
     kind, older, younger = links[KIND, slot], links[OLDER, slot], links[YOUNGER, slot]
     if older == NONE:

@@ -1,7 +1,7 @@
-"""Serve one match: straight from the waiting parties, or from packed teams.
+"""Serve one match: directly from the waiting parties, or from packed teams.
 
-Packing binds parties into a team as soon as some fill one, and teams play in the order in which
-they were packed. A pack waits in lines of its own, in the slot of its first member.
+Packing binds parties into a team as soon as some of them fill one, and teams play in the order in
+which they were packed. A pack waits in lines of its own, in the slot of its first member.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ NUMBERS = 2
 
 @record("PartySets, PartySets, int64[::1], int64[::1]")
 class ServicePlan(NamedTuple):
-    """What fills a match, and what is preferred.
+    """The sets that fill a match, and the preference among them.
 
     Args:
-        parties: Without packing they fill a match, and the rest is empty; with it, one team.
-        packs: Packs that fill a match.
+        parties: Without packing, sets that fill a match, and the rest is empty; with it, one team.
+        packs: Sets of packs that fill a match.
         made: The kind of the pack that each set of parties makes.
-        numbers: `PACKED`, the packs so far, and `HOW`, one of `choose`, which must be `BY_AGE`
-            with packing.
+        numbers: `PACKED`, the packs so far, and `HOW`, one of the ways in `choose`, which must be
+            `BY_AGE` with packing.
     """
 
     parties: PartySets
@@ -51,7 +51,7 @@ class ServicePlan(NamedTuple):
 
 @kernel("void(Lines, Lines, ServicePlan, int64[::1], int64)", allocates=False)
 def _tie(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints, count: int) -> None:
-    """Bind the parties in `out` into a pack of the kind that work[0, 0] says."""
+    """Bind the parties in `out` into a pack of the kind that work[0, 0] gives."""
     links, packed = parties.links, packs.links
     team_sets, _, kinds, numbers = plan
     for place in range(count):
@@ -64,7 +64,7 @@ def _tie(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints, count: int)
 
 @kernel("void(Lines, Lines, ServicePlan, int64[::1])", allocates=False)
 def _pack(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> None:
-    """Bind parties into teams while some fill one."""
+    """Bind parties into teams as long as some of them fill one."""
     count = choose(parties, plan.parties, BY_AGE, out)
     while count > 0:
         for place in range(count):
@@ -75,12 +75,12 @@ def _pack(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> None:
 
 @kernel("int64(Lines, Lines, ServicePlan, int64[::1])", allocates=False)
 def serve(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> int:
-    """Take the parties of the next match out of their lines; return how many there are.
+    """Take the parties of the next match out of their lines; return their number.
 
     Args:
-        parties: Who waits.
+        parties: The waiting parties.
         packs: Packed teams; empty without packing.
-        plan: What fills a match, and what is preferred.
+        plan: The sets that fill a match.
         out: Filled with slots; as long as a match has players.
 
     Complexity:
@@ -96,7 +96,7 @@ def serve(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> int:
     teams = choose(packs, plan.packs, BY_AGE, out)
     for place in range(teams):
         take(packs, out[place])
-    # The first members of the teams are listed; their mates follow them.
+    # The first members of the teams are listed; the other members follow them.
     count = teams
     for place in range(teams):
         slot = links[MATE, out[place]]
@@ -111,7 +111,7 @@ def serve(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints) -> int:
 
 @kernel("void(Lines, Lines, int64)", allocates=False)
 def leave(parties: Lines, packs: Lines, slot: int) -> None:
-    """Let a party go that was not served; the others of its pack are free again."""
+    """Remove a party that was not served; the others of its pack are unbound."""
     links = parties.links
     first = links[PACK, slot]
     if first == NONE:
@@ -127,12 +127,12 @@ def leave(parties: Lines, packs: Lines, slot: int) -> None:
 
 
 def bind(parties: Lines, packs: Lines, plan: ServicePlan, slots: Sequence[int]) -> None:
-    """Bind parties that stand in no line into a pack, as the last of all packs.
+    """Bind parties that stand in no line into a pack, after all other packs.
 
     Args:
-        parties: Their kinds are written down.
+        parties: The parties; their kinds are written already.
         packs: Packed teams.
-        plan: One with packing.
+        plan: A plan with packing.
         slots: Parties that fill a team.
     """
     needs, *_, work = plan.parties

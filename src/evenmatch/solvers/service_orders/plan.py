@@ -1,4 +1,4 @@
-"""From the name of a service order to the arrays that its kernels take."""
+"""Turn the name of a service order into the arrays that its kernels take."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ HOW_OF = {"lifo": BY_YOUTH, "head_of_line": OLDEST_FIRST, "max_weight": BY_WEIGH
 
 
 def make_plan(layout: Layout, order: Order, theta: int = 0) -> ServicePlan | None:
-    """Return the plan of an order, as `packs.serve` takes it; None if there are too many sets.
+    """Return the plan of an order for `packs.serve`; None if there are too many sets.
 
     Args:
         layout: Seats, sizes, sides and shape.
         order: Which of the feasible sets is served.
-        theta: For `reserve`: the solos that must wait before some make a team alone.
+        theta: For `reserve`: the solos that must wait before a team may be all solos.
 
     Complexity:
-        A second at the most, where there are thousands of sets.
+        At most a second, with thousands of sets.
     """
     numbers = np.zeros(NUMBERS, dtype=np.int64)
     numbers[HOW] = HOW_OF.get(order, BY_AGE)
@@ -99,11 +99,10 @@ def _places(key: Callable[[Numbers], Numbers], table: Table) -> dict[Numbers, in
     return {each: rank for rank, each in enumerate(sorted({key(numbers) for numbers in table}))}
 
 
-# All numbers of parties, by kind, that fill the teams of a match: what service orders choose
-# from.
+# All numbers of parties, by kind, that fill the teams of a match: the choices of service orders.
 #
-# A kind is (size, label): label 0 is flexible, t insists on team t (from 1). A set says how many
-# parties of each kind play, `(2, 1)` say, and a **filling** is a set for one team.
+# A kind is (size, label): label 0 is flexible, label t insists on team t (from 1). A set says how
+# many parties of each kind play, such as `(2, 1)`, and a **filling** is a set for one team.
 
 Shape = Literal["any", "mirrored", "unmixed"]
 """Any teams; teams of the same party sizes; or teams that each have parties of one size only."""
@@ -111,20 +110,20 @@ Kind = tuple[int, int]
 Numbers = tuple[int, ...]
 """Parties of each kind, or of each size."""
 Table = Mapping[Numbers, int]
-"""PartySets, and how few teams of solos alone each can be divided into."""
+"""Sets, each with the fewest teams of solos alone into which it can be divided."""
 
 SETS_MAX = 20_000
-"""The most sets; each arrival may look at all of them."""
+"""Most sets; each arrival may examine all of them."""
 STEPS_MAX = 1_000_000
-"""The most fillings and sums of them that are looked at to find the sets."""
+"""Most fillings, and sums of them, examined to find the sets."""
 
 
 class Layout(NamedTuple):
-    """Who fits into a match.
+    """The parties that fit into a match.
 
     Args:
-        seats: Of each team.
-        sizes: Of the parties that may come, ascending.
+        seats: Seats of each team.
+        sizes: Sizes of the parties that may arrive, ascending.
         named: Whether parties may insist on a team.
         shape: Which teams are legal.
     """
@@ -142,12 +141,12 @@ class Layout(NamedTuple):
 
 
 class TeamPacking(NamedTuple):
-    """How packed teams fill matches: in two steps.
+    """How packed teams fill matches, in two steps.
 
     Args:
-        teams: PartySets that fill one team, each with the kind of pack that it makes.
-        matches: PartySets of packs that fill a match, by kind of pack.
-        kinds: How many kinds of packs there are.
+        teams: Sets that fill one team, each with the kind of pack that it makes.
+        matches: Sets of packs that fill a match, by kind of pack.
+        kinds: Number of kinds of packs.
     """
 
     teams: Mapping[Numbers, int]
@@ -156,7 +155,7 @@ class TeamPacking(NamedTuple):
 
 
 class _TooManyError(Exception):
-    """There are more sets than anybody wants to look at."""
+    """There are more sets than a decision can examine."""
 
 
 @lru_cache(maxsize=64)
@@ -261,7 +260,7 @@ def _is_of_solos(layout: Layout, parts: Numbers) -> bool:
 
 
 def _label_of(layout: Layout, numbers: Numbers) -> int:
-    """Return the team that some party of a filling insists on, 0 if none does."""
+    """Return the team that a party of a filling insists on, 0 if none does."""
     return max(label for (_, label), count in zip(layout.kinds, numbers, strict=True) if count)
 
 

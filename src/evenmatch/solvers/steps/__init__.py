@@ -1,6 +1,6 @@
-"""Policies as kernels: what one newcomer, one leave and one decision do, and the run of all.
+"""Policies as kernels: what an arrival, a departure and a decision do, and a loop over a whole run.
 
 The matcher in the engine (`policies.shared.step_matcher`) and compiled runs call the same steps, so
-they cannot differ. A policy's module of the same name is in `policies`; a policy without a kernel
-needs no module here. May import `solvers.matching`; never another solver.
+they cannot differ. Each module belongs to the policy of the same name in `policies`; a policy
+without a kernel has no module here. May import `solvers.matching`; never another solver.
 """

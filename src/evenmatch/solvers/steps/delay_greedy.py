@@ -1,8 +1,8 @@
-"""The steps of `delay_greedy`: a pair meets when both waits together reach its distance, in cost.
+"""The steps of `delay_greedy`: a pair meets once its waits add up to its distance, in cost.
 
-The instant of a pair is known as soon as both are there, so each player keeps one timer: the
-earliest instant of all its pairs at the time it last looked. Whoever looked last at a pair knows
-of it; so the earliest timer of all is the earliest pair.
+The instant of a pair is known as soon as both players wait. Each player keeps one timer: the
+earliest instant of all its pairs when it last looked. The player that looked last at a pair has it
+in its timer, so the earliest timer is that of the earliest pair.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 SECONDS = FIRST_NUMBER
-"""Number: how long both wait together for each unit of cost."""
+"""Index in `numbers`: seconds that a pair waits in total for each unit of cost."""
 MEETS, COSTS = range(2)
-"""Marks: the instant at which a player meets its partner, and what that costs in criteria."""
+"""Marks: the instant at which a player meets its partner, and the criteria cost of that pair."""
 STALE = -1.0
-"""An instant before all others: the player has to look around again."""
+"""An instant before all others: the player has to look again."""
 
 
 @kernel("float64(WaitingRoster, int64, int64)", inline=True)
 def ripe_at(waiting: WaitingRoster, one: int, two: int) -> float:
-    """Return an instant that `meets_at` is never before, without rules and rounding."""
+    """Return a lower bound on `meets_at`, without rules and rounding."""
     points, links, numbers = waiting.points, waiting.links, waiting.numbers
     terms, gates = waiting.terms, waiting.gates
     later = max(points[TIME, one], points[TIME, two])
@@ -59,7 +59,7 @@ def ripe_at(waiting: WaitingRoster, one: int, two: int) -> float:
 def meets_at(waiting: WaitingRoster, one: int, two: int, is_overdue: bool) -> float:
     """Return the instant at which two players have waited long enough for each other.
 
-    Someone whose deadline has passed waits for nothing but the rules.
+    A player past its deadline waits only for the rules.
     """
     points, links, numbers = waiting.points, waiting.links, waiting.numbers
     terms, gates = waiting.terms, waiting.gates
@@ -77,12 +77,12 @@ def meets_at(waiting: WaitingRoster, one: int, two: int, is_overdue: bool) -> fl
 
 @kernel("void(WaitingRoster, int64)")
 def look(waiting: WaitingRoster, slot: int) -> None:
-    """Note the earliest instant at which a player and another may meet; ties to the older."""
+    """Set the earliest instant at which a player and another may meet; ties to the older."""
     marks, links = waiting.marks, waiting.links
     partner, soonest = NONE, np.inf
     for found in range(find_within(waiting, slot)):
         other = links[FOUND, found]
-        # Rounding up is dear, and makes nothing sooner.
+        # Rounding up is slow, and makes no instant earlier.
         if ripe_at(waiting, other, slot) < soonest:
             at = meets_at(waiting, other, slot, False)
             if at < soonest:
@@ -95,7 +95,7 @@ def look(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("int64(WaitingRoster, int64, float64)")
 def cheapest(waiting: WaitingRoster, slot: int, now: float) -> int:
-    """Return whom a player at its deadline can play with at the least cost now."""
+    """Return the cheapest partner that a player at its deadline can play with now."""
     points, links, terms, gates = waiting.points, waiting.links, waiting.terms, waiting.gates
     partner, least = NONE, np.inf
     for found in range(find_within(waiting, slot)):
@@ -108,7 +108,7 @@ def cheapest(waiting: WaitingRoster, slot: int, now: float) -> int:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
-    """Find out when a newcomer meets somebody; all steps are told the time, it is not needed."""
+    """Find when a newcomer meets a partner; `now` is there because all policies' steps get it."""
     look(waiting, slot)
     wake_by(waiting, waiting.marks[MEETS, slot])
     wake_by(waiting, waiting.points[TIME, slot] + waiting.numbers[WAIT_MAX])
@@ -116,7 +116,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG0
 
 @kernel("void(WaitingRoster, int64)")
 def leave(waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go; whoever would have met it looks around again."""
+    """Remove a player; those who would have met it look again."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     free_slot(waiting, slot)
     other = counts[OLDEST]
@@ -130,7 +130,7 @@ def leave(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("int64(WaitingRoster, float64, boolean)", inline=True)
 def _first_due(waiting: WaitingRoster, now: float, fired: bool) -> int:
-    """Return whose timer is earliest if it is due; of equals the cheapest, then the oldest."""
+    """Return the player with the earliest timer if it is due; ties to the cheapest, then oldest."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     first, soonest, least = NONE, np.inf, np.inf
     slot = counts[OLDEST]
@@ -147,7 +147,7 @@ def _first_due(waiting: WaitingRoster, now: float, fired: bool) -> int:
 
 @kernel("int64(WaitingRoster, float64, boolean)", inline=True)
 def _first_overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
-    """Return the oldest player whose deadline has come and was not noticed yet."""
+    """Return the oldest player whose deadline has come and has not been noticed yet."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE:
@@ -160,7 +160,7 @@ def _first_overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
 
 @kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
 def _pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
-    """Write down a match, the older player first, and let both go."""
+    """Write a match, the older player first, and remove both."""
     write_pair(waiting, one, two, out, count)
     leave(waiting, one)
     leave(waiting, two)
@@ -168,13 +168,13 @@ def _pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> 
 
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
 def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
-    """Make the matches of an instant, and note in `WAKE` when to ask again.
+    """Make the matches of an instant, and set `WAKE` to the next instant to decide.
 
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
 
     Complexity:
-        O(n) for each match and for each player who looks around again.
+        O(n) for each match and for each player who looks again.
     """
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     found = 0

@@ -1,4 +1,4 @@
-"""The steps of `difference_wait`: tentative groups, which the unlike have to wait for longer."""
+"""The steps of `difference_wait`: tentative groups that wait longer the more they differ."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ from evenmatch.solvers.steps.waiting import (
 FACTOR, POWER, IS_FROM_ARRIVAL, SEATS, IS_WHOLE, IS_DUE = range(
     FIRST_NUMBER_AFTER, FIRST_NUMBER_AFTER + 6
 )
-"""Numbers: of the wait factor * distance ** power, in seconds; whether it counts from the arrival
+"""Numbers: of the wait factor * distance ** power, in seconds; whether it starts at the arrival
 of the oldest; players of a match; whether all groups are known to be whole; whether a group is to
-be made definitive at once."""
+become definitive at once."""
 AT_ONCE = -1.0
 """An instant before all others."""
 
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
-    """Note that a newcomer looks for a group."""
+    """Mark a newcomer as searching for a group."""
     waiting.marks[SEEK, slot], waiting.marks[ROLE, slot] = NEW, 0.0
 
 
 @kernel("void(WaitingRoster, int64)")
 def leave(waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go; the rest of their group look for another one."""
+    """Remove a player; the rest of their group search for another one."""
     waiting.marks[SEEK, slot] = GOES
     dissolve(waiting, slot)
     free_slot(waiting, slot)
@@ -72,7 +72,7 @@ def leave(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("void(WaitingRoster, float64, int64[:,::1], int64, float64)")
 def _join(waiting: WaitingRoster, now: float, out: Ints, row: int, cost: float) -> None:
-    """Make a group of the players in a row, and say when it becomes definitive."""
+    """Make a group of the players in a row, and set when it becomes definitive."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     seats = out.shape[1]
     take(waiting, out, row)
@@ -96,7 +96,7 @@ def _join(waiting: WaitingRoster, now: float, out: Ints, row: int, cost: float) 
 
 @kernel("void(WaitingRoster, int64[:,::1], int64)", inline=True)
 def _write(waiting: WaitingRoster, out: Ints, row: int) -> None:
-    """Put the players of a match in the order of age, and let them go."""
+    """Sort the players of a match by age, and remove them."""
     points, links = waiting.points, waiting.links
     for seat in range(out.shape[1]):
         slot, at = out[row, seat], seat
@@ -119,7 +119,7 @@ def _write(waiting: WaitingRoster, out: Ints, row: int) -> None:
 
 @kernel("void(WaitingRoster)", inline=True)
 def _note_seekers(waiting: WaitingRoster) -> None:
-    """Write down who was dropped, and count those at ease."""
+    """Write the dropped players into a row, and count those at ease."""
     marks, links, numbers, counts = waiting.marks, waiting.links, waiting.numbers, waiting.counts
     numbers[DROPS] = numbers[AT_EASE] = 0.0
     slot = counts[OLDEST]
@@ -134,7 +134,7 @@ def _note_seekers(waiting: WaitingRoster) -> None:
 
 @kernel("int64(WaitingRoster)", inline=True)
 def _oldest_dropped(waiting: WaitingRoster) -> int:
-    """Return the oldest of those who were dropped and still look."""
+    """Return the oldest dropped player who still searches."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, kept = NONE, 0
     for each in range(int(numbers[DROPS])):
@@ -150,7 +150,7 @@ def _oldest_dropped(waiting: WaitingRoster) -> int:
 
 @kernel("int64(WaitingRoster, int64)", inline=True)
 def _newcomer(waiting: WaitingRoster, slot: int) -> int:
-    """Return the first player by age, from one on, who has not looked yet."""
+    """Return the first player by age, starting from one, who has not searched yet."""
     marks, links = waiting.marks, waiting.links
     while slot != NONE and marks[SEEK, slot] != NEW:
         slot = links[YOUNGER, slot]
@@ -159,7 +159,7 @@ def _newcomer(waiting: WaitingRoster, slot: int) -> int:
 
 @kernel("int64(WaitingRoster)", inline=True)
 def _oldest_at_ease(waiting: WaitingRoster) -> int:
-    """Return the oldest player without a group who has looked for one."""
+    """Return the oldest player without a group who has searched for one."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     slot: int = counts[OLDEST]
     while marks[COST, slot] < np.inf or marks[SEEK, slot] < np.inf:
@@ -182,7 +182,7 @@ def _due(waiting: WaitingRoster, now: float, fired: bool) -> int:
 
 @kernel("void(WaitingRoster)", inline=True)
 def _note_wake(waiting: WaitingRoster) -> None:
-    """Note when the next group becomes definitive, or somebody without one is overdue."""
+    """Set `WAKE` to when the next group becomes definitive, or a player without one is overdue."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     wake = np.inf
@@ -197,7 +197,7 @@ def _note_wake(waiting: WaitingRoster) -> None:
 
 @kernel("int64(WaitingRoster, float64, boolean)", inline=True)
 def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
-    """Note who is overdue, and return the oldest without a group if players for one are there."""
+    """Mark overdue players, and return the oldest without a group if enough players are there."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     slot = counts[OLDEST]
@@ -214,7 +214,7 @@ def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
 
 @kernel("int64(WaitingRoster, int64[:,::1], int64, float64, boolean)", inline=True)
 def _commit(waiting: WaitingRoster, out: Ints, found: int, now: float, fired: bool) -> int:
-    """Write down all groups that have become definitive; return the number of matches so far."""
+    """Write all groups that have become definitive; return the number of matches so far."""
     links, numbers = waiting.links, waiting.numbers
     numbers[IS_DUE] = 0.0
     slot = _due(waiting, now, fired)
@@ -230,10 +230,10 @@ def _commit(waiting: WaitingRoster, out: Ints, found: int, now: float, fired: bo
 
 @kernel("int64(WaitingRoster, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
 def _rearrange(waiting: WaitingRoster, now: float, out: Ints, found: int, near: Floats) -> int:
-    """Let everybody look who has to; return the number of matches so far.
+    """Let all players search who have to; return the number of matches so far.
 
-    First who was dropped, then one of enough who are at ease, then a newcomer; of each kind the
-    oldest.
+    First dropped players, then one of those at ease, if they are enough for a group, then
+    newcomers; the oldest of each.
     """
     marks, numbers, counts = waiting.marks, waiting.numbers, waiting.counts
     _note_seekers(waiting)
@@ -249,7 +249,7 @@ def _rearrange(waiting: WaitingRoster, now: float, out: Ints, found: int, near: 
             if slot == NONE:
                 break
             if numbers[IS_DUE] != 0.0:
-                # What the newcomer before made definitive is not to be changed by this one.
+                # What the newcomer before made definitive must not be changed by this one.
                 found = _commit(waiting, out, found, now, False)
         if marks[SEEK, slot] < np.inf and marks[COST, slot] == np.inf:
             numbers[AT_EASE] += 1.0
@@ -267,7 +267,7 @@ def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
 
     Complexity:
-        O(n + k^2) for each player who looks for a group.
+        O(n + k^2) for each player who searches for a group.
     """
     numbers = waiting.numbers
     near = rows_to_work_in(out.shape[1], waiting.terms.shape[0])

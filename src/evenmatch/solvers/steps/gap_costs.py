@@ -1,7 +1,7 @@
-"""Players who wait on a line, by the value of one criterion, and what the gaps will cost.
+"""Waiting players on a line, by the value of one criterion, and the future cost of the gaps.
 
-The values were fitted to the exact solution for players who arrive all over the line, in units of
-the length in which waiting and gaps balance.
+The functions were fitted to the exact solution for players who arrive all over the line, in units
+of the length at which waiting and gaps balance.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from evenmatch.solvers.steps.skip_list import LEFT, RIGHT
 from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WaitingRoster
 
 IS_BOUNDED, LOW_END, HIGH_END, FALLS = range(GUESS + 1, GUESS + 5)
-"""Numbers: 1 if all values lie in [0, 1]; between which values players come; how often silence has
-lowered the rate. The others are those of `price`."""
+"""Numbers: 1 if all values lie in [0, 1]; the lowest and highest value at which players arrive; how
+often silence has lowered the rate. The others are those of `price`."""
 GAP_FAR, GAP_RISE, GAP_NEAR = 0.3443, 0.1555, 2.519
 END_FAR, END_RISE, END_NEAR = 0.248, 0.295, 1.374
 AGE_COST = 1.063
@@ -26,7 +26,7 @@ AGE_COST = 1.063
 
 @kernel("float64(float64, float64)", inline=True)
 def gap_value(gap: float, length: float) -> float:
-    """Return what a gap between neighbours will cost, over the weight; both as distances."""
+    """Return the future cost of a gap between neighbours, over the weight; both are distances."""
     if not length > 0.0:
         return 0.0
     near = max(0.0, GAP_NEAR - gap / length)
@@ -55,7 +55,7 @@ def between(
     right: int,
     scale: float,
 ) -> float:
-    """Return what the gap between two players would cost if they were neighbours.
+    """Return the future cost of the gap between two players if they were neighbours.
 
     `NONE` is an end of the line; between both ends nobody waits, and that costs nothing.
     """
@@ -74,19 +74,19 @@ def between(
 
 @kernel("float64(float64[:,::1], float64[::1], int64, float64)", inline=True)
 def age_value(points: Floats, numbers: Floats, slot: int, now: float) -> float:
-    """Return what a player's nearness to its deadline will cost."""
+    """Return the future cost of a player's nearness to its deadline."""
     wait_max = numbers[WAIT_MAX]
     if wait_max == np.inf:
         return 0.0
     age: float = (now - points[TIME, slot]) / wait_max
-    # The power 4.25, without the price of a general one.
+    # The power 4.25, without the cost of computing a general power.
     square = age * age
     return AGE_COST * numbers[PRICE] * wait_max * square * square * math.sqrt(math.sqrt(age))
 
 
 @kernel("float64(WaitingRoster, int64, int64, float64, float64)", inline=True)
 def change(waiting: WaitingRoster, left: int, right: int, scale: float, now: float) -> float:
-    """Return how much less the others will cost, without ages, if two players go; negative."""
+    """Return the change of the others' future cost, without ages, if two players go; negative."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, terms = waiting.numbers, waiting.terms
     before, after = links[LEFT, left], links[RIGHT, right]

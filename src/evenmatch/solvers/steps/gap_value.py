@@ -1,9 +1,9 @@
-"""The steps of `gap_value`: a pair meets when that is cheaper than what both are worth waiting.
+"""The steps of `gap_value`: a pair meets when that lowers the expected cost of the whole pool.
 
-The players who wait lie on a line, in the order of the one criterion. What the pool will still
-cost is a sum over the gaps between neighbours and the two ends; a wide gap is cheaper than two
-narrow ones, for whoever arrives in it finds somebody near. A pair is made when its own cost and
-what the others will then cost are less than the present sum. Lengths are in units of
+The waiting players lie on a line, in the order of the one criterion. The pool's future cost is a
+sum over the gaps between neighbours and the two ends; a wide gap is cheaper than two narrow ones,
+since a player who arrives in it finds a near partner. A pair is made when its own cost plus the
+others' future cost after it is less than the present sum. Lengths are in units of
 
     L(x) = T(x) / weight, where T solves rate * E[(T - cost(x, Y))+] = c^2 * wait_price
 
@@ -65,19 +65,19 @@ from evenmatch.solvers.steps.waiting import (
 PICKINESS = 0.9
 """c: a little less than 1, since the rate is measured."""
 REACH = 8
-"""Neighbours that a player looks at on its right until one may play."""
+"""Neighbours to the right that a player tries before giving up, if rules forbid the nearer ones."""
 FALLS_MAX = 128.0
 SILENCE, FALL = 4.0, 0.7
-"""After n mean intervals without an arrival 4 / n of the rate is believed, in steps."""
+"""After n mean intervals without an arrival, the assumed rate falls in steps to 4 / n of it."""
 SAMPLES = 128
-"""Arrivals that are remembered: lengths need fewer than prices."""
+"""Number of remembered arrivals; lengths need fewer than prices do."""
 
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 
 
 @kernel("void(WaitingRoster, int64, float64)", inline=True)
 def _enter(waiting: WaitingRoster, slot: int, at: float) -> None:
-    """Note a player's length at rate 1, and when it looks around first."""
+    """Set a player's length at rate 1, and its first instant to search."""
     marks, numbers, terms = waiting.marks, waiting.numbers, waiting.terms
     rate = numbers[RATE_NOW]
     worth = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
@@ -88,7 +88,7 @@ def _enter(waiting: WaitingRoster, slot: int, at: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note a newcomer."""
+    """Enter a newcomer."""
     points, numbers = waiting.points, waiting.numbers
     counts, samples = waiting.counts, waiting.samples
     rate = numbers[KNOWN_RATE]
@@ -106,13 +106,13 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note a player who has been here before: no new arrival."""
+    """Enter a player who returns, without counting an arrival."""
     _enter(waiting, slot, now)
 
 
 @kernel("void(WaitingRoster, int64)")
 def leave(waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go who was not matched; the others look around again."""
+    """Remove a player who was not matched; the others search again."""
     marks, counts = waiting.marks, waiting.counts
     free_slot(waiting, slot)
     if counts[OLDEST] != NONE:
@@ -122,7 +122,7 @@ def leave(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("UniTuple(float64, 2)(WaitingRoster, int64, int64)", inline=True)
 def _pair_up(waiting: WaitingRoster, left: int, right: int) -> tuple[float, float]:
-    """Return what a pair costs itself and the instant from which it may play; both inf if never."""
+    """Return the criteria cost of a pair and its first legal instant; both inf if never."""
     points, terms, gates = waiting.points, waiting.terms, waiting.gates
     cost = pair_cost(points, terms, gates, 0.0, left, right)
     if cost == np.inf:
@@ -132,7 +132,7 @@ def _pair_up(waiting: WaitingRoster, left: int, right: int) -> tuple[float, floa
 
 @kernel("float64(WaitingRoster)", inline=True)
 def believed_rate(waiting: WaitingRoster) -> float:
-    """Return the rate that is believed after a silence."""
+    """Return the rate of arrivals to assume after a silence."""
     numbers = waiting.numbers
     rate: float = numbers[RATE_NOW]
     return rate * FALL ** numbers[FALLS]
@@ -151,9 +151,9 @@ def silent_until(waiting: WaitingRoster) -> float:
 
 @kernel("Tuple((int64, float64))(WaitingRoster, int64, float64, float64)")
 def _further(waiting: WaitingRoster, left: int, scale: float, now: float) -> tuple[int, float]:
-    """Return the first player beyond the next one on the right with whom one may play, and the sum.
+    """Return the first possible partner beyond the next player on the right, and the sum.
 
-    When a rule will let it play with one of those it passes, the player looks around again.
+    If a rule will allow one of those it passes, the player searches again at that instant.
     """
     marks, links = waiting.marks, waiting.links
     right = links[RIGHT, links[RIGHT, left]]
@@ -175,10 +175,10 @@ def _further(waiting: WaitingRoster, left: int, scale: float, now: float) -> tup
 def best_pair(waiting: WaitingRoster, now: float) -> tuple[int, int]:
     """Return the pair of neighbours that makes the pool cheapest, left one first; or `NONE` twice.
 
-    Neighbours are those who may ever play; each player notes when a rule lets it play with one.
+    Neighbours are players who may ever play; each stores when a rule starts to allow a partner.
 
     Complexity:
-        O(n), times `REACH` at most where rules keep neighbours apart.
+        O(n), times at most `REACH` if rules keep neighbours apart.
     """
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     counts, terms, gates, rules = waiting.counts, waiting.terms, waiting.gates, waiting.rules
@@ -192,7 +192,7 @@ def best_pair(waiting: WaitingRoster, now: float) -> tuple[int, int]:
         between(points, marks, numbers, terms, NONE, left, scale),
         between(points, marks, numbers, terms, left, right, scale),
     )
-    # Powers are dear, and nobody's age is worth more than that of the longest waiting.
+    # Powers are slow, and no player's age is worth more than that of the longest waiting.
     most = 2.0 * age_value(points, numbers, int(counts[OLDEST]), now)
     while right != NONE:
         marks[LOOK, left] = np.inf
@@ -229,7 +229,7 @@ def best_pair(waiting: WaitingRoster, now: float) -> tuple[int, int]:
 
 @kernel("int64(WaitingRoster, int64, float64)")
 def partner_of(waiting: WaitingRoster, slot: int, now: float) -> int:
-    """Return whom a player plays with at any cost; note when a rule allows somebody, if nobody.
+    """Return a player's partner at any cost; without one, set when a rule allows one.
 
     Complexity:
         O(n).
@@ -260,7 +260,7 @@ def partner_of(waiting: WaitingRoster, slot: int, now: float) -> int:
 
 @kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
 def _pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
-    """Write down a match, the older player first, and let both go."""
+    """Write a match, the older player first, and remove both."""
     write_pair(waiting, one, two, out, count)
     free_slot(waiting, one)
     free_slot(waiting, two)
@@ -268,7 +268,7 @@ def _pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> 
 
 @kernel("boolean(WaitingRoster, float64, boolean)", inline=True)
 def _is_anything_due(waiting: WaitingRoster, now: float, fired: bool) -> bool:
-    """Return whether somebody looks around now, or silence lowers the rate."""
+    """Return whether a player searches now, or silence lowers the rate."""
     marks, links = waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     due = False
@@ -288,7 +288,7 @@ def _is_anything_due(waiting: WaitingRoster, now: float, fired: bool) -> bool:
 def _overdue_pair(
     waiting: WaitingRoster, now: float, is_looking: bool, fired: bool
 ) -> tuple[int, int]:
-    """Return the oldest player whose deadline has come, or had come before, and its partner."""
+    """Return the oldest player whose deadline has come, now or before, and its partner."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE:
@@ -305,15 +305,15 @@ def _overdue_pair(
 
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
 def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
-    """Make the matches of an instant, and note in `WAKE` when to ask again.
+    """Make the matches of an instant, and set `WAKE` to the next instant to decide.
 
-    Who came at the same instant is decided together.
+    Players who arrived at the same instant are decided together.
 
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
 
     Complexity:
-        O(n) for each match and each instant at which somebody looks around.
+        O(n) for each match and each instant at which a player searches.
     """
     found = 0
     if is_early(waiting, now, fired):

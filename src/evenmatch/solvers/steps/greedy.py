@@ -8,7 +8,7 @@ from evenmatch.solvers.steps.waiting import OLDEST, SIZE, Ints, WaitingRoster, f
 
 @kernel("void(WaitingRoster, int64, float64)", inline=True)
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note nothing about a newcomer: their place in the order of age says all."""
+    """Do nothing for a newcomer: the order of age is all that the policy needs."""
 
 
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])", inline=True)

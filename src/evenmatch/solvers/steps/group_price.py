@@ -1,9 +1,9 @@
 """The steps of `group_price`: k players meet when a match costs no more than they would pay.
 
-A newcomer grows a group: it takes in whoever widens the group's box least, until k are together.
-What players would pay is known from the box that would be worth waiting for, see `policies`. As
-in `price`, groups are made at arrivals, and later only where a rule lets somebody play, at a
-deadline, or after a silence so long that arrivals must have become rarer.
+A newcomer grows a group: it repeatedly adds the player that widens the group's box least, until k
+are together. What players would pay follows from the box that would be worth waiting for, see
+`policies`. As in `price`, groups are made at arrivals, and later only when a rule starts to allow
+one, at a deadline, or after a silence so long that arrivals must have become rarer.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 FACTOR = GUESS + 1
-"""Number: what a group would pay, per T of its players. The other numbers are those of `price`."""
+"""Number: payment of a group per T of its players. The other numbers are those of `price`."""
 NOTHING = -1.0
 """Gain of a group that is not worth its cost yet."""
 PART = 0.82
-"""Part of the price of a box that is asked of criteria; ages and the pickier half add the rest."""
+"""Share of the price of a box that criteria may cost; ages and the pickier half add the rest."""
 SAMPLES = 128
-"""Arrivals that are remembered."""
+"""Number of remembered arrivals."""
 
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 
@@ -80,7 +80,7 @@ def _worth(waiting: WaitingRoster, slot: int) -> float:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note what a newcomer would pay, and that it has not looked around yet."""
+    """Store what a newcomer would pay, and that it has not searched yet."""
     points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] < 0.0 and rate <= 0.0:
@@ -95,7 +95,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note the same for a player who has been here before: no new arrival."""
+    """Store the same for a player who returns, without counting an arrival."""
     marks = waiting.marks
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = now
@@ -105,7 +105,7 @@ def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64)", inline=True)
 def leave(waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go."""
+    """Remove a player."""
     free_slot(waiting, slot)
 
 
@@ -113,9 +113,9 @@ def leave(waiting: WaitingRoster, slot: int) -> None:
 def look(
     waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
 ) -> float:
-    """Return what the group that a player grows gains over its cost now, below 0 if it waits.
+    """Return the gain of a player's group over its cost now, below 0 if it waits.
 
-    Then it is noted when the player looks around again.
+    In that case, the instant at which the player searches again is set.
     """
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
@@ -145,7 +145,7 @@ def look(
 
 @kernel("boolean(WaitingRoster, int64, float64, int64[::1], float64[:,::1])", inline=True)
 def _with_overdue(waiting: WaitingRoster, slot: int, now: float, group: Ints, box: Floats) -> bool:
-    """Return whether a player can play at any cost with the oldest whose deadline has passed."""
+    """Return whether a player can play at any cost with the oldest overdue player."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     other = counts[OLDEST]
     if counts[SIZE] < group.shape[0]:
@@ -163,7 +163,7 @@ def _with_overdue(waiting: WaitingRoster, slot: int, now: float, group: Ints, bo
 
 @kernel("void(WaitingRoster, int64[::1])", inline=True)
 def _match(waiting: WaitingRoster, group: Ints) -> None:
-    """Sort a group by age and let it go."""
+    """Sort a group by age and remove it from the pool."""
     points, links = waiting.points, waiting.links
     for seat in range(1, group.shape[0]):
         slot, at = group[seat], seat
@@ -183,7 +183,7 @@ def _match(waiting: WaitingRoster, group: Ints) -> None:
 
 @kernel("int64(WaitingRoster)", inline=True)
 def _closest(waiting: WaitingRoster) -> int:
-    """Return the player whose group would do first if arrivals became rarer."""
+    """Return the player whose group would be made first if arrivals became rarer."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     best, close = NONE, 0.0
     slot = counts[OLDEST]
@@ -196,9 +196,9 @@ def _closest(waiting: WaitingRoster) -> int:
 
 @kernel("float64(WaitingRoster, int64, float64, int64[::1], float64[:,::1])", inline=True)
 def _gain_of(waiting: WaitingRoster, slot: int, now: float, group: Ints, box: Floats) -> float:
-    """Return what the group gains that a player grows who looks around, below 0 if there is none.
+    """Return the gain of the group of a player who searches now, below 0 if there is none.
 
-    It stays due while it has one.
+    The player stays due as long as it has a group.
     """
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     at = marks[LOOK, slot]
@@ -213,10 +213,10 @@ def _gain_of(waiting: WaitingRoster, slot: int, now: float, group: Ints, box: Fl
 
 @kernel("boolean(WaitingRoster, float64, boolean, int64[::1], float64[:,::1])", inline=True)
 def _best_match(waiting: WaitingRoster, now: float, fired: bool, group: Ints, box: Floats) -> bool:
-    """Find the match with the largest gain of those who look around; return whether there is one.
+    """Find the match with the largest gain of those who search now; return whether there is one.
 
-    Gains only fall while players leave, so whoever had the largest when all looked looks again
-    first, and is taken if nobody had a larger one.
+    Gains only fall while players leave. So the player with the largest gain when all searched
+    searches again first, and its group is taken if no other had a larger gain.
     """
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     while True:
@@ -283,15 +283,15 @@ def _next_instant(waiting: WaitingRoster) -> float:
 
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
 def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
-    """Make the matches of an instant, and note in `WAKE` when to ask again.
+    """Make the matches of an instant, and set `WAKE` to the next instant to decide.
 
-    Who came at the same instant is decided together, the largest gain first.
+    Players who arrived at the same instant are decided together, the largest gain first.
 
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
 
     Complexity:
-        O(k * n) for each player who looks around.
+        O(k * n) for each player who searches.
     """
     found = 0
     if is_early(waiting, now, fired):

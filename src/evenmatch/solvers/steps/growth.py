@@ -1,4 +1,4 @@
-"""Groups that grow one player at a time, by whoever widens them least and is allowed to."""
+"""Groups that grow one player at a time, always by the allowed player that widens them least."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 SLACK = 1.0 + 1e-9
-"""A group whose instant has come is made, however the last digit was rounded."""
+"""A group whose instant has come is made, however its last digit was rounded."""
 LESS = 0.999
-"""Who looked around in vain does so again at a rate that is lower by a thousandth at least."""
+"""A player who searched in vain does so again at a rate that is lower by at least a thousandth."""
 
 
 @kernel("float64(WaitingRoster, float64)", inline=True)
 def believed_rate(waiting: WaitingRoster, now: float) -> float:
-    """Return the rate of arrivals that is believed after the present silence."""
+    """Return the rate of arrivals to assume after the present silence."""
     numbers = waiting.numbers
     rate: float = numbers[RATE_NOW]
     silence = now - numbers[LAST]
@@ -52,7 +52,7 @@ def believed_rate(waiting: WaitingRoster, now: float) -> float:
 
 @kernel("void(WaitingRoster, int64, float64, float64)", inline=True)
 def note_close(waiting: WaitingRoster, slot: int, part: float, rate: float) -> None:
-    """Note the rate at which the group of a player would do if it pays a part of its cost now."""
+    """Set the rate at which a player's group would be made if it pays a share of its cost now."""
     marks, numbers = waiting.marks, waiting.numbers
     if numbers[THETA] < 0.0:
         marks[CLOSE, slot] = min(part ** (numbers[DIMENSIONS] + 1.0), LESS * rate)
@@ -66,11 +66,11 @@ def joins_at(waiting: WaitingRoster, group: Ints, box: Floats, slot: int, newest
         waiting: The pool.
         group: The group's slots.
         box: Shape (2, rows of values): the group's lowest and highest values.
-        slot: The one more.
+        slot: The additional player.
         newest: When the last of the group was enqueued, seconds.
 
     Complexity:
-        O(rules), times the size of the group for rules that are relative or ask one player only.
+        O(rules), times the size of the group for rules that are relative or need one player only.
     """
     points, terms, gates = waiting.points, waiting.terms, waiting.gates
     rules, steps = waiting.rules, waiting.steps
@@ -107,7 +107,7 @@ def joins_at(waiting: WaitingRoster, group: Ints, box: Floats, slot: int, newest
 
 @kernel("void(WaitingRoster, int64, float64[:,::1], boolean)", inline=True)
 def _widen(waiting: WaitingRoster, slot: int, box: Floats, is_first: bool) -> None:
-    """Let a group's box hold one more."""
+    """Extend a group's box to include one more player."""
     points = waiting.points
     for row in range(box.shape[1]):
         value = points[FIRST_VALUE + row, slot]
@@ -129,7 +129,7 @@ def cost_of(waiting: WaitingRoster, box: Floats) -> float:
 
 @kernel("float64(float64[:,::1], float64[:,::1], float64[:,::1], int64)", inline=True)
 def _cost_with(points: Floats, terms: Floats, box: Floats, slot: int) -> float:
-    """Return the criteria cost of a group and one more."""
+    """Return the criteria cost of a group with one more player."""
     cost = 0.0
     for term in range(terms.shape[0]):
         value = points[FIRST_VALUE + term, slot]
@@ -140,7 +140,7 @@ def _cost_with(points: Floats, terms: Floats, box: Floats, slot: int) -> float:
 
 @kernel("float64(float64[:,::1], float64[:,::1], int64, int64)", inline=True)
 def _cost_of_two(points: Floats, terms: Floats, one: int, two: int) -> float:
-    """Return the criteria cost of two players, as `_cost_with` does, without its comparisons."""
+    """Return the criteria cost of two players, like `_cost_with`, without its comparisons."""
     cost = 0.0
     for term in range(terms.shape[0]):
         gap = abs(points[FIRST_VALUE + term, one] - points[FIRST_VALUE + term, two])
@@ -169,20 +169,20 @@ def _fill(
     near: Floats,
     worth: float,
 ) -> int:
-    """Fill a group that has its first player or two; return how many could be taken.
+    """Fill a group that has its first player or two; return how many players it has then.
 
     Args:
         waiting: The pool.
         now: The present instant, seconds.
         group: The group's slots.
-        size: How many of them are filled in.
+        size: How many of its slots are filled already.
         box: The first player's values; it is widened.
         who: Slots of those who may play with the first one, by age.
-        near: What each costs with the first one alone, which is a bound: a wider group costs more.
-        worth: What the one who would pay most would pay, at rate 1; inf if cost does not matter.
+        near: Cost of each with the first one alone, a lower bound: a wider group costs more.
+        worth: The most that any waiting player would pay, at rate 1; inf if cost does not matter.
 
     Complexity:
-        O(k * n), of which few look at all rows.
+        O(k * n), of which few steps read all rows.
     """
     points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     counts, terms = waiting.counts, waiting.terms
@@ -209,12 +209,12 @@ def _fill(
             if with_it < least:
                 taken, least = candidate, with_it
                 if with_it == cost:
-                    # Nobody can widen the group by less.
+                    # No other player can widen the group less.
                     break
         if taken == NONE:
             break
         if least > SLACK * bound:
-            # Whoever else is taken in, nobody pays that much before arrivals are rarer.
+            # With any other player, nobody pays that much before arrivals are rarer.
             note_close(waiting, group[0], worth / least, rate)
             break
         near[taken], cost = np.inf, least
@@ -227,7 +227,7 @@ def _fill(
 
 @kernel("float64(WaitingRoster)", inline=True)
 def _highest_worth(waiting: WaitingRoster) -> float:
-    """Return what the one of all who would pay most would pay, at rate 1."""
+    """Return the most that any waiting player would pay, at rate 1."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     worth = -np.inf
     slot = counts[OLDEST]
@@ -247,22 +247,22 @@ def grow_group(
     group: Ints,
     box: Floats,
 ) -> int:
-    """Grow a group around a player by the least added cost, and note when a rule allows more.
+    """Grow a group around a player by the least added cost, and set when a rule allows more.
 
     Args:
         waiting: The pool.
         slot: The first of the group.
-        second: Who is taken next if the rules allow it; `NONE` leaves it open.
+        second: The player to add next if the rules allow it; `NONE` leaves it open.
         now: The present instant, seconds.
         at_any_cost: Whether to go on when the group costs more than anybody would pay.
         group: Filled with the slots, as many as a match has seats.
         box: Filled with the group's lowest and highest values.
 
     Returns:
-        How many could be taken.
+        How many players the group has.
 
     Complexity:
-        O(k * m), and O(m * rows), for m whom `find_within` finds; O(n) if they are enough.
+        O(k * m), and O(m * rows), for m players that `find_within` finds; O(n) if they are enough.
     """
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, terms = waiting.numbers, waiting.terms

@@ -1,8 +1,8 @@
-"""The steps of `multi_queue`: a cell that fills up plays; who is overdue takes the cells around.
+"""The steps of `multi_queue`: a full cell plays; an overdue player takes from the nearest cells.
 
 Each criterion is cut into brackets of equal width, and a player stands in one cell of the grid.
-A cell number is written down when a player arrives, so that looking for k players in a cell is
-one walk over the pool.
+The number of the cell is stored when a player arrives, so finding k players in a cell is one walk
+over the pool.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 IS_ADAPTIVE, SEATS, BRACKETS = range(FIRST_NUMBER, FIRST_NUMBER + 3)
-"""Numbers: whether the measured rate sets the brackets; players of a match; from here on the
-brackets of each criterion."""
+"""Numbers: whether the measured rate sets the brackets; players of a match; then the brackets of
+each criterion."""
 CRITERIA_MAX = 16
 CELLS_MAX = 2.0**53
-"""Cells are told apart by a float."""
+"""Most cells: their numbers are stored as floats."""
 BRACKETS_MAX = 10_000
 CELL, LOOK, RING = range(3)
-"""Marks: the number of the cell; 0 if the player's cell is still to be looked at; how many cells
-away a player is while somebody overdue looks around."""
+"""Marks: the number of the cell; 0 if the player's cell is still to be checked; how many cells away
+a player is from an overdue player who searches."""
 CHOSEN = -1.0
 WORTH_A_CHANGE = 0.98
-"""Adaptive brackets change when the others are expected to cost less than this part."""
+"""Adaptive brackets change if the new ones are expected to cost less than this share."""
 
 
 @kernel("float64(float64, float64, float64, float64, float64, float64)", inline=True)
@@ -56,7 +56,7 @@ def expected_cost(
 
 @kernel("float64(float64, float64, float64, float64, float64)")
 def best_brackets(rate: float, k: float, dimensions: float, weight: float, price: float) -> float:
-    """Return the number of brackets for each criterion that should cost least.
+    """Return the number of brackets for each criterion with the least expected cost.
 
     Args:
         rate: Tickets per second.
@@ -91,7 +91,7 @@ def _bracket(waiting: WaitingRoster, slot: int, term: int) -> int:
 
 @kernel("void(WaitingRoster, int64)", inline=True)
 def _stand(waiting: WaitingRoster, slot: int) -> None:
-    """Write down a player's cell, which is to be looked at."""
+    """Store a player's cell, and mark it for checking."""
     cell = 0.0
     for term in range(waiting.terms.shape[0]):
         cell = cell * waiting.numbers[BRACKETS + term] + _bracket(waiting, slot, term)
@@ -101,7 +101,7 @@ def _stand(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("void(WaitingRoster, float64)")
 def _adapt(waiting: WaitingRoster, now: float) -> None:
-    """Change the brackets if others are expected to be better by more than a little."""
+    """Change the brackets if others are expected to be clearly better."""
     links, numbers, counts, terms = waiting.links, waiting.numbers, waiting.counts, waiting.terms
     dimensions = float(terms.shape[0])
     rate, k = arrival_rate(waiting, now, 0), numbers[SEATS]
@@ -126,7 +126,7 @@ def _adapt(waiting: WaitingRoster, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Put a newcomer into their cell; where the rate sets the brackets, perhaps all the others."""
+    """Put a newcomer into their cell; if the rate sets the brackets, perhaps move all others."""
     if waiting.numbers[IS_ADAPTIVE] != 0.0:
         _adapt(waiting, now)
         note_arrival(waiting, slot, now)
@@ -135,13 +135,13 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:  # noqa: ARG001
-    """Put a player who has been here before into their cell."""
+    """Put a player who returns into their cell."""
     _stand(waiting, slot)
 
 
 @kernel("boolean(WaitingRoster, int64, int64[:,::1], int64)", inline=True)
 def _fill_cell(waiting: WaitingRoster, slot: int, out: Ints, found: int) -> bool:
-    """Write down the oldest of a player's cell and let them go, if they are enough."""
+    """Write the oldest players of a player's cell as a match, if they are enough; remove them."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     seats, cell = out.shape[1], marks[CELL, slot]
     count = 0
@@ -196,7 +196,7 @@ def _gather(waiting: WaitingRoster, slot: int, out: Ints, found: int) -> None:
 
 @kernel("int64(WaitingRoster, float64, boolean)", inline=True)
 def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
-    """Note who is overdue, and return the oldest of them if there are players for a match."""
+    """Mark overdue players, and return the oldest of them if there are enough for a match."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot = counts[OLDEST]
     while slot != NONE:
@@ -228,7 +228,7 @@ def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
             marks[LOOK, slot] = np.inf
             if _fill_cell(waiting, slot, out, found):
                 found += 1
-                # The next one may have gone: begin again.
+                # The next slot may be gone: begin again.
                 younger = counts[OLDEST]
         slot = younger
     slot = _overdue(waiting, now, fired)

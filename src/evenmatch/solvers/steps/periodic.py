@@ -26,8 +26,8 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 FULL, SORT, IS_ADAPTIVE, FLUSHED_AT, SEATS = range(FIRST_NUMBER, FIRST_NUMBER + 5)
-"""Numbers: players that make a flush; the term to sort by, -1 for none; whether the measured rate
-sets `FULL`; the last flush; players of a match."""
+"""Numbers: players that trigger a flush; the term to sort by, -1 for none; whether the measured
+rate sets `FULL`; the instant of the last flush; players of a match."""
 ROUNDS_OF_MAX = 10_000
 
 
@@ -40,7 +40,7 @@ def _cost(rounds: float, rate: float, k: float, weight: float, price: float) -> 
 
 @kernel("float64(float64, float64, float64, float64)")
 def best_rounds(rate: float, k: float, weight: float, price: float) -> float:
-    """Return how many matches a round should hold.
+    """Return the best number of matches in a round.
 
     Args:
         rate: Tickets per second.
@@ -64,7 +64,7 @@ def best_rounds(rate: float, k: float, weight: float, price: float) -> float:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Set the size of a round by the rate, if it is to be measured."""
+    """Set the size of a round by the measured rate, if the policy is adaptive."""
     numbers = waiting.numbers
     if numbers[IS_ADAPTIVE] != 0.0:
         rate, k = arrival_rate(waiting, now, 0), numbers[SEATS]
@@ -84,7 +84,7 @@ def _next_deadline(waiting: WaitingRoster) -> float:
 
 @kernel("int64(WaitingRoster, float64, int64[:,::1])")
 def _flush(waiting: WaitingRoster, now: float, out: Ints) -> int:
-    """Sort the first players by age that make whole matches, and cut; return how many matches."""
+    """Sort the oldest players that make whole matches, and cut; return how many matches."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     numbers[FLUSHED_AT] = now
     seats = out.shape[1]

@@ -1,6 +1,6 @@
-"""The compiled run: arrivals, deadlines and a policy's steps in one loop, as the engine has them.
+"""The compiled run: arrivals, deadlines and a policy's steps in one loop, as in the engine.
 
-At one instant arrivals come before everything that is due; then the policy decides; then those
+At one instant, arrivals come before everything that is due; then the policy decides; then tickets
 whose deadline has come play with the longest waiting and bots, or expire, or stay.
 """
 
@@ -50,12 +50,12 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 EXPIRE, BOTS, KEEP = range(3)
-"""What becomes of a ticket at its deadline."""
+"""What happens to a ticket at its deadline."""
 ROW, MADE, MET, STOP = range(4)
 STATE = 4
 """State of a run between two calls: see `play`."""
 OVER, MERGED = 1, 2
-"""What became of a ticket: it waits no more, or it came while its player waited already."""
+"""How a ticket ended: it waits no more, or it came while its player waited already."""
 
 
 @record(
@@ -63,13 +63,13 @@ OVER, MERGED = 1, 2
     "float64[::1]"
 )
 class CompiledRun(NamedTuple):
-    """Arrivals, and room for what comes of them.
+    """Arrivals, and arrays for the results.
 
     Args:
         times: Shape (arrivals,): instants in seconds, ascending.
         values: Shape (rows of values, arrivals): scaled, as in the pool from `FIRST_VALUE` on.
         players: Shape (arrivals,): number of the player; -1 of one who comes only once.
-        latest: Shape (players,): the last arrival of each that was taken, -1 = none.
+        latest: Shape (players,): the last accepted arrival of each, -1 = none.
         ends: Shape (arrivals,), zeros: filled with `OVER` and `MERGED`.
         tickets: Filled with the arrivals of each match by age, -1 for bots.
         at: Filled with the instant of each match.
@@ -88,7 +88,7 @@ class CompiledRun(NamedTuple):
 
 @kernel("void(int64, WaitingRoster, int64, float64)", inline=True)
 def arrive(kind: int, waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Let a policy take note of a newcomer."""
+    """Tell a policy of a newcomer."""
     if kind == PRICE:
         price.arrive(waiting, slot, now)
     elif kind == DELAY_GREEDY:
@@ -130,7 +130,7 @@ def decide(kind: int, waiting: WaitingRoster, now: float, fired: bool, out: Ints
 
 @kernel("void(int64, WaitingRoster, int64)", inline=True)
 def leave(kind: int, waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go whom the policy has not matched."""
+    """Remove a player whom the policy has not matched."""
     if kind == PRICE:
         price.forget(waiting, slot)
     elif kind == DELAY_GREEDY:
@@ -147,7 +147,7 @@ def leave(kind: int, waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("int64(WaitingRoster, int64)", inline=True)
 def _next_overdue(waiting: WaitingRoster, met: int) -> int:
-    """Return the first player by age whose deadline is still to be met."""
+    """Return the first player by age whose deadline has not been handled yet."""
     links, counts = waiting.links, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE and links[SEQUENCE, slot] <= met:
@@ -159,7 +159,7 @@ def _next_overdue(waiting: WaitingRoster, met: int) -> int:
 def _write(
     waiting: WaitingRoster, now: float, found: int, slots: Ints, run: CompiledRun, made: int
 ) -> int:
-    """Write down matches as numbers of arrivals; return how many there are in all."""
+    """Write matches as indices of arrivals; return how many there are in all."""
     links = waiting.links
     for match in range(found):
         for seat in range(slots.shape[1]):
@@ -184,7 +184,7 @@ def fire(
     run: CompiledRun,
     state: Ints,
 ) -> int:
-    """Let everything happen that is due at an instant; return the number of matches so far."""
+    """Do everything that is due at an instant; return the number of matches so far."""
     links, numbers, counts = waiting.links, waiting.numbers, waiting.counts
     points = waiting.points
     seats = slots.shape[1]
@@ -201,7 +201,7 @@ def fire(
             leave(kind, waiting, slot)
             is_changed = True
         elif on_deadline == BOTS:
-            # The overdue player is the oldest who has not met the deadline: all play with bots.
+            # The overdue player is the oldest whose deadline was not handled: all play with bots.
             run.tickets[made, :] = NONE
             run.at[made] = now
             for seat in range(seats):
@@ -221,7 +221,7 @@ def fire(
 
 @kernel("boolean(CompiledRun, int64)", inline=True, allocates=False)
 def _waits_already(run: CompiledRun, row: int) -> bool:
-    """Return whether the player of an arrival waits; if not, the arrival is their latest."""
+    """Return whether the player of an arrival waits; if not, make the arrival their latest."""
     player = run.players[row]
     if player == NONE:
         return False
@@ -242,16 +242,16 @@ def play(
     run: CompiledRun,
     state: Ints,
 ) -> None:
-    """Play arrivals from `state[ROW]` on, until the last one, or until the pool is full.
+    """Run arrivals from `state[ROW]` on, until the last one, or until the pool is full.
 
     Args:
         kind: The policy.
         waiting: The pool, with the policy's parameters.
         on_deadline: `EXPIRE`, `BOTS` or `KEEP`.
         slots: Room for the matches of one decision; as many columns as seats.
-        run: Arrivals; what comes of them is filled in.
-        state: `ROW`, `MADE`, `MET`, `STOP`: next arrival, matches so far, last sequence that has
-            met its deadline, arrival to stop at (one beyond the last: what follows is played too).
+        run: Arrivals; the results are filled in.
+        state: `ROW`, `MADE`, `MET`, `STOP`: next arrival, matches so far, last sequence whose
+            deadline was handled, arrival to stop at (one beyond the last: run to the end).
 
     Complexity:
         That of the policy's steps.

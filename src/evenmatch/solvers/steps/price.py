@@ -1,10 +1,10 @@
 """The steps of `price`: a pair meets when its cost is no more than both would pay not to wait.
 
-Between two arrivals nothing is learnt but that nobody came, so pairs are made at arrivals. Three
-kinds of instants are added: a rule that lets a pair play only later, a deadline, and a silence so
-long that arrivals must have become rarer.
+Between two arrivals the only news is that nobody came, so pairs are made at arrivals. Three other
+kinds of instants are added: a rule starts to allow a pair, a deadline comes, or a silence has
+lasted so long that arrivals must have become rarer.
 
-What a player would pay at most, T, balances the cost of waiting with the gain from the next
+The most that a player would pay, T, balances the cost of waiting with the gain from the next
 arrivals Y, which are drawn like the last ones: rate * E[(T - cost(x, Y))+] = c^2 * wait_price.
 With one uniform criterion this is T = c sqrt(weight * wait_price / rate): the paper's length.
 """
@@ -57,38 +57,38 @@ from evenmatch.solvers.steps.waiting import (
 C, THETA, GROW, KNOWN_RATE, DIMENSIONS, DENSITY, RATE_NOW, LAST, GUESS = range(
     FIRST_NUMBER, FIRST_NUMBER + 9
 )
-"""Numbers: the parameters of `price`; how many criteria count; how likely a uniform player costs
-at most 1, or 0 where the criteria are not scaled to [0, 1]; the present rate, the last arrival,
-and the last T at rate 1."""
+"""Numbers: the parameters of `price`; how many criteria count; the probability that a uniform
+player costs at most 1, or 0 if the criteria are not scaled to [0, 1]; the present rate, the last
+arrival, and the last T at rate 1."""
 WORTH, LOOK, CLOSE, GAIN = range(4)
-"""Marks: T at rate 1, the next instant to look around, the rate at which the partner will do; and
-within an instant what the partner gains, inf before a look."""
+"""Marks: T at rate 1; the next instant to search; the rate at which the partner will be accepted;
+and, within an instant, the partner's gain, inf before a search."""
 
 LARGER = 0.75
-"""A pair would pay this part of what the pickier one would, and the rest of the other's."""
+"""Weight of the pickier player in what a pair would pay; the other's is the rest."""
 SILENCE = 4.0
-"""After n mean intervals without an arrival, the rate is no longer believed above n / silence."""
+"""After n mean intervals without an arrival, the rate is assumed to be at most n / silence."""
 SAMPLES = 256
 INSTANTS = 20
-"""The rate is that of arrivals at so many instants at least: ten who come together say no more of
-when the next will come than one does."""
+"""Least number of distinct instants from which the rate is estimated: ten players who come
+together say no more about the next arrival than one does."""
 AT_ONCE = -1.0
 """An instant before all others."""
 MOST_GAIN = 1e300
-"""Of a pair that plays at any cost."""
+"""Gain of a pair that plays at any cost."""
 UNIFORM_SAMPLES = 4.0
 """Weight of a uniform distribution among the samples, for criteria scaled to [0, 1]."""
 WIDE = 4.0
-"""Pairs up to so many times the price are waited for when only a rule keeps them apart."""
+"""Pairs of up to this many times the price are waited for if only a rule keeps them apart."""
 STEPS_MAX = 60
 PRECISION = 0.01
 TOGETHER_MAX = 256
-"""Players who are paired together at one instant; of more, the largest gain comes first."""
+"""Most players who are paired together at one instant; with more, the largest gain comes first."""
 
 
 @kernel("float64(float64, float64)", inline=True)
 def at_rate(rate: float, dimensions: float) -> float:
-    """Return by how much T is smaller than at rate 1: rate ** (1 / (dimensions + 1))."""
+    """Return by what factor T is smaller than at rate 1: rate ** (1 / (dimensions + 1))."""
     if dimensions == 0.0:
         return 1.0
     if dimensions == 1.0:
@@ -98,7 +98,7 @@ def at_rate(rate: float, dimensions: float) -> float:
 
 @kernel("int64(WaitingRoster, int64, float64[::1])", inline=True)
 def costs_to_last(waiting: WaitingRoster, slot: int, costs: Floats) -> int:
-    """Fill in what a player would pay in criteria with each of the last arrivals; return how many.
+    """Fill in a player's criteria cost with each of the last arrivals; return their number.
 
     Complexity:
         O(samples * terms).
@@ -112,7 +112,7 @@ def costs_to_last(waiting: WaitingRoster, slot: int, costs: Floats) -> int:
             for i in range(count):
                 costs[i] += weight * unweighted_cost(terms, term, abs(samples[1 + term, i] - value))
             continue
-        # The usual shapes once more, so that the processor can take several at a time.
+        # The usual shapes again, so that the processor can compute several at a time.
         if terms[term, 1] == RAW:
             top = np.inf
         else:
@@ -129,7 +129,7 @@ def costs_to_last(waiting: WaitingRoster, slot: int, costs: Floats) -> int:
 def _gain_below(costs: Floats, guess: float) -> tuple[float, float]:
     """Return the sum of (guess - cost)+ and the number of costs below the guess.
 
-    Four sums at a time: the processor need not wait for each addition.
+    There are four partial sums, so that the processor need not wait for each addition.
     """
     gain0 = gain1 = gain2 = gain3 = 0.0
     below0 = below1 = below2 = below3 = 0.0
@@ -149,7 +149,7 @@ def _gain_below(costs: Floats, guess: float) -> tuple[float, float]:
 
 @kernel("boolean(float64[:,::1], int64)", inline=True)
 def _have_company(samples: Floats, count: int) -> bool:
-    """Return whether two of the last arrivals came at one instant; several are seen at a time."""
+    """Return whether two of the last arrivals came at one instant; several are tested at a time."""
     found = 0
     for i in range(1, count):
         found += 1 if samples[0, i] == samples[0, i - 1] else 0
@@ -158,7 +158,7 @@ def _have_company(samples: Floats, count: int) -> bool:
 
 @kernel("void(float64[:,::1], float64[::1], int64, int64)")
 def _take_cheapest(samples: Floats, costs: Floats, count: int, oldest: int) -> None:
-    """Of those who came at one instant keep the cheapest: a player would take that one.
+    """Keep the cheapest of the arrivals at one instant: a player would take that one.
 
     The newest samples end before the oldest.
     """
@@ -212,7 +212,7 @@ def reservation_price(waiting: WaitingRoster, slot: int, rate: float) -> float:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note what a newcomer would pay, and that it has not looked around yet."""
+    """Store what a newcomer would pay, and that it has not searched yet."""
     points, marks, numbers = waiting.points, waiting.marks, waiting.numbers
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] >= 0.0:
@@ -229,7 +229,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, float64)")
 def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Note the same for a player who has been here before: no new arrival."""
+    """Store the same for a player who returns, without counting an arrival."""
     marks, numbers = waiting.marks, waiting.numbers
     rate = numbers[RATE_NOW]
     marks[WORTH, slot] = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
@@ -249,10 +249,10 @@ def worth_of(waiting: WaitingRoster, one: int, two: int) -> float:
 
 @kernel("int64(WaitingRoster, int64, float64, boolean)")
 def look(waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool) -> int:
-    """Return whom a player plays with now; if nobody, note when it looks around again.
+    """Return the partner of a player now; without one, set when it searches again.
 
-    Of those who are worth their cost, the one with the largest gain; at any cost, the cheapest.
-    Partner and gain are noted.
+    Of the partners worth their cost, the one with the largest gain; at any cost, the cheapest.
+    Partner and gain are stored.
     """
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, terms, gates = waiting.numbers, waiting.terms, waiting.gates
@@ -294,7 +294,7 @@ def look(waiting: WaitingRoster, slot: int, now: float, at_any_cost: bool) -> in
 
 @kernel("void(WaitingRoster, int64)", inline=True)
 def forget(waiting: WaitingRoster, slot: int) -> None:
-    """Let a player go; whoever had it as the nearest looks around again at once."""
+    """Remove a player; those who had it as the nearest search again at once."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     free_slot(waiting, slot)
     other = counts[OLDEST]
@@ -308,7 +308,7 @@ def forget(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
 def pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
-    """Write down a match, the older player first, and let both go."""
+    """Write a match, the older player first, and remove both."""
     write_pair(waiting, one, two, out, count)
     forget(waiting, one)
     forget(waiting, two)
@@ -324,7 +324,7 @@ def silent_until(waiting: WaitingRoster, slot: int) -> float:
 
 @kernel("int64(WaitingRoster)", inline=True)
 def note_next(waiting: WaitingRoster) -> int:
-    """Note the next instant of all in `WAKE`; return whose nearest partner silence brings first."""
+    """Set `WAKE` to the next instant of all; return whose nearest partner silence brings first."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     at = np.inf
@@ -345,7 +345,7 @@ def note_next(waiting: WaitingRoster) -> int:
 
 @kernel("int64(WaitingRoster, float64, boolean)", inline=True)
 def _best_looker(waiting: WaitingRoster, now: float, fired: bool) -> int:
-    """Return who gains most by the partner found, of all who look around now, ties to the older."""
+    """Return the player with the largest gain among those who search now, ties to the older."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     best, most_gain = NONE, -np.inf
     slot = counts[OLDEST]
@@ -361,13 +361,13 @@ def _best_looker(waiting: WaitingRoster, now: float, fired: bool) -> int:
 
 @kernel("int64(WaitingRoster, float64, boolean)", inline=True)
 def _overdue(waiting: WaitingRoster, now: float, fired: bool) -> int:
-    """Return the oldest whose deadline has come and who finds somebody at any cost."""
+    """Return the oldest player whose deadline has come and who finds a partner at any cost."""
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     slot: int = counts[OLDEST]
     while slot != NONE:
         if links[FLAG, slot] == 0:
             if not is_due(points[TIME, slot] + numbers[WAIT_MAX], now, fired):
-                return NONE  # whoever is younger has a later deadline
+                return NONE  # younger players have later deadlines
             links[FLAG, slot] = 1
             if look(waiting, slot, now, True) != NONE:
                 return slot
@@ -392,13 +392,13 @@ def _gain_of(waiting: WaitingRoster, one: int, two: int, now: float) -> float:
 
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
 def _pair_together(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
-    """Pair those who look around at one instant so that all gain most together; return how many.
+    """Pair players who search at one instant for the largest total gain; return how many pairs.
 
-    Nothing is done for one alone, for more than `TOGETHER_MAX`, or beside somebody who plays at
+    Nothing is done for a single player, for more than `TOGETHER_MAX`, or if one of them plays at
     any cost: then the largest gain comes first.
 
     Complexity:
-        That of `most_together` for n who wait.
+        That of `most_together` for n waiting players.
     """
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     size, lookers = counts[SIZE], 0
@@ -433,16 +433,16 @@ def _pair_together(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -
 
 @kernel("int64(WaitingRoster, float64, boolean, int64[:,::1])")
 def decide(waiting: WaitingRoster, now: float, fired: bool, out: Ints) -> int:
-    """Make the matches of an instant, and note in `WAKE` when to ask again.
+    """Make the matches of an instant, and set `WAKE` to the next instant to decide.
 
-    Who came at the same instant is decided together, so that all gain most; then come those whose
-    deadline it is.
+    Players who arrived at the same instant are paired together for the largest total gain; then
+    come those whose deadline it is.
 
     Returns:
         Their number; their slots, which are free now, are in the rows of `out`.
 
     Complexity:
-        O(n) for each match, and for each player who looks around at most: `find_within`.
+        O(n) for each match, and at most for each player who searches: `find_within`.
     """
     if is_early(waiting, now, fired):
         return 0

@@ -1,4 +1,4 @@
-"""Whom a player may ever play with, as far as one gate tells."""
+"""The players with whom one may ever play, according to one gate."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 FEW = 8
-"""Up to this part of all waiting players are sorted by age; if more are in reach, all are taken."""
+"""If at most one in this many waiting players is in reach, they are sorted by age; else all are
+taken, in order."""
 
 
 @kernel("void(float64[:,::1], int64[:,::1], int64)", inline=True)
 def _sort_by_age(points: Floats, links: Ints, count: int) -> None:
-    """Sort the first players found, by Shell's method: neighbours are in no order of age."""
+    """Sort the first players by age, by Shell's method: neighbours come in no order of age."""
     step = 1
     while 3 * step < count:
         step = 3 * step + 1
@@ -39,12 +40,12 @@ def _sort_by_age(points: Floats, links: Ints, count: int) -> None:
 
 @kernel("int64(WaitingRoster, int64)", allocates=False)
 def find_within(waiting: WaitingRoster, slot: int) -> int:
-    """Write down by age, in the row `FOUND`, all whom the axis allows a player; return how many.
+    """Write all players that the axis allows into the row `FOUND`, by age; return their number.
 
-    Some who are too far away may be among them: what a pair costs says so.
+    Some who are too far away may be among them: the cost of a pair excludes them.
 
     Complexity:
-        O(m log m) for m who are near enough, O(n) where that is a large part of all.
+        O(m log m) for m players in reach, O(n) if they are a large share of all.
     """
     points, links, numbers, counts = waiting.points, waiting.links, waiting.numbers, waiting.counts
     count, most = 0, counts[SIZE] // FEW

@@ -1,11 +1,11 @@
-"""Slots in the order of one value: a skip list, so that neighbours are found without a search.
+"""Slots in the order of one value: a skip list, which finds neighbours without a full search.
 
-All are in the first lane, a quarter of them in the second, a quarter of those in the third: whoever
-comes skips most others on the way to its place. Equal values stand by age, so the order does not
-depend on who came first after a restart.
+All slots are in the first lane, a quarter of them in the second, a quarter of those in the third,
+so a newcomer skips most others on the way to its place. Equal values are ordered by age, so the
+order does not depend on who was inserted first after a restart.
 
 Source:
-    Pugh, Skip Lists (1990); the draws are a hash of the sequence, so runs repeat.
+    Pugh, Skip Lists (1990); the draws are a hash of the sequence, so runs can be repeated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 LANES = 8
 DRAWS = 4**LANES
 MIX, MIXED = 73_244_475, 2**31 - 1
-"""What draws are mixed by: values may themselves be multiples of the sequence."""
+"""Constants that mix the draws: values may themselves be multiples of the sequence."""
 SEQUENCE = 0
 """Row of links: the sequences, see `waiting`."""
 LEFT, RIGHT = 7, 8
@@ -31,10 +31,10 @@ BEST = LEFT + 2 * LANES
 """Row of links in the first lane: see `skip_list_search`; those of the other lanes follow."""
 LANE_LINKS = 3 * LANES
 LEFTMOST = 8
-"""Place in counts of the first slot of each lane."""
+"""Index in counts of the first slot of each lane."""
 AXIS, REACH, COMPARED = 5, 6, 7
-"""Numbers: the row of points in whose order slots are, `NO_AXIS` for none; how far apart two may be
-there and ever play; how often a slot was compared with another one."""
+"""Numbers: the row of points that orders the slots, or `NO_AXIS`; the largest gap in that row at
+which two may ever play; how often a slot was compared with another one."""
 NO_AXIS = -1.0
 NONE = -1
 LOOSE = -2
@@ -51,7 +51,7 @@ def is_older(points: Floats, links: Ints, one: int, two: int) -> bool:
 
 @kernel("int64(int64)", inline=True)
 def _draw(sequence: int) -> int:
-    """Return a number below `DRAWS`, by multiplying and shifting what a sequence has of bits."""
+    """Return a number below `DRAWS`, by multiplying and shifting the bits of a sequence."""
     drawn = sequence & MIXED
     drawn = ((drawn ^ (drawn >> 16)) * MIX) & MIXED
     drawn = ((drawn ^ (drawn >> 16)) * MIX) & MIXED
@@ -60,7 +60,7 @@ def _draw(sequence: int) -> int:
 
 @kernel("void(float64[:,::1], int64[:,::1], float64[::1], int64[::1], int64)", allocates=False)
 def link(points: Floats, links: Ints, numbers: Floats, counts: Ints, slot: int) -> None:
-    """Give a slot whose values are written its place; nothing happens in a pool without an axis.
+    """Insert a slot whose values are written; does nothing in a pool without an axis.
 
     Complexity:
         O(log n).
@@ -94,7 +94,7 @@ def link(points: Floats, links: Ints, numbers: Floats, counts: Ints, slot: int) 
 
 @kernel("void(int64[:,::1], int64[::1], int64)", allocates=False)
 def unlink(links: Ints, counts: Ints, slot: int) -> None:
-    """Take a slot out of all lanes, if it is in any: O(1) on average."""
+    """Remove a slot from all lanes, if it is in any: O(1) on average."""
     for lane in range(LANES):
         before, after = links[LEFT + 2 * lane, slot], links[RIGHT + 2 * lane, slot]
         if before == LOOSE:

@@ -1,8 +1,8 @@
-"""Finds players worth asking: stretches of the skip list without any are skipped.
+"""Search for players who may be asked, skipping stretches of the line in which there are none.
 
-For each slot in a lane, see `skip_list`, the links hold which slot between it and the next of that
-lane would leave its group for the dearest other. Where that one stays, all do. So somebody to ask
-is found in O(log n) steps, though nearly all have a mate who is close.
+For each slot in a lane, see `skip_list`, the links hold the player between it and the next slot of
+that lane who would leave their group at the highest cost. If that player stays, all do. So a player
+to ask is found in O(log n) steps, though nearly all have a close mate.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from evenmatch.solvers.steps.skip_list import (
 from evenmatch.solvers.steps.waiting import NONE, Floats, Ints, WaitingRoster
 
 DUE, COST, SEEK, ROLE = range(4)
-"""Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
-whether the player is to look for one; what they are while somebody looks."""
+"""Marks: when the group becomes definitive; its criteria cost, infinite without a group; whether
+the player is to search for one; the player's role during a search."""
 DROPPED, NEW, GOES = 0.0, 1.0, 2.0
-"""Who was dropped looks first; a newcomer is not seen by others before they have looked; who goes
-to another group or to a match does not look."""
+"""A dropped player searches first; a newcomer is not seen by others before they have searched; a
+player who goes to another group or to a match does not search."""
 ANYONE, THE_WILLING, THE_FREE = range(3)
-"""Who may be asked: also from better groups; from worse groups; who has none."""
+"""Who may be asked: players in better groups too; in worse groups only; without a group only."""
 NOT_SEEN = -1.0
 
 
 @kernel("float64(float64[:,::1], int64)", inline=True)
 def _worst(marks: Floats, slot: int) -> float:
-    """Return what a player's group costs, less than any if nobody sees the player yet."""
+    """Return the cost of a player's group; the lowest possible if the player is not seen yet."""
     return NOT_SEEN if marks[SEEK, slot] == NEW else marks[COST, slot]
 
 
 @kernel("void(float64[:,::1], int64[:,::1], int64, int64)", inline=True)
 def _note_span(marks: Floats, links: Ints, lane: int, first: int) -> None:
-    """Note who is worst off from one slot of a lane to the next, from the lane below."""
+    """Set who has the worst group from one slot of a lane to the next, from the lane below."""
     below = RIGHT + 2 * (lane - 1)
     end = links[RIGHT + 2 * lane, first]
     best = links[BEST + lane - 1, first]
@@ -57,7 +57,7 @@ def _note_span(marks: Floats, links: Ints, lane: int, first: int) -> None:
 
 @kernel("void(WaitingRoster)", allocates=False)
 def note_all(waiting: WaitingRoster) -> None:
-    """Note who is worst off in each stretch: O(n), after players have come or gone."""
+    """Set who has the worst group in each stretch: O(n), after players have come or gone."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     for lane in range(LANES):
         slot = counts[LEFTMOST + lane]
@@ -71,7 +71,7 @@ def note_all(waiting: WaitingRoster) -> None:
 
 @kernel("void(WaitingRoster, int64)", allocates=False)
 def note(waiting: WaitingRoster, slot: int) -> None:
-    """Note what has become of one player's group, in all stretches that hold it: O(log n)."""
+    """Update all stretches that hold a player after a change of the player's group: O(log n)."""
     marks, links = waiting.marks, waiting.links
     first = slot
     for lane in range(1, LANES):
@@ -84,7 +84,7 @@ def note(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("float64(WaitingRoster, int64, int64)", inline=True)
 def least_cost(waiting: WaitingRoster, slot: int, other: int) -> float:
-    """Return what two players cost each other by the axis alone: nobody beyond costs less."""
+    """Return the cost of two players by the axis alone: nobody beyond costs less."""
     points, numbers, terms = waiting.points, waiting.numbers, waiting.terms
     row = int(numbers[AXIS])
     term = row - FIRST_VALUE
@@ -97,7 +97,7 @@ def least_cost(waiting: WaitingRoster, slot: int, other: int) -> float:
 
 @kernel("boolean(float64[:,::1], int64, float64, int64)", inline=True)
 def _may_ask(marks: Floats, slot: int, cost: float, whom: int) -> bool:
-    """Return whether a player may be asked who would cost so much at the least."""
+    """Return whether a player with this lower bound on the cost may be asked."""
     worst = _worst(marks, slot)
     if whom == ANYONE:
         return worst != NOT_SEEN
@@ -106,7 +106,7 @@ def _may_ask(marks: Floats, slot: int, cost: float, whom: int) -> bool:
 
 @kernel("int64(WaitingRoster, int64, int64, int64)", allocates=False)
 def next_left(waiting: WaitingRoster, slot: int, after: int, whom: int) -> int:
-    """Return the next player on the left of another one whom a player may ask."""
+    """Return the next player to the left of another one whom a player may ask."""
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     while links[LEFT, after] != NONE:
         cost = least_cost(waiting, slot, links[LEFT, after])
@@ -125,7 +125,7 @@ def next_left(waiting: WaitingRoster, slot: int, after: int, whom: int) -> int:
 
 @kernel("int64(WaitingRoster, int64, int64, int64)", allocates=False)
 def next_right(waiting: WaitingRoster, slot: int, before: int, whom: int) -> int:
-    """Return the next player on the right of another one whom a player may ask."""
+    """Return the next player to the right of another one whom a player may ask."""
     marks, links, numbers = waiting.marks, waiting.links, waiting.numbers
     other = links[RIGHT, before]
     while other != NONE:

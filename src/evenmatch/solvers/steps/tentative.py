@@ -1,8 +1,8 @@
-"""Tentative groups: rings of partners, each of which costs less than all that it breaks.
+"""Tentative groups: rings of partners, each cheaper than all the groups that it broke.
 
-A player looks for a group among the nearest others. It takes a player out of another group if it
-costs less, and so a round of changes always ends. Between two players this is: the nearest who is
-free or strictly closer than to their mate.
+A player searches for a group among the nearest others. It takes a player out of another group if
+the new one costs less, and so a round of changes always ends. For pairs that means: the nearest
+player who is free, or strictly closer than to their mate.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ from evenmatch.solvers.steps.waiting import (
 )
 
 SEARCH, DROPS, AT_EASE = range(FIRST_NUMBER, FIRST_NUMBER + 3)
-"""Numbers: the search that is on; and while players look for groups: how many dropped ones stand in
-the row `FOUND`, and how many are without a group and have looked in vain."""
+"""Numbers: the number of the present search; and while players search for groups: how many dropped
+ones are in the row `FOUND`, and how many are without a group after a search in vain."""
 FIRST_NUMBER_AFTER = FIRST_NUMBER + 3
 MEMBER, REFUSES = 0.0, 0.5
-"""Roles, added to the number of the search; any other number is no role in this search."""
+"""Roles, added to the number of the search; any other number means no role in this search."""
 LOW, HIGH, COSTS, WHO = range(4)
-"""Rows to work in: the range of each criterion; the nearest players and what each would cost."""
+"""Rows of workspace: the range of each criterion; the nearest players and the cost of each."""
 NEAR = 4
-"""Players that are looked at for each seat; between two players the nearest is enough."""
+"""Players examined for each seat; for pairs, the nearest is enough."""
 TRIES = 4
-"""Groups that are tried for a player; the members who would rather stay are left out in turn."""
+"""Groups tried for a player; the members who would rather stay are left out in turn."""
 
 
 @kernel("float64[:,::1](int64, int64)")
 def rows_to_work_in(seats: int, terms: int) -> Floats:
-    """Return the rows that `find` works in."""
+    """Return the workspace of `find`."""
     others = seats - 1
     return np.empty((4, max(others if others == 1 else NEAR * others, terms)))
 
 
 @kernel("void(WaitingRoster, int64)", inline=True)
 def dissolve(waiting: WaitingRoster, slot: int) -> None:
-    """Free a player and all others of their group; the oldest who does not go looks anew."""
+    """Free a player and all others of their group; the oldest one left searches again."""
     points, marks, links, numbers = waiting.points, waiting.marks, waiting.links, waiting.numbers
     oldest, member = NONE, slot
     while member != NONE:
@@ -81,7 +81,7 @@ def dissolve(waiting: WaitingRoster, slot: int) -> None:
         if marks[SEEK, oldest] == np.inf:
             numbers[AT_EASE] -= 1.0
         marks[SEEK, oldest] = DROPPED
-        # Those who were dropped before anybody looks are found by their marks.
+        # Players dropped before anybody searches are found by their marks.
         if numbers[DROPS] < links.shape[1]:
             links[FOUND, int(numbers[DROPS])] = oldest
             numbers[DROPS] += 1.0
@@ -89,11 +89,11 @@ def dissolve(waiting: WaitingRoster, slot: int) -> None:
 
 @kernel("void(WaitingRoster)", inline=True)
 def mend(waiting: WaitingRoster) -> None:
-    """Dissolve groups of which a member did not come back after a restart."""
+    """Dissolve groups of which a member did not return after a restart."""
     marks, links, counts = waiting.marks, waiting.links, waiting.counts
     again = True
     while again:
-        # Each round takes one more from each broken ring at least.
+        # Each round removes at least one more player from each broken ring.
         again = False
         slot = counts[OLDEST]
         while slot != NONE:
@@ -121,7 +121,7 @@ def take(waiting: WaitingRoster, out: Ints, row: int) -> None:
 
 @kernel("float64(float64[:,::1], float64[:,::1], float64[:,::1], int64)", inline=True)
 def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
-    """Return what a group costs in criteria with one more player."""
+    """Return the criteria cost of a group with one more player."""
     cost = 0.0
     for term in range(terms.shape[0]):
         value = points[FIRST_VALUE + term, slot]
@@ -132,7 +132,7 @@ def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
 
 @kernel("boolean(WaitingRoster, int64, int64, int64)", inline=True)
 def _is_nearer(waiting: WaitingRoster, slot: int, left: int, right: int) -> bool:
-    """Return whether one on the left is nearer than one on the right by the axis, if both are."""
+    """Return whether the one on the left is nearer than the one on the right by the axis."""
     points, numbers = waiting.points, waiting.numbers
     row = int(numbers[AXIS])
     if left == NONE or right == NONE:
@@ -142,7 +142,7 @@ def _is_nearer(waiting: WaitingRoster, slot: int, left: int, right: int) -> bool
 
 @kernel("int64(WaitingRoster, float64[:,::1], int64, float64, int64)", inline=True)
 def _put_in(waiting: WaitingRoster, near: Floats, count: int, cost: float, other: int) -> int:
-    """Put a player among the nearest, equal ones by age, if there is room; return how many."""
+    """Insert a player among the nearest, ties by age, if there is room; return the count."""
     points, links = waiting.points, waiting.links
     at = count
     while at > 0 and (
@@ -161,7 +161,7 @@ def _put_in(waiting: WaitingRoster, near: Floats, count: int, cost: float, other
 
 @kernel("int64(WaitingRoster, int64, int64, float64[:,::1])", inline=True)
 def _look(waiting: WaitingRoster, slot: int, whom: int, near: Floats) -> int:
-    """Write down the nearest players who may be asked, by distance and age; return how many."""
+    """Write the nearest players who may be asked, by distance and age; return the count."""
     points, marks, numbers, terms = waiting.points, waiting.marks, waiting.numbers, waiting.terms
     search = numbers[SEARCH]
     count, room = 0, near.shape[1]
@@ -175,7 +175,7 @@ def _look(waiting: WaitingRoster, slot: int, whom: int, near: Floats) -> int:
         else:
             right = next_right(waiting, slot, other, whom)
         if count == room and least_cost(waiting, slot, other) > near[COSTS, room - 1]:
-            # Whoever else there is, is no nearer by the axis alone.
+            # All others are no nearer, by the axis alone.
             break
         if marks[ROLE, other] < search:
             cost = 0.0
@@ -193,10 +193,10 @@ def _look(waiting: WaitingRoster, slot: int, whom: int, near: Floats) -> int:
 def _grow(
     waiting: WaitingRoster, slot: int, whom: int, count: int, out: Ints, row: int, near: Floats
 ) -> float:
-    """Write down a group that adds the next cheapest of the nearest to one; return its cost.
+    """Write a group that adds the next cheapest of the nearest players to one; return its cost.
 
     Returns:
-        Infinity if there are too few whose present group costs more.
+        Infinity if too few of them have a more expensive group at present.
     """
     points, marks, terms = waiting.points, waiting.marks, waiting.terms
     search = waiting.numbers[SEARCH]
@@ -231,7 +231,7 @@ def _grow(
 def find(
     waiting: WaitingRoster, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
 ) -> float:
-    """Write down the group that a player finds; return its cost, infinity if there is none."""
+    """Write the group that a player finds; return its cost, infinity if there is none."""
     marks, numbers, counts = waiting.marks, waiting.numbers, waiting.counts
     if counts[SIZE] < out.shape[1]:
         return np.inf
@@ -251,7 +251,7 @@ def find(
         if is_willing:
             return cost
     if out.shape[1] == 2:
-        # Where nobody is willing nobody is free.
+        # If no player is willing, none is free.
         return np.inf
     count = _look(waiting, slot, THE_FREE, near)
     return _grow(waiting, slot, THE_FREE, count, out, row, near)

@@ -1,7 +1,7 @@
-"""Pairs that gain most together, for the few who come at one instant.
+"""Pairs with the largest total gain, for the few players who arrive at one instant.
 
-The largest gain first may leave two others far apart. So pairs are made in that order, and then
-exchange partners, with each other and with those left over, as long as the sum of gains grows.
+Taking the largest gain first may leave two others far apart. So pairs are made in that order and
+then exchange partners, with each other and with those left over, as long as the sum of gains grows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Ints = NDArray[np.int64]
 
 NONE = -1
 PASSES_MAX = 16
-"""How often each two are asked at most; nearly always three times are enough."""
+"""Most passes over all pairs of players; three are nearly always enough."""
 ROUNDING = 1e-9
-"""A sum has to grow by this part of the largest gain, lest rounding moves partners to and fro."""
+"""A sum must grow by this share of the largest gain, so that rounding swaps no partners forever."""
 
 
 @kernel("void(float64[:,::1], int64[::1])")
 def _largest_first(gains: Floats, mates: Ints) -> None:
-    """Make pairs, the largest gain first, as long as one is not negative."""
+    """Make pairs, the largest gain first, as long as gains are not negative."""
     count = len(mates)
     best = np.full(count, NONE)
     for i in range(count):
@@ -46,7 +46,7 @@ def _largest_first(gains: Floats, mates: Ints) -> None:
 
 @kernel("int64(float64[:,::1], int64[::1], int64, int64, int64)")
 def _best_free(gains: Floats, mates: Ints, i: int, but: int, nor: int) -> int:
-    """Return who of those without a partner gains most with one, `NONE` if nobody gains."""
+    """Return the free player who gains most with one, `NONE` if nobody gains."""
     best = NONE
     for j in range(len(mates)):
         if mates[j] != NONE or j in (i, but, nor) or gains[i, j] < 0.0:
@@ -58,7 +58,7 @@ def _best_free(gains: Floats, mates: Ints, i: int, but: int, nor: int) -> int:
 
 @kernel("boolean(float64[:,::1], int64[::1], int64, int64, float64)")
 def _join(gains: Floats, mates: Ints, i: int, j: int, kept: float) -> bool:
-    """Pair two if all gain more then, with what their partners may do; return whether it is so."""
+    """Pair two if that raises the sum, their partners pairing anew; return whether it does."""
     mine, yours = mates[i], mates[j]
     if mine != NONE:
         kept += gains[i, mine]
@@ -73,7 +73,7 @@ def _join(gains: Floats, mates: Ints, i: int, j: int, kept: float) -> bool:
         new = _best_free(gains, mates, mine, i, j)
         apart += gains[mine, new] if new != NONE else 0.0
     if yours != NONE:
-        mates[i] = i  # neither of both is free any more
+        mates[i] = i  # neither of them is free now
         other = _best_free(gains, mates, yours, j, new)
         mates[i] = mine
         apart += gains[yours, other] if other != NONE else 0.0
@@ -97,13 +97,13 @@ def _join(gains: Floats, mates: Ints, i: int, j: int, kept: float) -> bool:
 
 @kernel("int64[::1](float64[:,::1])")
 def most_together(gains: Floats) -> Ints:
-    """Return the partner of each, `NONE` for those left over, so that gains are large together.
+    """Return the partner of each, `NONE` for those left over, for a large sum of gains.
 
     Args:
-        gains: Of each two, symmetric; a negative one is never taken. Shape (n, n).
+        gains: Gain of each pair, symmetric; a negative one is never taken. Shape (n, n).
 
     Complexity:
-        O(n^2) for each pass, and O(n) for each two whose gain is not negative; 8 to 18 ms for 256.
+        O(n^2) for each pass, and O(n) for each pair with a gain >= 0; 8 to 18 ms for 256.
     """
     count = gains.shape[0]
     mates = np.full(count, NONE)

@@ -1,13 +1,13 @@
 """Waiting single players as arrays: their slots, the order of age, and when two of them may play.
 
-A step function of a policy gets all of a pool as one record of arrays, `WaitingRoster`. The
-matcher of the engine calls the step functions one by one; a compiled run calls the same ones in a
-loop. So a policy is written once, and a simulation of a million players makes the engine's matches.
+A policy's step functions get all of a pool as one record of arrays, `WaitingRoster`. The engine's
+matcher calls the step functions one by one; a compiled run calls the same ones in a loop. So a
+policy is written once, and a simulation of a million players makes the engine's matches.
 
 Points are the columns of `matching.pairs`: time, last instant, side, owner, the scaled value for
-each term of the cost, then the value for each gate and each rule. A slot keeps its place from
-entry to leave. Slots are linked by (time, sequence), oldest first, and by value where a policy says
-so (`skip_list`).
+each term of the cost, then the value for each gate and each rule. A player keeps its slot from
+entry to leave. Slots are linked by (time, sequence), oldest first, and by value if a policy needs
+that (`skip_list`).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ COUNTS = LEFTMOST
 MARKS = 4
 NUMBERS = 32
 PRICE, WAIT_MAX, WEIGHT, WAKE, CLOCK = range(5)
-"""The first numbers: price of a second, longest wait, sum of all weights, the next instant and,
-in a compiled run, the last one."""
+"""The first numbers: price of a second, longest wait, sum of all weights, the next instant to
+decide, and, in a compiled run, the last one."""
 FIRST_NUMBER = 8
-"""From here on the numbers are a policy's own; before it are those of `skip_list`."""
+"""From here on the numbers are a policy's own; those before are for `skip_list`."""
 
 RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
 """Columns of a rule; `FORM` says how its limit grows."""
@@ -52,9 +52,9 @@ RULE_COLUMNS = 8
 NEVER, BY_RATE, BY_STEPS, BY_CURVE = 0.0, 1.0, 2.0, 3.0
 
 RATE_OF = 50
-"""Arrivals from which the rate is estimated."""
+"""Number of arrivals from which the rate is estimated."""
 PRIOR = 0.1
-"""Weight of the guess before there are any, as a cost in waiting."""
+"""Weight of the guess before any arrival, as a cost in waiting."""
 TICKS = 2.0**20
 NONE = -1
 
@@ -68,20 +68,20 @@ class WaitingRoster(NamedTuple):
 
     Args:
         points: Shape (rows, slots): see above.
-        marks: Shape (MARKS, slots): what a policy notes about each slot.
+        marks: Shape (MARKS, slots): a policy's data on each slot.
         links: Shape (LINKS, slots): sequence, neighbours by age, partner; the stack of free slots;
             a row to write slots into; and neighbours by value, see `skip_list`.
-        numbers: Shape (NUMBERS,): the policy's parameters and what it knows, see the policies' own
-            rows.
-        counts: Shape (COUNTS + LANES,): see `SIZE` and the others; then the first slot of each
+        numbers: Shape (NUMBERS,): the policy's parameters and state; each policy names its own.
+        counts: Shape (COUNTS + LANES,): see `SIZE` and the names after it; then the first slot of
+            each lane.
             lane.
         terms: Shape (terms, 5): of the cost, see `matching.pairs`.
         gates: Shape (gates,): widest gap that may ever play, one for each row after the terms.
-        rules: Shape (rules, 8): see `RELATIVE` and the others; their values stand after those of
-            the gates.
+        rules: Shape (rules, 8): see `RELATIVE` and the names after it; their values stand after
+            those of the gates.
         steps: Shape (2, any): waits and limits of expansions by steps or curve.
-        samples: Shape (terms + 2, any): a ring of the last arrivals: instants, values; and a row to
-            work in.
+        samples: Shape (terms + 2, any): a ring of the last arrivals: instants, values; and a row
+            of workspace.
     """
 
     points: Floats
@@ -141,7 +141,7 @@ def _share(gap: float, value: float) -> float:
 
 @kernel("float64(WaitingRoster, int64, int64)", inline=True)
 def ready_at(waiting: WaitingRoster, i: int, j: int) -> float:
-    """Return the instant from which two slots may play by the rules; as `Rules.duel_ready_at`."""
+    """Return the instant from which two slots may play by the rules; like `Rules.duel_ready_at`."""
     points, terms, gates = waiting.points, waiting.terms, waiting.gates
     rules, steps = waiting.rules, waiting.steps
     row = FIRST_VALUE + terms.shape[0] + gates.shape[0]
@@ -174,7 +174,7 @@ def take_slot(waiting: WaitingRoster, sequence: int, at: float) -> int:
     Args:
         waiting: The pool; it must have room.
         sequence: Larger for later acceptance.
-        at: When the player was enqueued.
+        at: Instant at which the player was enqueued.
 
     Returns:
         The slot, linked in the order of age.
@@ -234,8 +234,8 @@ def free_slot(waiting: WaitingRoster, slot: int) -> None:
 def measured_rate(known: int, span: float, price: float) -> float:
     """Return the rate of n arrivals in a span that ends now, tickets per second.
 
-    It is (n + 1) / (span + prior / (n + 1)), where the prior is the seconds that cost a tenth of
-    one: a guess before the second arrival, which fades with each.
+    It is (n + 1) / (span + prior / (n + 1)), where the prior is the number of seconds that cost
+    0.1: a guess before the second arrival, which loses weight with each.
     """
     return (known + 1.0) / (span + PRIOR / (price * (known + 1.0)))
 
@@ -245,12 +245,12 @@ def arrival_rate(waiting: WaitingRoster, now: float, least: int) -> float:
     """Return the rate of the last `RATE_OF` arrivals, tickets per second.
 
     Args:
-        waiting: Who waits.
+        waiting: The pool.
         now: The present instant.
-        least: At how many instants they came at least; if at fewer, more arrivals are counted.
+        least: Least number of distinct instants; if there are fewer, more arrivals are counted.
 
     Complexity:
-        O(`RATE_OF`), O(samples) where many come at one instant.
+        O(`RATE_OF`), O(samples) if many arrive at one instant.
     """
     numbers, counts, samples = waiting.numbers, waiting.counts, waiting.samples
     room = samples.shape[1]
@@ -266,7 +266,7 @@ def arrival_rate(waiting: WaitingRoster, now: float, least: int) -> float:
 
 @kernel("void(WaitingRoster, int64, float64)", inline=True)
 def note_arrival(waiting: WaitingRoster, slot: int, now: float) -> None:
-    """Remember an arrival's instant and values in the place of the oldest."""
+    """Store an arrival's instant and values in place of the oldest."""
     points, counts, samples = waiting.points, waiting.counts, waiting.samples
     at = counts[NOTED] % samples.shape[1]
     samples[0, at] = now
@@ -277,7 +277,7 @@ def note_arrival(waiting: WaitingRoster, slot: int, now: float) -> None:
 
 @kernel("void(WaitingRoster, int64, int64, int64[:,::1], int64)", inline=True)
 def write_pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int) -> None:
-    """Write down a match of two, the older player first."""
+    """Write a match of two, the older player first."""
     points, links = waiting.points, waiting.links
     is_older = points[TIME, one] < points[TIME, two] or (
         points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
@@ -287,7 +287,7 @@ def write_pair(waiting: WaitingRoster, one: int, two: int, out: Ints, count: int
 
 @kernel("float64(WaitingRoster, int64)", inline=True)
 def next_instant(waiting: WaitingRoster, mark: int) -> float:
-    """Return the first of all instants in a row of marks and of all deadlines not flagged yet."""
+    """Return the first of all instants in a row of marks and of all deadlines not marked yet."""
     points, marks, links = waiting.points, waiting.marks, waiting.links
     numbers, counts = waiting.numbers, waiting.counts
     at = np.inf
@@ -304,20 +304,20 @@ def next_instant(waiting: WaitingRoster, mark: int) -> float:
 def is_due(at: float, now: float, fired: bool) -> bool:
     """Return whether an instant has come for a player.
 
-    One equal to `now` waits until it is fired, for more arrivals may share it.
+    One equal to `now` waits until it is fired, since more arrivals may share it.
     """
     return at < now or (at == now and fired)
 
 
 @kernel("boolean(WaitingRoster, float64, boolean)", inline=True)
 def is_early(waiting: WaitingRoster, now: float, fired: bool) -> bool:
-    """Return whether nothing is due yet at an instant that is not complete."""
+    """Return whether nothing is due yet at an instant that may still get arrivals."""
     return not fired and waiting.numbers[WAKE] >= now
 
 
 @kernel("void(WaitingRoster, float64)", inline=True)
 def wake_by(waiting: WaitingRoster, at: float) -> None:
-    """Let the pool be looked at by an instant, if not earlier."""
+    """Set the next decision of the pool to an instant, unless it is earlier already."""
     waiting.numbers[WAKE] = min(waiting.numbers[WAKE], at)
 
 
@@ -327,9 +327,9 @@ def make_waiting(
     """Return an empty pool.
 
     Args:
-        slots: Room.
+        slots: Number of slots.
         table: (terms, gates, rules, steps).
-        samples: Arrivals that are remembered.
+        samples: Number of remembered arrivals.
     """
     terms, gates, rules, steps = table
     rows = FIRST_VALUE + len(terms) + len(gates) + len(rules)

@@ -1,5 +1,5 @@
-"""Parties divided into matches of teams: annealing, descent, and what matches are worth.
+"""Parties divided into matches of teams: annealing, descent, and the value of matches.
 
-`batch` is what is divided, and `reference` defines in plain Python what the kernels compute. May
-import `solvers.matching`; never the bounds, which import it.
+`batch` defines the problem, and `reference` defines in plain Python what the kernels compute. May
+import `solvers.matching`; never `solvers.bounds`, which imports this package.
 """

@@ -1,10 +1,10 @@
 """Simulated annealing over whole matches: one search, in slices of effort.
 
-A search starts from sorted parties, warm, and lets packs of parties change places between matches;
-what makes the sum of energies worse is accepted with probability exp(-difference / temperature).
-Temperature falls geometrically with the share of the effort that has been spent. All that is
-random comes from the seed, and effort is counted in evaluations, so a search can be repeated
-exactly; a shell that has a clock may hand in shares of its budget instead.
+A search starts from sorted parties at a high temperature and exchanges packs of parties between
+matches; a move that raises the sum of energies is accepted with probability
+exp(-difference / temperature). The temperature falls geometrically with the share of the effort
+spent. All randomness comes from the seed, and effort is counted in evaluations, so a search can be
+repeated exactly; a shell with a clock may pass in shares of its time budget instead.
 
 Source:
     Kirkpatrick, Gelatt, Vecchi, Optimization by Simulated Annealing (1983). Differs from the
@@ -55,22 +55,22 @@ from evenmatch.solvers.teams.two_team_division import split_matches
 
 PATIENT = (0.02, 0.001, 0.7, 0.0)
 HASTY = (0.006, 0.0015, 0.85, 0.5)
-"""`Walk.habits` of a search with plenty of effort and of one with little: temperatures in units of
+"""`Walk.habits` of a search with plenty of effort and of one with little, temperatures in units of
 quality. Chosen among ten settings on 3v3 of 99 to 3,000 players, most of which differ by less than
-searches with other seeds do; but a short search cannot afford to melt everything."""
+searches with different seeds; but a short search has no time for a high temperature."""
 PLENTY, LITTLE = 2_500.0, 400.0
-"""Evaluations for each player that are plenty, and little."""
+"""Evaluations per player that count as plenty, and as little."""
 RMS_SLOPE = 0.3
-"""How much the square of what a match of quality .85 lacks rises with what it lacks."""
+"""Slope, at a quality of .85, of the square of what a match lacks of 1, against what it lacks."""
 STRIDE = 64
-"""Moves between two looks at the temperature."""
+"""Moves between two updates of the temperature."""
 
 
 def habits_for(effort: float, players: int) -> Floats:
-    """Return `Walk.habits` for a search, between the hasty and the patient.
+    """Return `Walk.habits` for a search, between those for little and for plenty of effort.
 
     Args:
-        effort: Evaluations of the whole search, about.
+        effort: Approximate evaluations of the whole search.
         players: Of the batch.
 
     >>> habits_for(750_000, 300).tolist(), habits_for(100_000, 300).tolist()
@@ -88,7 +88,7 @@ class Annealing:
         scene: The batch, as kernels read it.
         seated: Matches to start from, team by team.
         candidates: The best partners of each player.
-        seed: Of all that is random.
+        seed: Of all random choices.
     """
 
     def __init__(self, scene: Scene, seated: Places, candidates: Places, seed: int) -> None:
@@ -118,27 +118,27 @@ class Annealing:
         evaluate(self._args[0], self._args[1], matches, self.walk.energies)
 
     def pace(self, effort: float) -> None:
-        """Choose the habits of a search that will spend so many evaluations, see `habits_for`.
+        """Choose the habits of a search with a given number of evaluations, see `habits_for`.
 
-        Where powers of qualities are summed, a difference of energy is less than one of quality:
-        temperatures fall by about the slope of what is summed.
+        If powers of qualities are summed, a difference of energy is smaller than one of quality, so
+        temperatures are multiplied by about the slope of that power.
         """
         self.walk.habits[:] = habits_for(effort, len(self.scene.party))
         power = float(self.scene.numbers[POWER])
         self.walk.habits[: END_HEAT + 1] *= power if power > 0.0 else RMS_SLOPE
 
     def run(self, evaluations: int, begin: float = 0.0, end: float = 1.0) -> None:
-        """Search on.
+        """Continue the search.
 
         Args:
-            evaluations: Effort, about: a move that leads nowhere counts as one evaluation.
-            begin: Share of the whole search that is already done.
-            end: Share that is done after this.
+            evaluations: Approximate effort; a move that leads nowhere counts as one evaluation.
+            begin: Share of the whole search that is done before this call.
+            end: Share that is done after it.
         """
         _anneal(*self._args, np.array([float(evaluations), begin, end]))
 
     def finish(self, evaluations: int) -> None:
-        """Divide the parties of pairs of matches anew, as well as can be, neighbours first."""
+        """Divide the parties of pairs of matches anew, in the best way, neighbours first."""
         matches = int(self.walk.counts[MATCHES])
         if self.scene.is_divided and matches > 1:
             pairs = neighbours(self.walk.place, self.walk.candidates, matches)
@@ -147,7 +147,7 @@ class Annealing:
 
     @property
     def energy(self) -> float:
-        """Return what the search lowers."""
+        """Return the sum of energies, which the search lowers."""
         return float(self.walk.energies[: self.walk.counts[MATCHES]].sum())
 
     @property
@@ -161,14 +161,14 @@ class Annealing:
         return int(self.walk.counts[MOVES])
 
     def seated(self) -> Places:
-        """Return the matches team by team, each divided as well as can be."""
+        """Return the matches team by team, each divided in the best way."""
         matches = int(self.walk.counts[MATCHES])
         if self.scene.is_divided:
             return by_team(self.scene, self.board, matches)
         return split_matches(self.scene, self.board.seat[:matches].copy())
 
     def _places(self, matches: int) -> Places:
-        """Return row and place of each player, -1 on the bench."""
+        """Return row and place of each player, -1 for the bench."""
         place: Places = np.full((2, len(self.scene.party)), -1, dtype=np.int32)
         rows, places = np.nonzero(self.board.seat[:matches] >= 0)
         who = self.board.seat[rows, places]
@@ -178,7 +178,7 @@ class Annealing:
 
 @kernel("void(Board, Walk, int64, int64)", inline=True, allocates=False)
 def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
-    """Make a proposal the row itself."""
+    """Replace a row by its proposal."""
     seat, local, keys = board.seat, board.local, board.keys
     energies, place = walk.energies, walk.place
     for p in range(seat.shape[1]):
@@ -193,11 +193,11 @@ def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
 
 @kernel("void(Scene, Walk)", inline=True, allocates=False)
 def _swap_with_bench(scene: Scene, walk: Walk) -> None:
-    """Let the parties of the first pack leave the bench, and those of the second sit down."""
+    """Seat the parties of the first pack, and move those of the second to the bench."""
     first, place, bench = scene.first, walk.place, walk.bench
     counts, packs = walk.counts, walk.packs
     for at in range(packs[3, 0]):
-        # The party already has its seats; its slot is found by search, since places are taken.
+        # The party is seated already, so the places tell nothing: search the bench for its slot.
         slot = 0
         while bench[slot] != packs[0, at]:
             slot += 1
@@ -213,9 +213,9 @@ def _swap_with_bench(scene: Scene, walk: Walk) -> None:
 
 @kernel("float64(Scene, Board, Walk)", inline=True, allocates=False)
 def least_after(scene: Scene, board: Board, walk: Walk) -> float:
-    """Return the `least_energy` of the second group's match after the move, which is not written.
+    """Return the `least_energy` that the second group's match has after the move, unwritten.
 
-    Most moves end here, so this reads no more than each player's part.
+    Most moves end here, so only each player's lower bound is read.
     """
     first, floor, worth, numbers = scene.first, scene.floor, scene.worth, scene.numbers
     seat, packs = board.seat, walk.packs
@@ -238,11 +238,11 @@ def least_after(scene: Scene, board: Board, walk: Walk) -> float:
 
 @kernel("boolean(Scene, Board, Walk, float64)", inline=True, allocates=False)
 def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
-    """Evaluate the proposed move; take it if energies rise by at most a limit.
+    """Evaluate the proposed move; take it if energies rise by at most `limit`.
 
-    The first side is most often the one that loses; where the second cannot make up for it, not
-    even by the least energy that its players allow, it is not evaluated. And a match that breaks
-    so many rules that the move is refused is not evaluated to the end.
+    The first side is the one that usually loses. If the second cannot make up for the loss even
+    with the least energy that its players allow, it is not evaluated. And if a match breaks so many
+    rules that the move is refused anyway, its evaluation stops.
     """
     energies, counts, packs = walk.energies, walk.counts, walk.packs
     seat, found = board.seat, board.found
@@ -263,7 +263,7 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
         load_changes(scene, board, trial, row, is_alike)
         most = limit - rise + energies[row]
         if side == 0 and not is_inside:
-            # No match has less energy than this below zero.
+            # No match has an energy below this negative bound.
             most += energies[packs[2, 3]] + numbers[ILLEGAL] - 3.0
         most = (most - numbers[ILLEGAL]) / PER_VIOLATION + 1e-6
         found[2] = 1 + int(min(max(most, 0.0), float(ALL_RULES)))
@@ -290,7 +290,7 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
 
 @kernel("void(Scene, Board, Walk, float64[::1])", allocates=False)
 def _anneal(scene: Scene, board: Board, walk: Walk, slice_of: Floats) -> None:
-    """Search on; `slice_of` is the effort and the shares of the search at its begin and end."""
+    """Search on; `slice_of` holds the effort and the search's shares at its begin and end."""
     counts, chance, habits = walk.counts, walk.chance, walk.habits
     effort, begin, end = slice_of[0], slice_of[1], slice_of[2]
     cooling = math.log(habits[END_HEAT] / habits[START_HEAT])
@@ -307,20 +307,20 @@ def _anneal(scene: Scene, board: Board, walk: Walk, slice_of: Floats) -> None:
                 counts[TAKEN] += 1
 
 
-# A last polish: the parties of two matches are divided between them anew, as well as can be.
+# A last polish: divide the parties of two matches between them anew, in the best way.
 
 PARTIES_MAX = 13
-"""Two matches of more parties than this together are left alone: 2^(parties - 1) divisions."""
+"""Two matches with more parties in all are left alone: there are 2^(parties - 1) divisions."""
 GAIN_MIN = 1e-9
 
 
 def neighbours(place: Places, candidates: Places, matches: int) -> Ints:
-    """Return pairs of matches, those first whose players are each other's candidates most often.
+    """Return pairs of matches, first those whose players are most often each other's candidates.
 
     Args:
         place: `Walk.place`.
         candidates: The best partners of each player.
-        matches: How many there are.
+        matches: Number of matches.
 
     Returns:
         Shape (pairs, 2).
@@ -337,7 +337,7 @@ def neighbours(place: Places, candidates: Places, matches: int) -> Ints:
 
 @kernel("int64(Scene, Board, int64, int64[:,::1], int64)", allocates=False)
 def _add_parts(scene: Scene, board: Board, row: int, parts: Ints, count: int) -> int:
-    """Add the parties of a row to a list that falls by size; return how many there are then."""
+    """Add the parties of a row to a list sorted by falling size; return the new count."""
     first, party, seat = scene.first, scene.party, board.seat
     p = 0
     while p < seat.shape[1]:
@@ -380,16 +380,16 @@ def _deal(scene: Scene, board: Board, walk: Walk, parts: Ints, count: int, mask:
 def resolve_pairs(
     scene: Scene, board: Board, walk: Walk, pairs: Ints, parts: Ints, effort: int
 ) -> None:
-    """Divide the parties of pairs of matches anew, where that lowers their energies.
+    """Divide the parties of pairs of matches anew, if that lowers the energies.
 
-    Parties stay whole. Only for formats whose best divisions evaluations find themselves.
+    Parties stay whole. Only for formats in which evaluations find the best divisions themselves.
 
     Args:
         scene: The scene.
         board: The board.
         walk: The search.
         pairs: Shape (p, 2): pairs of matches, see `neighbours`.
-        parts: Shape (2, 2 k): room.
+        parts: Shape (2, 2 k): workspace.
         effort: Evaluations after which no further pair is begun.
 
     Complexity:
@@ -405,7 +405,7 @@ def resolve_pairs(
         if count > PARTIES_MAX:
             continue
         best, chosen = energies[one] + energies[two] - GAIN_MIN, -1
-        # The largest party may as well be in the first match: matches are alike.
+        # Matches are interchangeable, so the largest party may always be in the first.
         for mask in range(0, 1 << count, 2):
             if not _deal(scene, board, walk, parts, count, mask):
                 continue

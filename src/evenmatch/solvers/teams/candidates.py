@@ -12,14 +12,14 @@ from evenmatch.solvers.teams.pairs import Measures, pair_of
 PARTNERS = 16
 """Candidates of each player."""
 NEAR = 48
-"""Neighbours on each side that are looked at, in each order, where there is no table of pairs."""
+"""Neighbours on each side to examine in each order, if there is no table of pairs."""
 
 
 def candidates_of(scene: Scene) -> Places:
-    """Return the players with whom a pair costs least, cheapest first; -1 where there are fewer.
+    """Return the partners with whom a player's pair costs least, cheapest first; -1 pads the rows.
 
-    With a table of pairs all are compared; without, those next to a player in the order of skill,
-    and in the order of skill within their best region and their second best.
+    With a table of pairs, all players are compared; without one, only those near a player in the
+    order of skill, overall and within the best region and the second best.
 
     Complexity:
         O(n^2) reads of a table, or O(n * 300) pairs.
@@ -34,7 +34,7 @@ def candidates_of(scene: Scene) -> Places:
 
 
 def _orders(scene: Scene) -> Ints:
-    """Return orders in which players who go together stand close; shape (orders, n)."""
+    """Return orders in which likely partners stand close together; shape (orders, n)."""
     values, latency = scene.measures.values, scene.measures.latency
     count = len(scene.party)
     skill = values[0] if len(values) else np.zeros(count)
@@ -48,7 +48,7 @@ def _orders(scene: Scene) -> Ints:
 
 @kernel("void(float32[:,::1], int32[:,::1], int64, int64, float64)", inline=True, allocates=False)
 def _offer(best: Singles, found: Places, i: int, j: int, cost: float) -> None:
-    """Put j among the partners of i if it belongs there; `best` has one row of costs."""
+    """Insert j among the partners of i if it belongs there; `best` holds one row of costs."""
     at = found.shape[1] - 1
     while at > 0 and (found[i, at - 1] < 0 or best[0, at - 1] > cost):
         best[0, at], found[i, at] = best[0, at - 1], found[i, at - 1]

@@ -1,4 +1,4 @@
-"""What compares the players of one match but is not a mean over pairs, for one division."""
+"""The criteria of one division of a match that are not means over pairs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from evenmatch.solvers.teams.evaluation_input import FULLNESS, RANK_SHARE, Scene
 from evenmatch.solvers.teams.search_state import Board
 
 UNSEATED = 1024.0
-"""What a player without a role adds to the cost of roles; it is more than all that roles cost."""
+"""Cost of a player without a role; it exceeds the sum of all costs of roles."""
 
 _WHO = "int32[:,::1], int64, int64[:,::1]"
-"""Seats by match, a row of them, and in row 0 of `order` the place of each seat, -1 = free."""
+"""Seats by match, one of its rows, and in row 0 of `order` the place of each seat, -1 = free."""
 
 
 @kernel("float64(float64[:,::1], int32[:,::1], int64, int64[:,::1], int64)", allocates=False)
@@ -46,7 +46,7 @@ def _mean_pair_gap(values: Floats, seat: Places, row: int, order: Ints, column: 
 
 @kernel("float64(Scene, int32[:,::1], int64)", allocates=False)
 def free_share(scene: Scene, seat: Places, row: int) -> float:
-    """Return free seats over those that may stay free; 0 where none may."""
+    """Return the free seats as a share of those that may stay free; 0 if none may."""
     seats_min = scene.seats_min
     room, free = seat.shape[1], 0
     for team in range(seats_min.shape[0]):
@@ -58,7 +58,7 @@ def free_share(scene: Scene, seat: Places, row: int) -> float:
 
 @kernel("float64(int32[:,::1], int64)", inline=True, allocates=False)
 def filled_share(seat: Places, row: int) -> float:
-    """Return the players of a match over those of a full one."""
+    """Return the players of a match divided by those of a full one."""
     filled = 0
     for p in range(seat.shape[1]):
         filled += 1 if seat[row, p] >= 0 else 0
@@ -67,7 +67,7 @@ def filled_share(seat: Places, row: int) -> float:
 
 @kernel(f"float64(Scene, {_WHO}, float64, int64)", allocates=False)
 def raw_gap(scene: Scene, seat: Places, row: int, order: Ints, kind: float, column: int) -> float:
-    """Return the gap of one kind in a match, without a scale; empty teams do not count."""
+    """Return the unscaled gap of one kind in a match; empty teams do not count."""
     values, team_start = scene.measures.values, scene.team_start
     low, high = np.inf, -np.inf
     if kind == FREE_SEATS:
@@ -128,8 +128,8 @@ def _team_roles(
         seat: Seats by match.
         row: The match.
         order: The place of each seat.
-        states: Room.
-        unseated: What a player without a role costs; inf = each needs one.
+        states: Workspace.
+        unseated: Cost of a player without a role; inf = each needs one.
     """
     role_cost, team_start, steps = scene.role_cost, scene.team_start, scene.match_facts.steps
     count, roles = steps.shape
@@ -162,9 +162,9 @@ def _team_roles(
 
 @kernel(f"float64(Scene, {_WHO}, float64[:,::1])", allocates=False)
 def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats) -> float:
-    """Return the least cost of giving the players of each team their roles.
+    """Return the least cost of assigning the players of each team to roles.
 
-    `UNSEATED` times the players who find none is in it; the rest is what the others cost.
+    Each player without a role adds `UNSEATED`; the rest is the cost of the others.
 
     Complexity:
         O(k * roles * product of (seats + 1) over the roles).
@@ -176,14 +176,14 @@ def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats
     for team in range(team_start.shape[0] - 1):
         cost = _team_roles(scene, team, seat, row, order, states, np.inf)
         if cost == np.inf:
-            # So a search sees how far a team is from a legal one.
+            # The cost tells a search how far a team is from a legal one.
             cost = _team_roles(scene, team, seat, row, order, states, UNSEATED)
         total += cost
     for p in range(seat.shape[1]):
         players += 1 if seat[row, p] >= 0 else 0
     unseated = total // UNSEATED
     cost = total - unseated * UNSEATED
-    # The mean is over those who play.
+    # The mean is over the players in the match.
     return unseated * UNSEATED + cost * (seat.shape[1] / max(players, 1))
 
 
@@ -191,8 +191,8 @@ def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats
 def party_gap(scene: Scene, board: Board, row: int) -> float:
     """Return x in `Batch.parity`: how much the parties of two teams differ, seats in `order`.
 
-    Empty teams do not count. The distance of two falling lists of sizes is counted the other way
-    round: for each size, by how much the numbers of parties at least as large differ.
+    Empty teams do not count. The distance of two falling lists of sizes is computed as the sum,
+    over sizes, of the differences between the numbers of parties of at least that size.
     """
     first, party, team_start = scene.first, scene.party, scene.team_start
     seat, order = board.seat, board.order
@@ -203,7 +203,7 @@ def party_gap(scene: Scene, board: Board, row: int) -> float:
             filled += 1 if order[0, at] >= 0 else 0
         seats_most = max(seats_most, filled)
         for other in range(team if filled > 0 else 0):
-            # Seats are filled from the first on.
+            # Seats are filled from the first one on.
             if order[0, team_start[other]] < 0:
                 continue
             for size in range(seat.shape[1]):
@@ -234,12 +234,12 @@ def parity_gap(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("float64(Scene, int32[:,::1], int64, float64)", allocates=False)
 def rank_gap(scene: Scene, seat: Places, row: int, roles: float) -> float:
-    """Return the mean rank of the roles of a match over the last, from what they cost."""
+    """Return the mean rank of the roles of a match over the last rank, from their cost."""
     share, last, players = scene.numbers[RANK_SHARE], scene.role_seats.shape[0] - 1, 0
     if share == 0.0 or last <= 0:
         return 0.0
     for p in range(seat.shape[1]):
         players += 1 if seat[row, p] >= 0 else 0
     worst = players * last
-    # Ranks are whole numbers, whatever their weight has been rounded to.
+    # Ranks are whole numbers; rounding removes the error of the weights.
     return float(np.rint(roles / share * worst)) / worst

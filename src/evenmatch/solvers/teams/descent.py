@@ -1,16 +1,16 @@
-"""The Galactron blog's algorithm: descent by the best swap, again and again from other starts.
+"""The algorithm of the Galactron blog: descent by the best swap, repeated from other starts.
 
-It is here to be compared with. Nothing was left undone that makes it fast: it evaluates with the
-kernels of `anneal`, pairs of matches are looked at again only after one of them has changed, and
-new starts are near the sorted one, which is better than starts at random.
+It serves as a baseline, and is made as fast as it can be: it evaluates with the kernels of
+`anneal`, examines a pair of matches again only after one of them has changed, and makes new starts
+near the sorted one, which is better than random starts.
 
 Source:
     Ronimo's blog, "Designing the matchmaking for Awesomenauts Galactron".
 
 Differs from the paper:
     The blog tries all swaps of all matches, performs the best, and begins again. Here the best swap
-    of two matches is performed as soon as these two have been looked at. Where both end no swap
-    improves anything, but this one gets there with a fraction of the evaluations.
+    of two matches is performed as soon as these two have been examined. Both end where no swap
+    improves anything, but this version gets there with a fraction of the evaluations.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ ESCAPES = ("restarts", "forced")
 FORCED = 12
 """Swaps forced at a time: "a dozen or so"."""
 SEMI_RANDOM = (0.05, 1.0)
-"""A new start sorts by skill plus noise of so few to so many standard deviations of skill.
+"""Noise of a new start's sort by skill, lowest and highest, in standard deviations of skill.
 
-Large pools gain from starts near the sorted one, small pools from starts that are far from it.
+Large pools gain from starts near the sorted one, small pools from starts far from it.
 """
 ON_BENCH_TOGETHER = 8
-"""Parties of the bench in one group."""
+"""Parties on the bench that form one group."""
 GROUPS_MAX = 4_000
 
 
@@ -58,25 +58,25 @@ def descent(
     pairs: Pairs | None = None,
     power: float = 1.0,
 ) -> Plan:
-    """Return the best matches that descents within an effort find.
+    """Return the best matches that descents find within an effort.
 
     Args:
         batch: The batch.
-        effort: Evaluations of matches; the last look at two matches is finished.
-        seed: Of all that is random.
-        escape: What follows where no swap is better. `restarts`: a descent from a new start.
-            `forced`: parties of the worst matches change places with others at random, a dozen
-            times, and swaps go on from there; what is worse in the end is taken back.
-        start: Order of the first start, see `start_matches`; new ones are the same with noise.
-        pairs: The batch's table of pairs, if it is there already.
+        effort: Evaluations of matches; the last examination of two matches is finished.
+        seed: Of all random choices.
+        escape: What to do when no swap is better. `restarts`: descend from a new start. `forced`:
+            parties of the worst matches change places with random others, a dozen times, and the
+            descent continues from there; if the result is worse, it is taken back.
+        start: Order of the first start, see `start_matches`; later starts add noise to it.
+        pairs: The batch's table of pairs, if it exists already.
         power: See `scene_of`.
 
     Raises:
-        ConfigError: An argument is none of those, or there are more than 4,000 groups (matches,
-            or teams where these are large).
+        ConfigError: An unknown name, or more than 4,000 groups (matches, or teams if divisions are
+            part of the state).
 
     Complexity:
-        A look at two matches takes 2 evaluations for each pair of packs of equal size: 72 for 3v3
+        Examining two matches takes 2 evaluations for each pair of packs of equal size: 72 for 3v3
         without parties.
     """
     for name, value, allowed in (("escape", escape, ESCAPES), ("start", start, ORDERS)):
@@ -106,7 +106,7 @@ def descent(
 
 
 class Search:
-    """Descents over one batch.
+    """Repeated descents over one batch.
 
     Args:
         scene: The batch, as kernels read it.
@@ -120,7 +120,7 @@ class Search:
         sizes = np.diff(scene.first)
         room = ON_BENCH_TOGETHER * int(sizes.max(initial=1))
         waiting = len(sizes) - len(np.unique(scene.party[seated[seated >= 0]]))
-        # Other starts may seat fewer, but never leave more players than parties.
+        # Another start may bench more parties, but no more than there are players beyond the seats.
         on_bench = -(-max(waiting, len(scene.party) - seated.size, 0) // ON_BENCH_TOGETHER) + 1
         groups = self.matches * self._teams + on_bench
         if groups > GROUPS_MAX:
@@ -145,22 +145,22 @@ class Search:
 
     @property
     def seat(self) -> Places:
-        """Return the seats as they are, a view."""
+        """Return a view of the seats."""
         return self._board.seat[: self.matches]
 
     @property
     def bench(self) -> Places:
-        """Return the parties on the bench by group, a view."""
+        """Return a view of the parties on the bench, by group."""
         return self._state.bench
 
     @property
     def evaluations(self) -> int:
-        """Return how many matches were evaluated so far."""
+        """Return how many matches have been evaluated."""
         return int(self._state.counts[EVALUATIONS])
 
     @property
     def swaps(self) -> int:
-        """Return how many swaps were made so far."""
+        """Return how many swaps have been made."""
         return int(self._state.counts[SWAPS])
 
     @property
@@ -169,7 +169,7 @@ class Search:
         return self.matches * self._teams > 1 or bool((self.bench >= 0).any())
 
     def begin(self, seated: Places) -> None:
-        """Start anew from matches, team by team; who is in none is on the bench."""
+        """Start anew from matches, team by team; all other parties sit on the bench."""
         scene = self.scene
         is_seated = np.zeros(len(scene.first) - 1, dtype=bool)
         is_seated[scene.party[seated[seated >= 0]]] = True
@@ -179,7 +179,7 @@ class Search:
         self.return_to(by_size(scene, seated), bench)
 
     def return_to(self, seat: Places, bench: Places, *, is_settled: bool = False) -> None:
-        """Take up seats and bench as they were; `is_settled` if no swap of these is better."""
+        """Restore earlier seats and bench; `is_settled` if no swap of these is better."""
         state = self._state
         self.seat[:], state.bench[:] = seat, bench
         state.counts[STEP] += 1
@@ -188,7 +188,7 @@ class Search:
         evaluate(self._args[0], self._args[1], self.matches, state.energies)
 
     def run(self, effort: int) -> float:
-        """Descend until no swap is better or all evaluations are `effort`; return the energy."""
+        """Descend until no swap is better or `effort` evaluations are made; return the energy."""
         self._state.counts[EFFORT] = effort
         descend(*self._args)
         return float(self._state.energies[: self.matches].sum())
@@ -210,7 +210,7 @@ class Search:
         evaluate(self._args[0], self._args[1], self.matches, self._state.energies)
 
     def _exchange(self, one: int, two: int) -> None:
-        """Let two parties of one size in different matches change places."""
+        """Swap two parties of one size between different matches."""
         first, seat, state = self.scene.first, self.seat, self._state
         state.counts[STEP] += 1
         where = [np.flatnonzero(seat.ravel() == first[party])[0] for party in (one, two)]
@@ -221,12 +221,12 @@ class Search:
             state.changed[groups] = state.counts[STEP]
 
     def divided(self) -> Places:
-        """Return the matches team by team, each divided as well as can be."""
+        """Return the matches team by team, each divided in the best way."""
         return by_team(self.scene, self._board, self.matches)
 
 
 def _with_noise(batch: Batch, rng: np.random.Generator) -> Batch:
-    """Return a batch whose skills are disturbed, party by party, to sort by."""
+    """Return a batch with noise added to skills, party by party, for sorting."""
     values: Floats = batch.facts.values
     if not len(values):
         return batch

@@ -1,4 +1,4 @@
-"""Between matches as they are searched for and matches as they are played: who is in which team."""
+"""Convert matches between the order of a search and the order of teams in play."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenmatch.solvers.teams.search_state import Board, load_pairs
 
 
 def by_size(scene: Scene, seated: Places) -> Places:
-    """Return matches as a board takes them: where it divides them itself, larger parties first."""
+    """Return matches in a board's order: larger parties first if evaluations divide them."""
     if not scene.is_divided:
         return seated
     party = scene.party[seated]
@@ -21,7 +21,7 @@ def by_size(scene: Scene, seated: Places) -> Places:
 
 
 def by_team(scene: Scene, board: Board, matches: int) -> Places:
-    """Return the first matches of a board team by team, each divided as well as can be."""
+    """Return the first matches of a board team by team, each divided in the best way."""
     seat = board.seat[:matches].copy()
     if not scene.is_divided:
         return seat
@@ -34,7 +34,7 @@ def by_team(scene: Scene, board: Board, matches: int) -> Places:
 
 @kernel("void(Scene, Board, int64[::1])", allocates=False)
 def _choose_options(scene: Scene, board: Board, chosen: Ints) -> None:
-    """Write the number of the best option of each match."""
+    """Write the index of the best option of each match."""
     for row in range(chosen.shape[0]):
         load_pairs(scene, board, row)
         chosen[row] = option_of(scene, board, row)

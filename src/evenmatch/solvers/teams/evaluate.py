@@ -1,9 +1,9 @@
-"""What matches are worth while a search goes on, in kernels.
+"""Kernels for the value of matches during a search.
 
-`energy` is what searches lower: minus the transformed quality, minus what its players are worth.
-Where seats may stay free, quality counts by the share of them that is filled: else many small
-matches would seem better than few large ones.
-It is not bounded by -1, since players may be worth anything.
+Searches lower the `energy` of a match: minus its transformed quality, minus the worth of its
+players. If seats may stay free, quality is multiplied by the share of seats that are filled;
+otherwise many small matches would seem better than few large ones. The energy has no lower bound,
+since the worth of players has none.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from evenmatch.solvers.teams.search_state import Board, load_pairs
 from evenmatch.solvers.teams.three_v_three import trio_cost, trio_hosts
 
 PER_VIOLATION = 0.05
-"""What each broken rule adds to the energy of a match that is not legal."""
+"""Energy that each broken rule adds to a match that is not legal."""
 IMPOSSIBLE = 1e9
 """Energy of a match whose parties cannot be divided into teams."""
 
@@ -96,8 +96,8 @@ def hosts_cost(scene: Scene, board: Board, row: int) -> float:
 def _add_up(
     table: Singles, start: int, rows: int, width: int, factors: Singles, sums: Singles
 ) -> None:
-    """Add to the sums of options the rows of their table times factors, `LANES` side by side."""
-    # Unsigned, so that no processor time goes into asking whether an index is negative.
+    """Add rows of the options' table, times factors, to the options' sums, `LANES` at a time."""
+    # Unsigned, so that no time is spent on checking for negative indices.
     at, one = np.uint64(start * rows), np.uint64(1)
     two, three, four = np.uint64(2), np.uint64(3), np.uint64(4)
     five, six, seven = np.uint64(5), np.uint64(6), np.uint64(7)
@@ -123,8 +123,8 @@ def _add_up(
 def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of the best division of a match of two equal teams, hosts left out.
 
-    All options are summed side by side: what is shared costs as enemies, and each pair of mates
-    adds the difference.
+    All options are summed side by side: the shared part is the cost of all pairs as enemies, and
+    each pair of mates adds the difference.
     """
     values, curves, numbers = scene.measures.values, scene.curves, scene.numbers
     option_first, option_parity = scene.option_first, scene.option_parity
@@ -175,13 +175,13 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
 def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     """Return the cost of the division in `order`, hosts and region left out.
 
-    How many rules it breaks goes to `found`, those on regions left out.
+    The rules that it breaks, without those on regions, are counted in `found`.
 
     Args:
         scene: The batch.
         board: Its matches.
         row: One of them.
-        parity: What its party structure costs, without the weight.
+        parity: Cost of its party structure, unweighted.
     """
     seat, order, states, found = board.seat, board.order, board.states, board.found
     cost = scene.numbers[PARITY] * parity + pairs_cost(scene, board, row)
@@ -199,8 +199,8 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
 def _seated_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match whose players sit team by team, hosts left out.
 
-    How many rules it breaks goes to `found`. If it breaks any, its cost is not worked out; and once
-    it breaks as many as `found` says are enough, it is not asked how many more there are.
+    The rules that it breaks are counted in `found`. If it breaks any, its cost is not computed; and
+    the count stops at the number of rules that `found` says is enough.
     """
     seat, order, states, found = board.seat, board.order, board.states, board.found
     numbers = scene.numbers
@@ -232,7 +232,7 @@ def _seated_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("float64(Scene, Board, int64)", allocates=False)
 def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return the cost of the best division of a match, all that there is to know included."""
+    """Return the cost of the best division of a match, with all terms and rules."""
     team_start, option_first = scene.team_start, scene.option_first
     option_parity = scene.option_parity
     option_teams, order, found = scene.option_teams, board.order, board.found
@@ -256,7 +256,7 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _general_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return the cost of a match that the plain evaluation does not know, hosts left out."""
+    """Return the cost of a match that the plain evaluation does not support, hosts left out."""
     if scene.option_first.shape[0] > 1:
         return _best_option_cost(scene, board, row)
     return _seated_cost(scene, board, row)
@@ -264,7 +264,7 @@ def _general_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("boolean(Scene, Board, int64)", allocates=False)
 def _is_late(scene: Scene, board: Board, row: int) -> bool:
-    """Return whether the option that was just chosen breaks a rule that pairs do not tell."""
+    """Return whether the option just chosen breaks a rule that flags of pairs do not cover."""
     team_start, option_teams, order = scene.team_start, scene.option_teams, board.order
     option = scene.option_first[board.keys[row]] + board.found[0]
     for team in range(team_start.shape[0] - 1):
@@ -279,7 +279,7 @@ def _is_late(scene: Scene, board: Board, row: int) -> bool:
 
 @kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def _other_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return the cost of a match of any format; option and rules broken go to `found`."""
+    """Return the cost of a match of any format; option and broken rules are put into `found`."""
     numbers = scene.numbers
     if numbers[IS_PLAIN] > 0.0:
         cost = _plain_cost(scene, board, row)
@@ -295,7 +295,7 @@ def _other_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("float64(float64[::1], float64)", inline=True, allocates=False)
 def gain_of(numbers: Floats, cost: float) -> float:
-    """Return what a match of this cost adds to what is maximised."""
+    """Return what a match of this cost adds to the sum that is maximised."""
     power, quality = numbers[POWER], 1.0 - cost
     if power == 0.0:
         return -cost * cost
@@ -306,7 +306,7 @@ def gain_of(numbers: Floats, cost: float) -> float:
 
 @kernel("float64(float64[::1], int32[:,::1], int64)", inline=True, allocates=False)
 def worth_of(worth: Floats, seat: Places, row: int) -> float:
-    """Return what the players of a match are worth."""
+    """Return the worth of the players of a match."""
     total = 0.0
     for p in range(seat.shape[1]):
         if seat[row, p] >= 0:
@@ -316,7 +316,7 @@ def worth_of(worth: Floats, seat: Places, row: int) -> float:
 
 @kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def least_energy(scene: Scene, board: Board, row: int) -> float:
-    """Return a bound that the energy of a row cannot be below, from its players alone."""
+    """Return a lower bound on the energy of a row, from its players alone."""
     worth, numbers, floor, seat = scene.worth, scene.numbers, scene.floor, board.seat
     cost = 0.0
     for p in range(seat.shape[1]):
@@ -370,7 +370,7 @@ def energy_of(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("int64(Scene, Board, int64)", allocates=False)
 def option_of(scene: Scene, board: Board, row: int) -> int:
-    """Return the number of the best option of a row whose pairs are loaded."""
+    """Return the index of the best option of a row whose pairs are loaded."""
     option_first, found = scene.option_first, board.found
     _other_cost(scene, board, row)
     return option_first[board.keys[row]] + found[0]
@@ -378,7 +378,7 @@ def option_of(scene: Scene, board: Board, row: int) -> int:
 
 @kernel("float64(Scene, Board, int64)", allocates=False)
 def energy_at(scene: Scene, board: Board, row: int) -> float:
-    """Return the energy of a row, from its seats alone; for all but the innermost loops."""
+    """Return the energy of a row, from its seats alone; too slow for the innermost loops."""
     load_pairs(scene, board, row)
     return energy_of(scene, board, row)
 

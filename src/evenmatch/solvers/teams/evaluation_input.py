@@ -1,4 +1,4 @@
-"""What kernels need to know to judge matches: a batch, its pairs and the ways to divide matches."""
+"""The input of kernels that judge matches: a batch, its pairs, and the ways to divide a match."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from evenmatch.solvers.teams.pairs import (
 from evenmatch.solvers.teams.three_v_three import trio_parity
 
 PLAYERS_IN_TABLE = 3000
-"""With more players costs of pairs are computed when they are asked for."""
+"""For more players there is no table: costs of pairs are computed on demand."""
 ROLE_OPTIONS_MAX = 15
-"""Most ways of dividing a match with roles that are all tried whenever it is evaluated."""
+"""Most divisions of a match with roles that an evaluation tries in full."""
 LATE = (PING_GAP, WORDS_GAP, TONGUES_GAP, LISTED_GAP)
-"""Kinds of rules that plain evaluations ask of a division whose pairs are all allowed."""
+"""Kinds of rules that the plain evaluation checks after the rules of pairs."""
 STATES_MAX = 4096
-"""Most states of an assignment to roles: product of (seats + 1) over the roles."""
+"""Most states of a role assignment: product of (seats + 1) over the roles."""
 
 (
     PARITY,
@@ -73,7 +73,7 @@ STATES_MAX = 4096
     GAP_CELLS,
     GAP_SMOOTH,
 ) = range(16)
-"""Numbers of a scene."""
+"""Indices into `Scene.numbers`."""
 
 
 @record(
@@ -89,20 +89,20 @@ class Scene(NamedTuple):
     Args:
         measures: The facts.
         shares: What a pair adds to means, see `shares_of`.
-        costs: `Pairs.costs`, or shape (0, 0, 2): computed when asked for.
+        costs: `Pairs.costs`, or shape (0, 0, 2): computed on demand.
         bits: The same memory as integers.
         first: `Batch.first`.
         party: Shape (n,): party of each player.
         terms: `Batch.terms`.
         curves: Shape (1 + d, CELLS + 2): the plain gap, then each term, without weights.
-        hosts: `Batch.hosts`; and so are `role_seats`, `role_cost`, `rules`, `tolerances`, `worth`.
+        hosts: `Batch.hosts`; likewise `role_seats`, `role_cost`, `rules`, `tolerances`, `worth`.
         team_start: Shape (teams + 1,): first place of each team.
         seats_min: `Batch.seats_min`.
-        numbers: See `PARITY` and the others.
-        radix: `Options`, and so are the next five; empty where the division is part of the state.
+        numbers: See `PARITY` and the names after it.
+        radix: From `Options`, like the next five; empty if the division is part of the state.
         trio: `trio_parity` of two teams of three, else shape (0, 0).
-        floor: Shape (n,): what a player adds at least to the pairs of any match.
-        match_facts: What is looked up match by match.
+        floor: Shape (n,): lower bound on what a player adds to the pairs of any match.
+        match_facts: Facts that are looked up match by match.
     """
 
     measures: Measures
@@ -144,7 +144,8 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     Args:
         batch: The batch.
         pairs: Its table of pairs; None = made here, for up to `PLAYERS_IN_TABLE` players.
-        power: Exponent of qualities before they are summed; 0 = minus the squared shortfall.
+        power: Exponent applied to qualities before they are summed; 0 = minus the squared
+            shortfall from 1.
     """
     measures = measures_of(batch.facts)
     if pairs is None and batch.players <= PLAYERS_IN_TABLE:
@@ -154,9 +155,9 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     seats = tuple(int(n) for n in batch.seats)
     largest = int(sizes.max(initial=1))
     is_fixed = bool((batch.seats == batch.seats_min).all())
-    # Options take teams of equal seats for alike.
+    # Options treat teams of equal seats as interchangeable.
     has_sides = batch.sides.size > 0
-    # With roles each option is a problem of its own, so fewer of them are all tried.
+    # With roles, each option needs an assignment of its own, so fewer of them are tried in full.
     options_most = ROLE_OPTIONS_MAX if batch.role_seats.size else OPTIONS_MAX
     is_small = is_fixed and not has_sides and count_of(seats) <= options_most
     options = options_of(seats, max(largest, 1)) if is_small else no_options(batch.k)
@@ -211,7 +212,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
 
 
 def _raw_most(batch: Batch) -> float:
-    """Return more than raw gaps, which no scale keeps below 1, can cost a match."""
+    """Return an upper bound on the cost of gaps that no scale keeps below 1."""
     rows = np.vstack([batch.terms, batch.facts.gaps])
     rows = rows[(rows[:, SHAPE] == RAW) & (rows[:, KIND] <= PAIR_GAP)]
     tops = np.abs(batch.facts.values).max(axis=1, initial=0.0)
@@ -221,7 +222,8 @@ def _raw_most(batch: Batch) -> float:
 def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
     """Return (column, cells per unit, whether to interpolate) of the gap of two teams' sums.
 
-    With it goes the curve of its weighted cost; with a step, a cell is a step, and the curve is
+    The curve of its weighted cost comes with it; with a step, each cell is a step and the curve is
+    exact. None if the batch has a term or rule that the plain evaluation does not support.
     exact. None if anything is there that the plain evaluation does not know.
     """
     is_duel = len(batch.seats) == 2 and batch.seats[0] == batch.seats[1]
@@ -249,7 +251,7 @@ def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
 
 
 def _may_be_apart(batch: Batch) -> bool:
-    """Return whether any pair of players may be forbidden."""
+    """Return whether any pair of players may be forbidden to meet."""
     facts = batch.facts
     limits = np.isfinite(facts.ping_max).any() or np.isfinite(facts.region_max).any()
     limits = limits or facts.words_mind.any() or facts.tongues_mind.any()
@@ -257,16 +259,16 @@ def _may_be_apart(batch: Batch) -> bool:
     return bool(limits or hard or len(facts.avoid))
 
 
-# What each player adds at least to the pairs of any match: searches give up early by it.
+# A lower bound on what each player adds to the pairs of any match, so that searches stop early.
 
 MOST = 16
-"""In larger matches only so many of a player's cheapest enemies and mates are counted."""
+"""In larger matches, only this many of a player's cheapest enemies and mates are counted."""
 
 
 def floors_of(costs: Singles, seats: Sequence[int]) -> Singles:
-    """Return half of the cheapest enemies and mates that a player can have; shape (n,).
+    """Return half the cost of each player's cheapest possible enemies and mates; shape (n,).
 
-    The pairs of a full match cost at least the sum over its players, whatever its division.
+    The pairs of a full match cost at least the sum over its players, however it is divided.
 
     Args:
         costs: `Pairs.costs`, shape (n, n, 2).
@@ -306,5 +308,5 @@ def _floors(costs: Singles, enemies: int, mates: int, floors: Singles) -> None:
             total += best[0, at]
         for at in range(mates):
             total += best[1, at]
-        # A little less, since sums are added in another order.
+        # Lowered slightly, since sums are added in another order.
         floors[i] = np.float32(0.49999) * total

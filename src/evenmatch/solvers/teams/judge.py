@@ -1,4 +1,4 @@
-"""The quality of a plan's matches, exactly: in float64, with every logarithm taken."""
+"""The exact quality of a plan's matches: in float64, every logarithm computed."""
 
 from __future__ import annotations
 

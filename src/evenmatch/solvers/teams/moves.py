@@ -1,8 +1,8 @@
 """Moves of a search: packs of parties of equal size change places between two groups.
 
-A *group* is a match where its best division is found whenever it is evaluated, else a team; or
-the bench. A move begins with one party of each group; while one pack is smaller, it takes in
-another party of its group. Where seats may stay free, packs of different size may change places.
+A *group* is a match if evaluations find its best division, else a team; or it is the bench. A move
+begins with one party of each group; the smaller pack takes in further parties of its group until
+both have the same size. If seats may stay free, packs of different sizes may change places.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from evenmatch.solvers.teams.search_state import Board
 Draws = NDArray[np.uint64]
 
 MATCHES, ON_BENCH, EVALUATIONS, MOVES, TAKEN, EFFORT = range(6)
-"""Numbers of `Walk.counts`."""
+"""Indices into `Walk.counts`."""
 START_HEAT, END_HEAT, GUIDED, PICKY = range(4)
-"""Numbers of `Walk.habits`: temperatures; share of moves that bring a player together with one of
+"""Indices into `Walk.habits`: temperatures; share of moves that bring a player together with one of
 their best partners; share of moves that begin with the worse placed of two players."""
 
 
@@ -31,17 +31,17 @@ their best partners; share of moves that begin with the worse placed of two play
     "int64[:,::1], float64[::1]"
 )
 class Walk(NamedTuple):
-    """Where a search stands, beside its board.
+    """The state of a search, beside its board.
 
     Args:
-        energies: Shape (matches + 2,): of each row of the board; the last two of proposals.
-        place: Shape (2, n): row of each player, -1 = on the bench; and their place in it.
+        energies: Shape (matches + 2,): energy of each row of the board; the last two are proposals.
+        place: Shape (2, n): row of each player, -1 = on the bench; and place in that row.
         bench: Shape (parties,): parties on the bench.
-        counts: Shape (6,): see `MATCHES` and the others.
-        chance: Shape (1,): state of the generator.
+        counts: Shape (6,): see `MATCHES` and the names after it.
+        chance: Shape (1,): state of the random generator.
         candidates: Shape (n, PARTNERS).
         packs: Shape (4, k + 2): parties of both packs; their sizes and other numbers of the move.
-        habits: Shape (4,): see `START_HEAT` and the others.
+        habits: Shape (4,): see `START_HEAT` and the names after it.
     """
 
     energies: Floats
@@ -55,9 +55,9 @@ class Walk(NamedTuple):
 
 
 FROM_ROW, FROM_LOW, FROM_HIGH, TO_ROW, TO_LOW, TO_HIGH = range(6)
-"""Numbers of `Walk.packs[2]`: rows of both groups, -1 = the bench, and their places."""
+"""Indices into `Walk.packs[2]`: rows of both groups, -1 = the bench, and their places."""
 FROM_COUNT, TO_COUNT, KEPT = range(3)
-"""Numbers of `Walk.packs[3]`: parties in both packs; a party that stays where it is."""
+"""Indices into `Walk.packs[3]`: parties in both packs; a party that must stay."""
 
 
 @kernel("uint64(uint64[::1])", inline=True, allocates=False)
@@ -89,7 +89,7 @@ def uniform(chance: Draws) -> float:
 
 @kernel("void(Scene, Walk, int64, int64, int64)", inline=True, allocates=False)
 def _enter_group(scene: Scene, walk: Walk, side: int, row: int, p: int) -> None:
-    """Note the group of a place as that of one side of the move."""
+    """Set the group that a place belongs to as one side of the move."""
     team_start, option_first, numbers = scene.team_start, scene.option_first, walk.packs
     low, high = 0, team_start[team_start.shape[0] - 1]
     if row >= 0 and option_first.shape[0] == 1:
@@ -104,7 +104,7 @@ def _enter_group(scene: Scene, walk: Walk, side: int, row: int, p: int) -> None:
 
 @kernel("int64(Scene, Board, Walk, int64)", inline=True, allocates=False)
 def _any_party(scene: Scene, board: Board, walk: Walk, side: int) -> int:
-    """Return a random party of a group, -1 if a free seat was hit."""
+    """Return a random party of a group, -1 if the draw hits a free seat."""
     party, seat = scene.party, board.seat
     bench, counts, chance, packs = walk.bench, walk.counts, walk.chance, walk.packs
     row, low, high = packs[2, side], packs[2, side + 1], packs[2, side + 2]
@@ -127,7 +127,7 @@ def _is_packed(walk: Walk, side: int, one: int) -> bool:
 
 @kernel("boolean(Scene, Board, Walk)", inline=True, allocates=False)
 def _grow_packs(scene: Scene, board: Board, walk: Walk) -> bool:
-    """Add parties to the smaller pack until both are of one size; return whether they are."""
+    """Add parties to the smaller pack until both have one size; return whether they do."""
     first, packs = scene.first, walk.packs
     one, two = packs[0, 0], packs[1, 0]
     lead = (first[one + 1] - first[one]) - (first[two + 1] - first[two])
@@ -153,7 +153,7 @@ def _grow_packs(scene: Scene, board: Board, walk: Walk) -> bool:
 
 @kernel("boolean(Scene, Board, Walk)", allocates=False)
 def _packs_fit(scene: Scene, board: Board, walk: Walk) -> bool:
-    """Return whether both groups keep to their sizes when packs of any size change places."""
+    """Return whether both groups keep legal sizes when packs of any size change places."""
     first, team_start, seats_min = scene.first, scene.team_start, scene.seats_min
     seat, packs = board.seat, walk.packs
     change = 0
@@ -176,7 +176,7 @@ def _packs_fit(scene: Scene, board: Board, walk: Walk) -> bool:
 
 @kernel("int64(Walk)", inline=True, allocates=False)
 def _first_player(walk: Walk) -> int:
-    """Return a random player, now and then the worse placed of two."""
+    """Return a random player, sometimes the worse placed of two."""
     energies, place, chance, habits = walk.energies, walk.place, walk.chance, walk.habits
     count = place.shape[1]
     i = below(chance, count)
@@ -191,7 +191,7 @@ def _first_player(walk: Walk) -> int:
 
 @kernel("boolean(Scene, Board, Walk)", inline=True, allocates=False)
 def propose(scene: Scene, board: Board, walk: Walk) -> bool:
-    """Choose a move at random; return False if what was drawn makes none."""
+    """Draw a random move; return False if the draw gives none."""
     party, is_divided, seat = scene.party, scene.option_first.shape[0] > 1, board.seat
     place, counts, chance = walk.place, walk.counts, walk.chance
     candidates, packs = walk.candidates, walk.packs
@@ -214,7 +214,7 @@ def propose(scene: Scene, board: Board, walk: Walk) -> bool:
     packs[3, FROM_COUNT] = packs[3, TO_COUNT] = 1
     p = int(place[1, j])
     if is_guided and place[0, i] != place[0, j]:
-        # i joins the match of j, who stays there: somebody else has to go.
+        # Player i joins the match of j, who stays there: somebody else has to leave it.
         packs[3, KEPT] = party[j]
         p = below(chance, seat.shape[1])
     _enter_group(scene, walk, TO_ROW, place[0, j], 0 if is_divided else p)
@@ -273,7 +273,7 @@ def _rebuild(
 
 @kernel("boolean(Scene, Board, Walk, int64, int64)", inline=True, allocates=False)
 def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> bool:
-    """Write into a row the group of one side of the move, its pack replaced by the other's.
+    """Write into a row the group of one side of the move, with its pack replaced by the other.
 
     Returns:
         Whether one party took the place of another of its size, and nothing else changed.

@@ -1,8 +1,9 @@
 """The ways to divide a match among its teams, by the sizes of its parties.
 
-Players of a match stand in order of the size of their party, the largest first. All matches whose
+Players of a match are ordered by the size of their party, the largest first. All matches whose
 parties have the same sizes share one list of options, found by a key: the sum of `radix[size]`
-over the parties. Teams with equal seats are alike, so options that only rename them count once.
+over the parties. Teams with equal seats are interchangeable, so options that only swap them count
+once.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 from evenmatch.solvers.teams.batch import Floats, Ints, Singles
 
 OPTIONS_MAX = 126
-"""Most ways of dividing a match that are all tried whenever it is evaluated."""
+"""Most ways of dividing a match that an evaluation tries in full."""
 LANES = 8
-"""Options are padded to a multiple of this, so that a kernel takes as many of them at a time."""
+"""Options are padded to a multiple of this number, which a kernel processes together."""
 NEVER = 1e6
 """Parity cost of an option that only pads a list."""
 
@@ -28,9 +29,9 @@ class Options(NamedTuple):
     """All options of a format.
 
     Args:
-        radix: Shape (largest party + 1,): what a party of each size adds to the key.
-        first: Shape (keys + 1,): where the options of a key begin; none = no legal division.
-        parity: Shape (options,): cost of the party structure in [0, 1], not weighted; `NEVER` pads.
+        radix: Shape (largest party + 1,): number that a party of each size adds to the key.
+        first: Shape (keys + 1,): start of the options of a key; no options = no legal division.
+        parity: Shape (options,): unweighted cost of the party structure in [0, 1]; `NEVER` pads.
         teams: Shape (options, k): team of each place.
         together: Flat: 1 where two places are mates; by key, block of `LANES` options, pair of
             places (01, 02, ... 12, ...) and option; those of a key begin at pairs * first.
@@ -47,7 +48,7 @@ class Options(NamedTuple):
 
 
 def count_of(seats: Sequence[int]) -> int:
-    """Return how many options there are without parties, counted up to `OPTIONS_MAX` + 1."""
+    """Return how many options there are without parties, at most `OPTIONS_MAX` + 1."""
     return _count_of(tuple(seats)) if sum(seats) <= 10 else OPTIONS_MAX + 1
 
 
@@ -129,7 +130,7 @@ def _partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
 
 
 def _divisions(sizes: Sequence[int], seats: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the team of each place for each way of giving parties to teams."""
+    """Yield the team of each place for each way of assigning parties to teams."""
     stack: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), seats)]
     while stack:
         given, room = stack.pop()

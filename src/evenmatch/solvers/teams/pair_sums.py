@@ -1,4 +1,4 @@
-"""What the pairs of one division of a match cost together, and how many of them are forbidden."""
+"""The total cost of the pairs of one division of a match, and how many of them are forbidden."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evenmatch.solvers.teams.search_state import Board
 
 @kernel("float64(Scene, Board, int64)", allocates=False)
 def pairs_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return the costs of pairs for the division in `order`; rules broken go to `found`.
+    """Return the cost of pairs for the division in `order`; broken rules are counted in `found`.
 
-    Where seats are free, the means are over fewer pairs: those of enemies and of mates are
-    each enlarged alone. That is exact but for means over all pairs, in matches whose teams have
-    different numbers of free seats; `judge` knows better.
+    If seats are free, the means are over fewer pairs: the sums over enemies and over mates are each
+    scaled up. That is exact except for means over all pairs in matches whose teams have different
+    numbers of free seats; `judge` computes those exactly.
     """
     team_start, numbers = scene.team_start, scene.numbers
     seat, local, bits, order, found = board.seat, board.local, board.bits, board.order, board.found
@@ -51,7 +51,7 @@ def pairs_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel("float64(Scene, Board, int64)", inline=True, allocates=False)
 def full_pairs_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return `pairs_cost` of a full match whose seats are team by team already."""
+    """Return `pairs_cost` of a full match whose seats are in team order already."""
     team_start, numbers, local, bits = scene.team_start, scene.numbers, board.local, board.bits
     k, at, broken = board.seat.shape[1], 0, 0
     total = 0.0

@@ -1,4 +1,4 @@
-"""Tables of what each pair of players costs: all of them at once, or the rows of newcomers."""
+"""Tables of what each pair of players costs: filled at once, or by rows for newcomers."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from evenmatch.solvers.teams.batch import (
     Singles,
 )
 
-# What a pair of players costs, from facts about them: what tables of pairs are made of.
+# The cost of a pair of players, from the facts on them: the entries of tables of pairs.
 #
-# Logarithms are looked up in tables of 4,096 cells and interpolated, at most 2e-7 from the truth;
-# where a match is judged for good, `exact` asks for the logarithm itself.
+# Logarithms are interpolated in tables of 4,096 cells, with an error of at most 2e-7; for the final
+# judgement of a match, `exact` computes the logarithm itself.
 
 CELLS = 4096
 """Cells of a curve: a cost as a function of a gap or a ping, between 0 and its top."""
 CURVES_KEPT = 256
 BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
-"""Numbers of `Measures.pings`; the last two say whether pings of such pairs cost or are limited."""
+"""Indices into `Measures.pings`; the last two: whether pings of such pairs cost or are limited."""
 
 
 @record(
@@ -53,17 +53,17 @@ BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
     "uint8[:,::1], float64[::1]"
 )
 class Measures(NamedTuple):
-    """Facts as kernels read them.
+    """Facts in the form that kernels read.
 
     Args:
-        values: As in `Facts`, and so are `gaps`, `ping`, `latency`, `ping_max`, `words`,
+        values: As in `Facts`; likewise `gaps`, `ping`, `latency`, `ping_max`, `words`,
             `words_weight`, `tongues`, `tongues_weight`, `connect` and `network`.
         curves: Shape (1 + g, CELLS + 2): cost of a ping, then of each gap without its weight.
-        pings: Shape (5,), see `BEST` and the others.
+        pings: Shape (5,), see `BEST` and the names after it.
         link_first: Shape (n + 1,): where the links of each player begin.
         links: Shape (2, l): the other player and flags; a link is a meeting or an avoidance.
         link_costs: Shape (l, 2): cost of a link as enemies and as mates.
-        words_mind: As in `Facts`, and so are `tongues_mind` and `region_max`.
+        words_mind: As in `Facts`; likewise `tongues_mind` and `region_max`.
     """
 
     values: Floats
@@ -88,7 +88,7 @@ class Measures(NamedTuple):
 
 
 def measures_of(facts: Facts) -> Measures:
-    """Return facts as kernels read them.
+    """Return facts in the form that kernels read.
 
     Complexity:
         O(n + links); 4,096 logarithms for each curve that is new.
@@ -130,8 +130,8 @@ def measures_of(facts: Facts) -> Measures:
 def curve_of(term: Floats) -> Singles:
     """Return the cost of gaps from 0 to the top of a logarithmic term, without its weight.
 
-    A term with a step gets a cell for each step, if that is fine enough for its gaps. It is kept
-    for the next batch of the queue, so it must not be written to.
+    A term with a step has a cell for each step, if cells are fine enough for its gaps. The array is
+    cached for the next batch of the queue, so it must not be written to.
     """
     return _curve_of(*term.tolist())
 
@@ -166,7 +166,7 @@ def _kept(costs: Floats) -> Singles:
 
 
 def _links(facts: Facts) -> tuple[Ints, Ints, Floats]:
-    """Return who met or avoids whom, by player."""
+    """Return the meetings and avoidances of each player."""
     met, avoid = facts.met, facts.avoid
     one = np.concatenate((met[:, 0], avoid[:, 0])).astype(np.int64)
     two = np.concatenate((met[:, 1], avoid[:, 1])).astype(np.int64)
@@ -187,7 +187,7 @@ def _links(facts: Facts) -> tuple[Ints, Ints, Floats]:
 
 @kernel("float64(float32[:,::1], int64, float64)", inline=True, allocates=False)
 def on_curve(curves: Singles, row: int, cells: float) -> float:
-    """Return what a curve says, interpolated; `cells` is the gap counted in cells."""
+    """Return the interpolated value of a curve; `cells` is the gap in cells."""
     cells = min(cells, float(CELLS))
     low = int(cells)
     start = float(curves[row, low])
@@ -221,7 +221,7 @@ def cost_of_ping(measures: Measures, ping: float, exact: bool) -> float:
 
 @kernel("float64(Measures, int64, int64, boolean)", inline=True, allocates=False)
 def _cost_of_gaps(measures: Measures, i: int, j: int, exact: bool) -> float:
-    """Return the weighted costs of gaps, words and tongues: they ask not who is in which team."""
+    """Return the weighted costs of gaps, words and tongues, which do not depend on teams."""
     values, gaps, curves = measures.values, measures.gaps, measures.curves
     words, words_weight, tongues, tongues_weight = measures[7:11]
     total = 0.0
@@ -260,7 +260,7 @@ def reaches(measures: Measures, i: int, j: int) -> bool:
 
 @kernel("int64(Measures, int64, int64, float64)", inline=True, allocates=False)
 def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
-    """Return the flags of a pair but for its links."""
+    """Return the flags of a pair, without those of its links."""
     pings, ping_max = measures.pings, measures.ping_max
     words, words_weight, tongues, tongues_weight = measures[7:11]
     flags = 0
@@ -296,7 +296,7 @@ def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
     allocates=False,
 )
 def pair_of(measures: Measures, i: int, j: int, exact: bool) -> tuple[float, float, float, int]:
-    """Return what is known of a pair, undivided.
+    """Return the costs and flags of a pair, not divided by any number of pairs.
 
     Returns:
         Weighted cost as enemies and as mates, without pings; the cost of the ping, without its
@@ -321,7 +321,7 @@ def pair_of(measures: Measures, i: int, j: int, exact: bool) -> tuple[float, flo
 TILE = 64
 """Rows and columns that are filled together, so that both triangles stay in the cache."""
 TINY = 1e-30
-"""Costs are at least this: flags in the bits of 0 would make numbers that processors add slowly."""
+"""Least cost of a pair: flags in the bits of 0 would make denormal numbers, which are slow."""
 E_APART, E_REACHES, E_REACHED, M_APART = 1, 2, 4, 1
 """Bits in a cost as enemies, and in a cost as mates: see `Pairs.costs`."""
 
@@ -330,7 +330,7 @@ _TABLES = "float32[:,:,::1], int32[:,:,::1], uint8[:,::1]"
 
 
 def shares_of(facts: Facts, seats: Ints) -> Floats:
-    """Return what a pair adds to the mean of a full match, by kind of pair.
+    """Return what a pair adds to the means of a full match, by kind of pair.
 
     Returns:
         1 / number of all pairs; weight of a ping between enemies and between mates, each divided
@@ -351,7 +351,7 @@ def shares_of(facts: Facts, seats: Ints) -> Floats:
 
 
 def empty_pairs(capacity: int) -> Pairs:
-    """Return tables with room for so many players, to be filled by rows."""
+    """Return tables with room for `capacity` players, to be filled by rows."""
     return Pairs(
         np.zeros((capacity, capacity, 2), dtype=np.float32),
         np.zeros((capacity, capacity), dtype=np.uint8),
@@ -359,12 +359,12 @@ def empty_pairs(capacity: int) -> Pairs:
 
 
 def tabulate(facts: Facts, layout: Ints, measures: Measures | None = None) -> Pairs:
-    """Return what each pair costs a full match.
+    """Return the cost of each pair to a full match.
 
     Args:
-        facts: What is known of n players.
-        layout: Seats by team, shape (teams,): means are over pairs of a full match.
-        measures: The facts as kernels read them, if they are there already.
+        facts: The data on n players.
+        layout: Seats by team, shape (teams,): means are over the pairs of a full match.
+        measures: The facts as kernels read them, if they exist already.
 
     Complexity:
         O(n^2 * (facts of a pair)); some 20 ns a pair for the six factors of the blog.
@@ -385,10 +385,10 @@ def fill_rows(pairs: Pairs, facts: Facts, layout: Ints, rows: Ints, alive: Ints)
 
     Args:
         pairs: Tables of shape (capacity, capacity); changed in place.
-        facts: Of `capacity` players; those of rows not in use are not read.
+        facts: Of `capacity` players; those of unused rows are not read.
         layout: Seats by team.
         rows: The newcomers.
-        alive: All players whose pairs with them are wanted, the newcomers included.
+        alive: All players whose pairs with the newcomers are needed, newcomers included.
 
     Complexity:
         O(len(rows) * len(alive)), one kernel call.
@@ -401,14 +401,14 @@ def fill_rows(pairs: Pairs, facts: Facts, layout: Ints, rows: Ints, alive: Ints)
 
 @kernel("int32(int32, int64, int64)", inline=True, allocates=False)
 def with_bits(cost: int, bits: int, mask: int) -> int:
-    """Return the bits of a cost, rounded so that its last ones carry flags."""
+    """Return the bits of a cost, rounded so that its last bits carry flags."""
     carried: int = ((cost + (mask + 1) // 2) & ~mask) | bits
     return carried
 
 
 @kernel("int64(int64)", inline=True, allocates=False)
 def enemy_bits(flags: int) -> int:
-    """Return what a cost as enemies carries."""
+    """Return the flags that a cost as enemies carries."""
     bits = E_APART if flags & (APART | NOT_ENEMIES) else 0
     bits |= E_REACHES if flags & REACHES else 0
     return bits | (E_REACHED if flags & REACHED else 0)

@@ -1,10 +1,11 @@
 """How many teams parties can fill, by counts alone: which kinds of parties make which teams.
 
-Parties that can take the same are of one kind, and what one can take of a team is a vector: players
-by role, or the size alone where there are no roles. Each kind has a price, and teams are filled one
-after the other, each as cheaply as can be; the price of a kind rises as it runs out. Then all
-begins again with prices that say what was scarce, until there are as many teams as can be. Prices
-prove that: no more teams than the price of all parties over that of the cheapest team.
+Parties that can take the same seats are of one kind. The seats that a party takes in a team are a
+vector: players by role, or the size alone if there are no roles. Each kind has a price, and teams
+are filled one after the other, each as cheaply as possible; the price of a kind rises as it runs
+out. Then all teams are filled again, with prices that reflect what was scarce, until there are as
+many teams as possible. The prices prove it: the price of all parties divided by that of the
+cheapest team is an upper bound on the number of teams.
 """
 
 from __future__ import annotations
@@ -21,39 +22,39 @@ from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.teams.batch import Flags, Floats, Ints, Places
 
 Vector = tuple[int, ...]
-"""What a party takes of a team: players by role."""
+"""The seats that a party takes in a team: players by role."""
 Team = tuple[tuple[int, Vector], ...]
-"""The parties of a team: the kind of each, and what it takes."""
+"""The parties of a team: the kind of each, and the seats that it takes."""
 
 STATES_MAX = 4096
-"""Most ways in which a team may be filled in part: product of (seats + 1)."""
+"""Most ways in which a team may be partly filled: product of (seats + 1)."""
 TABLE_MAX = 1 << 20
-"""Most states times vectors."""
+"""Most states times vectors; above it there is no table."""
 PASSES = 12
-"""Times that all teams are filled anew, at the most."""
+"""Most times that all teams are filled anew."""
 STEPS_MAX = 1_000_000
-"""Steps after which no other pass begins: a party in a state of a team, some nanoseconds each."""
+"""Steps after which no further pass begins; one party in one state of a team is a step, some ns."""
 LEARN = 2.0
-"""Exponent by which the price of a kind of which all were used rises from pass to pass."""
+"""Exponent by which the price of a used-up kind rises from pass to pass."""
 REPEAT = 8
-"""A team is filled again by its like for one in so many of the parties that are left."""
+"""A team is repeated at most once for this many of the parties that are left."""
 SLACK = 1e-6
-"""What prices prove is rounded down, but not because of rounding errors."""
+"""Bounds by prices are rounded down; this much is added first, against rounding errors."""
 TINY = 1e-12
-"""Smaller gains are none."""
+"""Smaller gains count as none."""
 ROLES_IN_SETS = 6
-"""With more roles not every set of them, but each alone and all together limit what is possible."""
+"""With more roles, only each role and all together bound the teams, instead of every set."""
 
 
 class _Counts(NamedTuple):
-    """What a pass reads.
+    """The input of a pass.
 
     Args:
         counts: Parties of each kind.
-        most: Parties of each kind in one team, at most.
-        first: Where the options of each kind begin; the last entry is their number.
+        most: Most parties of each kind in one team.
+        first: Start of the options of each kind; the last entry is the number of options.
         vectors: Vector of each option.
-        codes: What a vector adds to the number of a state.
+        codes: Number that a vector adds to the number of a state.
         fits: Shape (vectors, states): whether a state contains a vector.
     """
 
@@ -68,20 +69,20 @@ class _Counts(NamedTuple):
 def most_teams(
     kinds: Sequence[Sequence[Vector]], counts: Sequence[int], seats: Vector, per_match: int
 ) -> list[Team] | None:
-    """Return full teams for as many matches as parties make, or nearly so.
+    """Return full teams for as many matches as the parties make, or nearly so.
 
     Args:
-        kinds: What one party of each kind can take of a team.
+        kinds: The seats that one party of each kind can take in a team, as alternatives.
         counts: Parties of each kind.
-        seats: Of a team, by role.
+        seats: Seats of a team, by role.
         per_match: Teams of a match.
 
     Returns:
-        Whole matches' worth of teams; None if there are too many ways to fill a team in part.
+        Teams for whole matches; None if there are too many ways to fill part of a team.
 
     Complexity:
-        At most `PASSES` times teams * parties of kinds that may be in one * states steps, each of
-        the vectors of a party; no pass begins after `STEPS_MAX` steps.
+        At most `PASSES` times teams * parties of kinds that fit into one * states steps, each
+        over the vectors of a party; no pass begins after `STEPS_MAX` steps.
     """
     table, vectors = _tabulated(kinds, counts, seats)
     if table is None:
@@ -113,7 +114,7 @@ def most_teams(
 def _tabulated(
     kinds: Sequence[Sequence[Vector]], counts: Sequence[int], seats: Vector
 ) -> tuple[_Counts | None, list[Vector]]:
-    """Return what a pass reads, if it is not too much, and the vectors."""
+    """Return the input of a pass, and the vectors; None if a table would be too large."""
     vectors = sorted({vector for own in kinds for vector in own})
     states = math.prod(own + 1 for own in seats)
     if states > STATES_MAX or states * len(vectors) > TABLE_MAX:
@@ -135,7 +136,7 @@ def _tabulated(
 
 @lru_cache(maxsize=16)
 def _states(seats: Vector) -> tuple[Ints, Ints]:
-    """Return how each state of a team is filled, by role, and what a player of each role adds."""
+    """Return the seats taken in each state of a team, by role, and the step that a player adds."""
     ranges = [range(own + 1) for own in reversed(seats)]
     digits = np.array(list(product(*ranges)), dtype=np.int64)[:, ::-1]
     radix = np.cumprod([1, *(own + 1 for own in seats[:-1])], dtype=np.int64)
@@ -145,7 +146,7 @@ def _states(seats: Vector) -> tuple[Ints, Ints]:
 
 
 def _most_by_roles(table: _Counts, vectors: Sequence[Vector], seats: Vector) -> int:
-    """Return how many teams the seats of any set of roles allow at most."""
+    """Return an upper bound on the number of teams, from the seats of any set of roles."""
     if not len(table.counts):
         return 0
     roles = len(seats)
@@ -177,7 +178,7 @@ def _find_cheapest(
     choice: Places,
     own: Ints,
 ) -> int:
-    """Find the cheapest way to each state of a team, party by party; return how many parties."""
+    """Find the cheapest way to each state of a team, party by party; return the parties' number."""
     full = fits.shape[1] - 1
     cost[:] = np.inf
     cost[0] = 0.0
@@ -186,7 +187,7 @@ def _find_cheapest(
         for _ in range(min(left[kind], most[kind])):
             own[used] = kind
             is_better = False
-            # The fullest states first, so that the party is not used twice.
+            # The fullest states come first, so that the party is not used twice.
             for state in range(full, 0, -1):
                 choice[used, state] = -1
                 for option in range(first[kind], first[kind + 1]):
@@ -219,11 +220,12 @@ def _fill_teams(
     starts: Ints,
     left: Ints,
 ) -> tuple[int, float, int]:
-    """Fill teams, each as cheaply as can be.
+    """Fill teams, each as cheaply as possible.
 
-    `weights` is what all parties of a kind cost together while none is used. The options of all
-    teams go into `picks`, where each team begins into `starts`, and into `left` how many parties
-    of each kind remain. Returns how many teams were filled, how many can be, and steps taken.
+    `weights` holds the price of all parties of a kind together while none is used. The options of
+    all teams are written into `picks`, the start of each team into `starts`, and the number of
+    parties of each kind that remain into `left`. Returns the number of teams filled, an upper
+    bound on it, and the steps taken.
     """
     full, items = fits.shape[1] - 1, 0
     for kind in range(len(counts)):

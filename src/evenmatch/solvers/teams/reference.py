@@ -1,4 +1,4 @@
-"""What a match of a batch is worth, in plain Python: the definition that kernels are tested by."""
+"""The value of a match of a batch, in plain Python: the definition that kernels are tested by."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def is_legal(batch: Batch, teams: Teams) -> bool:
 
 
 def free_share(batch: Batch, teams: Teams) -> float:
-    """Return free seats over those that may stay free; 0 where none may."""
+    """Return the free seats as a share of those that may stay free; 0 if none may."""
     room = int((batch.seats - batch.seats_min).sum())
     return (batch.k - sum(map(len, teams))) / room if room else 0.0
 
 
 def pair_costs(batch: Batch, teams: Teams) -> float:
-    """Return all that is averaged over pairs of a match, or over its players to one region."""
+    """Return the costs averaged over pairs of a match, or over its players to one region."""
     facts = batch.facts
     everyone = [p for team in teams for p in team]
     place = {p: t for t, team in enumerate(teams) for p in team}
@@ -121,7 +121,7 @@ def pair_costs(batch: Batch, teams: Teams) -> float:
 
 
 def ping_of(facts: Facts, i: int, j: int) -> float:
-    """Return the milliseconds between two players; inf if nothing joins them."""
+    """Return the milliseconds between two players; inf if no region joins them."""
     if facts.ping.size:
         return float(facts.ping[i, j])
     both = facts.latency[i].astype(np.float64) + facts.latency[j]
@@ -144,7 +144,7 @@ def ms_cost(ping: float, best: float, worst: float) -> float:
 def region_cost(batch: Batch, everyone: Sequence[int], venue: int) -> float:
     """Return the mean cost (or milliseconds) of the best region that rules allow a match now.
 
-    If they allow none yet, that is the best that they ever will; if they never do, it is 1.
+    If they allow none yet, that of the best region that they will ever allow; 1 if there is none.
     """
     attribute, best, worst, furthest = venues_of(batch.facts)[venue]
     ever = [ms for ms in _regions(batch.facts, everyone, venue) if max(ms) <= furthest]
@@ -192,7 +192,7 @@ def shaped_gap(term: Floats, gap: float) -> float:
 
 
 def raw_gap(kind: float, values: Floats, teams: Teams) -> float:
-    """Return the gap of one kind in a match, without a scale; empty teams do not count."""
+    """Return the unscaled gap of one kind in a match; empty teams do not count."""
     own = [[float(values[p]) for p in team] for team in teams if team]
     everyone = [v for team in own for v in team]
     if kind == SPREAD:
@@ -223,7 +223,7 @@ def parity_gap(batch: Batch, teams: Teams) -> float:
 
 
 def party_gap(batch: Batch, teams: Teams) -> float:
-    """Return x: half of the L1 distance of the teams' sorted party sizes, over the seats less 1."""
+    """Return x: half the L1 distance of the teams' sorted party sizes, over the seats less 1."""
     party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
     shapes = []
     n = max(map(len, teams))
@@ -238,7 +238,7 @@ def party_gap(batch: Batch, teams: Teams) -> float:
 
 
 def rank_gap(batch: Batch, teams: Teams) -> float:
-    """Return the mean rank of the roles given, over the last rank."""
+    """Return the mean rank of the assigned roles, divided by the last rank."""
     last, players = batch.role_seats.size - 1, sum(map(len, teams))
     if last <= 0 or batch.rank_share == 0.0:
         return 0.0
@@ -254,7 +254,7 @@ def hosts_of(batch: Batch, teams: Teams) -> list[int]:
 
 
 def _hosts_lack(batch: Batch, teams: Teams, column: int) -> int:
-    """Return how many hosts are missing to two."""
+    """Return by how many the hosts fall short of two."""
     if column == 0:
         return 2 - min(2, len(hosts_of(batch, teams)))
     table, everyone = batch.facts.more_connect[column - 1], [p for team in teams for p in team]
@@ -263,7 +263,7 @@ def _hosts_lack(batch: Batch, teams: Teams, column: int) -> int:
 
 
 def _related(teams: Teams, pairs: int) -> list[tuple[int, int]]:
-    """Return the pairs of players that count."""
+    """Return the pairs of players that a rule or term compares."""
     place = {p: at for at, team in enumerate(teams) for p in team}
     return [
         (i, j)
@@ -283,7 +283,7 @@ def _related_pings(facts: Facts, teams: Teams, column: int) -> list[float]:
 
 
 def _listed_gap(facts: Facts, teams: Teams, column: int) -> float:
-    """Return the largest gap of a pair in a list."""
+    """Return the largest gap of a listed pair."""
     found = [
         gap
         for one, two, number, gap, pairs in facts.listed.tolist()
@@ -352,7 +352,7 @@ def _pairs_are_legal(facts: Facts, teams: Teams) -> bool:
 
 
 def _words_are_minded(facts: Facts, everyone: Sequence[int]) -> bool:
-    """Return whether nobody meets another word that they mind now, by pairs."""
+    """Return whether no player meets a word that they do not accept now, pair by pair."""
     for i, j in combinations(everyone, 2):
         for codes, minds in zip(facts.words, facts.words_mind, strict=False):
             if codes[i] != codes[j] and (minds[i] or minds[j]):
@@ -364,7 +364,7 @@ def _words_are_minded(facts: Facts, everyone: Sequence[int]) -> bool:
 
 
 def _pings_are_legal(facts: Facts, everyone: Sequence[int], place: dict[int, int]) -> bool:
-    """Return whether all pairs are near enough for both."""
+    """Return whether each pair's ping is within what both players accept."""
     for i, j in combinations(everyone, 2):
         own = facts.ping_max[1 if place[i] == place[j] else 0]
         limit = min(own[i], own[j])
@@ -374,7 +374,7 @@ def _pings_are_legal(facts: Facts, everyone: Sequence[int], place: dict[int, int
 
 
 def gap_of(batch: Batch, kind: float, column: int, teams: Teams) -> float:
-    """Return what a rule of one kind limits."""
+    """Return the gap that a rule of one kind limits."""
     facts, everyone = batch.facts, [p for team in teams for p in team]
     if kind <= PAIR_GAP:
         return raw_gap(kind, facts.values[column], teams)

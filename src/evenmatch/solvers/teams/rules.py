@@ -1,7 +1,7 @@
-"""How far one division of a match is from what rules allow, and what criteria beyond numbers cost.
+"""By how much a division of a match breaks rules, and what criteria that compare no numbers cost.
 
-A rule that is broken counts by the players who would have to go where that can be said, so that a
-search gets nearer to a legal match step by step.
+A broken rule counts by the players who would have to leave, if that number is defined, so that a
+search can approach a legal match step by step.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _pings(scene: Scene, board: Board, row: int, column: int, best: float, worst
 
 @kernel(f"float64({_ROW}, int64)", inline=True, allocates=False)
 def _accepted(scene: Scene, board: Board, row: int, rule: int) -> float:
-    """Return the largest gap of a rule that a match accepts: all of it, or one for all."""
+    """Return the largest gap of a rule that a match accepts, by all players or by any one."""
     rules, tolerances, seat = scene.rules, scene.tolerances, board.seat
     narrow, wide = np.inf, -np.inf
     for p in range(seat.shape[1]):
@@ -116,8 +116,8 @@ def _least_mean(scene: Scene, board: Board, row: int, venue: int, limit: float) 
         scene: The batch.
         board: Its matches.
         row: One of them.
-        venue: By what the region is chosen.
-        limit: Nobody plays in a region with a larger latency.
+        venue: The row of `Facts.venues` by which the region is chosen.
+        limit: Regions with a larger latency for any player are excluded.
 
     Complexity:
         O(k * regions).
@@ -142,9 +142,9 @@ def _least_mean(scene: Scene, board: Board, row: int, venue: int, limit: float) 
 
 @kernel(f"float64({_ROW}, int64)", allocates=False)
 def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
-    """Return the mean cost of the region of a match: the best of those that rules allow now.
+    """Return the mean cost of the region of a match: the best that rules allow now.
 
-    Where they allow none it is the best that ever opens, and 1 where none does.
+    If they allow none now, that of the best region that will ever be allowed; 1 if there is none.
     """
     rules, venue_of = scene.rules, scene.match_facts.venue_of
     limit = np.inf
@@ -159,7 +159,7 @@ def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
 
 @kernel(f"int64({_ROW}, int64, float64)", inline=True, allocates=False)
 def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> int:
-    """Return how many players of a match would have to go to make some region near enough."""
+    """Return how many players would have to leave before some region is near enough to the rest."""
     seat, latencies, attribute = (
         board.seat,
         scene.match_facts.latencies,
@@ -181,7 +181,7 @@ def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> 
 
 @kernel(f"float64({_ROW})", allocates=False)
 def place_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return the weighted cost of a match's region; it is the same however that is divided."""
+    """Return the weighted cost of a match's region, which does not depend on the division."""
     terms, numbers = scene.terms, scene.numbers
     cost = 0.0
     if numbers[HAS_REGION] == 0.0:
@@ -196,7 +196,7 @@ def place_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel(f"int64({_ROW})", inline=True, allocates=False)
 def far_players(scene: Scene, board: Board, row: int) -> int:
-    """Return by how much a match breaks rules on regions, however it is divided."""
+    """Return by how much a match breaks the rules on regions, which ignore the division."""
     rules, broken = scene.rules, 0
     if scene.numbers[HAS_REGION] == 0.0:
         return 0
@@ -209,7 +209,7 @@ def far_players(scene: Scene, board: Board, row: int) -> int:
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
-    """Return how many hosts are missing to two."""
+    """Return by how many the hosts fall short of two."""
     seat, order, more = board.seat, board.order, scene.match_facts.more_connect
     found = 0
     for a in range(seat.shape[1]):
@@ -227,7 +227,7 @@ def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _odd_words(scene: Scene, board: Board, row: int, column: int) -> int:
-    """Return how many players have another word than most of the match."""
+    """Return how many players have another word than the most common one of the match."""
     words, seat, order = scene.measures.words, board.seat, board.order
     players, most = 0, 0
     for a in range(seat.shape[1]):
@@ -245,7 +245,7 @@ def _odd_words(scene: Scene, board: Board, row: int, column: int) -> int:
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _odd_tongues(scene: Scene, board: Board, row: int, column: int) -> int:
-    """Return how many players lack the element that most of the match share."""
+    """Return how many players lack the element that most players of the match share."""
     tongues, seat, order = scene.measures.tongues, board.seat, board.order
     shared = np.uint64(0xFFFFFFFFFFFFFFFF)
     players, most = 0, 0
@@ -267,7 +267,7 @@ def _odd_tongues(scene: Scene, board: Board, row: int, column: int) -> int:
 
 @kernel(f"int64({_ROW}, int64, float64)", allocates=False)
 def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: float) -> int:
-    """Return how many pairs of a list are in a match although their gap is beyond a limit."""
+    """Return how many listed pairs are in a match although their gap exceeds a limit."""
     seat, order = board.seat, board.order
     first, listed, gaps = (
         scene.match_facts.listed_first,
@@ -282,7 +282,7 @@ def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: flo
         for at in range(first[player], first[player + 1]):
             if listed[1, at] != column or not gaps[at] > limit:
                 continue
-            # Both ends have the entry; one of them counts it.
+            # The entry is stored at both ends; only one of them counts it.
             for b in range(a + 1, seat.shape[1]):
                 if order[0, b] >= 0 and seat[row, order[0, b]] == listed[0, at]:
                     found += 1 if _counts(listed[2, at], _team_at(scene, b) == team) else 0
@@ -291,7 +291,7 @@ def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: flo
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _housemates(scene: Scene, board: Board, row: int, column: int) -> int:
-    """Return the most players of one household, as `criteria.kinds.household_limit` says."""
+    """Return the most players of one household, as in `criteria.kinds.household_limit`."""
     seat, order, homes = board.seat, board.order, scene.match_facts.homes
     most, pairs, home = 0, column % 3, column // 3
     for a in range(seat.shape[1]):

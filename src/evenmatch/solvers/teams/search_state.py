@@ -1,8 +1,8 @@
 """The matches of a search, and the costs of their pairs beside them.
 
 Each row of a `Board` is a match; next to its seats lie the costs of its pairs, copied from the
-table, so that a match that changes by one party reads the pairs of that party alone. Rows beyond
-the matches are for proposals.
+table, so that changing one party of a match reads only the pairs of that party. The rows after the
+matches hold proposals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evenmatch.solvers.teams.evaluation_input import Scene
 from evenmatch.solvers.teams.pairs import M_APART, TINY, enemy_bits, pair_of, with_bits
 
 ALL_RULES = 1 << 30
-"""Of rules broken as many as never are: an evaluation counts all of them."""
+"""A number of broken rules that no match reaches: an evaluation with it counts all of them."""
 
 
 @record(
@@ -25,19 +25,19 @@ ALL_RULES = 1 << 30
     "float64[:,::1], int64[::1], int64[::1]"
 )
 class Board(NamedTuple):
-    """Matches under work.
+    """The matches that a search works on.
 
     Args:
-        seat: Shape (rows, k): player of each place, -1 = free. Where divisions are found by the
-            evaluation, the places of a match are in falling order of party sizes; else they go
-            team by team, and so within each team.
+        seat: Shape (rows, k): player of each place, -1 = free. If evaluations find divisions, the
+            places of a match are in falling order of party sizes; otherwise they go team by team,
+            in that order within each team.
         local: Shape (rows, pairs, 2): `Pairs.costs` of each pair of places (01, 02, ... 12, ...).
         bits: The same memory as integers.
-        sums: Shape (3, ...): room: costs and gaps of options, what they are summed from.
-        order: Shape (3, k): room: the place of each seat of a team; a count; a count.
-        states: Shape (2, states): room for the assignment to roles.
-        found: Shape (3,): the option chosen by the last evaluation, and rules broken; how many of
-            them are enough, so that an evaluation may stop.
+        sums: Shape (3, ...): workspace for costs and gaps of options, and their summands.
+        order: Shape (3, k): workspace: the place of each seat of a team; a count; a count.
+        states: Shape (2, states): workspace for the assignment of roles.
+        found: Shape (3,): the option that the last evaluation chose; how many rules it breaks; the
+            number of broken rules at which an evaluation may stop.
         keys: Shape (rows,): key of each row's options, if there are any.
     """
 
@@ -52,7 +52,7 @@ class Board(NamedTuple):
 
 
 def board_of(scene: Scene, rows: int) -> Board:
-    """Return an empty board with so many rows."""
+    """Return an empty board with `rows` rows."""
     k = int(scene.team_start[-1])
     widths = np.diff(scene.option_first)
     states = int(np.prod(scene.role_seats + 1))
@@ -88,7 +88,7 @@ def _load_pair(scene: Scene, board: Board, row: int, at: int, i: int, j: int) ->
 
 @kernel("int64(Scene, Board, int64)", inline=True, allocates=False)
 def _key_of(scene: Scene, board: Board, row: int) -> int:
-    """Return the key of a row's options."""
+    """Return the key of a row's options, see `options`."""
     first, party, radix, seat = scene.first, scene.party, scene.radix, board.seat
     key, p = 0, 0
     while p < seat.shape[1]:
@@ -117,17 +117,17 @@ def load_pairs(scene: Scene, board: Board, row: int) -> None:
 
 @kernel("void(Scene, Board, int64, int64, boolean)", inline=True, allocates=False)
 def load_changes(scene: Scene, board: Board, row: int, source: int, is_alike: bool) -> None:
-    """Write the costs of a row's pairs, given an older row with some of the same players.
+    """Write the costs of a row's pairs, starting from an older row with some of the same players.
 
-    Part of each search that calls it: see `kernel`. All costs are copied, which is one sweep, and
-    then those of the places that differ are written; that asks no question of each pair.
+    It is inlined into each search that calls it: see `kernel`. All costs are copied in one sweep,
+    then those of the places that differ are written, which avoids a test for each pair.
 
     Args:
         scene: The scene.
         board: The board.
-        row: The row; its seats are known.
+        row: The row; its seats are written already.
         source: The older row, its pairs loaded.
-        is_alike: Whether parties of the same sizes sit in the same places.
+        is_alike: Whether parties of the same sizes take the same places.
     """
     seat, local, keys = board.seat, board.local, board.keys
     k = seat.shape[1]

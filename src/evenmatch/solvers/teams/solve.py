@@ -1,4 +1,4 @@
-"""Batches to plans: restarts of the annealing, and the best of them."""
+"""From batches to plans: several annealing searches, and the best of their results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from evenmatch.solvers.teams.judge import judge
 from evenmatch.solvers.teams.start import start_matches
 
 RESTART = 80
-"""Times the squared number of players: evaluations beyond which a second search is worth more than
-a longer one: an estimate from runs of 3v3 with 30 to 300 players."""
+"""With more evaluations than this times the squared number of players, a second search is worth
+more than a longer one; estimated from runs of 3v3 with 30 to 300 players."""
 RESTARTS_MAX = 16
 FINISH = 0.1
-"""Share of the effort for dividing pairs of matches anew, once there is plenty."""
+"""Share of the effort spent on dividing pairs of matches anew, if there is plenty of effort."""
 FINISH_FROM = 2_500
-"""Evaluations for each player from which that is worth it."""
+"""Evaluations per player from which that is worthwhile."""
 POWER_MAX = 10.0
 
 OBJECTIVES = "mean, sqrt, power:P, rms"
@@ -31,11 +31,11 @@ SELECTIONS = ("mean", "median", "p10")
 
 
 class Round(NamedTuple):
-    """A batch ready to be searched, by any number of searches at once: nothing in it changes.
+    """A batch ready to be searched; it is immutable, so any number of searches can share it.
 
     Args:
         batch: The batch.
-        scene: As kernels read it.
+        scene: The batch in the form that kernels read.
         seating: Matches to start from.
         candidates: The best partners of each player.
     """
@@ -47,10 +47,10 @@ class Round(NamedTuple):
 
 
 def power_of(objective: str) -> float:
-    """Return what `scene_of` calls power.
+    """Return the `power` of `scene_of` for an objective.
 
     `mean` sums qualities, `sqrt` and `power:P` sum powers of them, `rms` lowers the root mean
-    square of what they lack of 1: all but the first make bad matches count for more.
+    square of their shortfalls from 1: all but the first give bad matches more influence.
 
     Raises:
         ConfigError: There is no such objective.
@@ -80,9 +80,9 @@ def prepare(
 
     Args:
         batch: The batch.
-        pairs: Its table of pairs, if it is there already.
+        pairs: Its table of pairs, if it exists already.
         objective: See `power_of`.
-        start: Order of parties, see `start_matches`.
+        start: Order of the parties, see `start_matches`.
 
     Complexity:
         O(n^2) for the table, O(n) above `PLAYERS_IN_TABLE` players.
@@ -93,7 +93,7 @@ def prepare(
 
 
 def restarts_for(effort: int, players: int) -> int:
-    """Return into how many searches an effort is best divided.
+    """Return the number of searches into which an effort is best divided.
 
     >>> restarts_for(1_000_000, 30), restarts_for(1_000_000, 300)
     (13, 1)
@@ -108,12 +108,14 @@ def child_seeds(seed: int, count: int) -> list[int]:
 
 
 def search(ready: Round, effort: int, seed: int) -> Plan:
-    """Return what one search finds: pure, and without the interpreter's lock in its kernels.
+    """Return the plan that one search finds.
+
+    The function is pure, and its kernels release the interpreter's lock.
 
     Args:
         ready: The batch.
-        effort: Evaluations, about.
-        seed: Of all that is random.
+        effort: Approximate evaluations.
+        seed: Of all random choices.
     """
     players = ready.batch.players
     annealing = Annealing(ready.scene, ready.seating, ready.candidates, seed)
@@ -126,20 +128,20 @@ def search(ready: Round, effort: int, seed: int) -> Plan:
 
 
 def plan_of(ready: Round, annealing: Annealing) -> Plan:
-    """Return where a search stands, judged exactly."""
+    """Return the present plan of a search, judged exactly."""
     seated = annealing.seated()
     quality, legal = judge(ready.scene, ready.batch, seated)
     return Plan(seated, quality, legal, annealing.evaluations)
 
 
 def best_of(plans: Sequence[Plan], worth: Floats, *, objective: str, select: str) -> Plan:
-    """Return the best plan, ties to the earlier, with the evaluations of all.
+    """Return the best plan, with the evaluations of all; of equal plans, the earliest.
 
     Args:
         plans: At least one.
         worth: `Batch.worth`.
         objective: See `power_of`.
-        select: `mean` of transformed qualities, `median` or `p10` of qualities.
+        select: `mean` of transformed qualities, or `median` or `p10` of qualities.
 
     Raises:
         ConfigError: There is no such selection.
@@ -153,7 +155,7 @@ def best_of(plans: Sequence[Plan], worth: Floats, *, objective: str, select: str
 
 
 def _value(plan: Plan, worth: Floats, power: float, select: str) -> tuple[float, float]:
-    """Return what a plan is worth: legal matches first."""
+    """Return the value of a plan as a sort key: legal matches count first."""
     if not len(plan.quality):
         return 0.0, 0.0
     quality = np.where(plan.legal, plan.quality, 0.0)
@@ -179,18 +181,18 @@ def anneal(
     select: str = "mean",
     restarts: int | None = None,
 ) -> Plan:
-    """Return the best matches that an effort finds.
+    """Return the best matches that a search finds within an effort.
 
     Equal arguments give equal plans.
 
     Args:
         batch: The batch.
         effort: Evaluations of matches; 0 = the start alone.
-        seed: Of all that is random.
-        pairs: Its table of pairs, if it is there already.
+        seed: Of all random choices.
+        pairs: Its table of pairs, if it exists already.
         objective: See `power_of`.
-        select: Which of the restarts is best, see `best_of`.
-        restarts: How many; None = by `restarts_for`.
+        select: How the best of several searches is chosen, see `best_of`.
+        restarts: Number of searches; None = as `restarts_for` says.
 
     Raises:
         ConfigError: Effort or restarts are negative, or a name is unknown.

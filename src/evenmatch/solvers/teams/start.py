@@ -1,9 +1,9 @@
-"""First matches of a batch: parties packed into teams, in one of four orders.
+"""The first matches of a batch: parties packed into teams, in one of four orders.
 
-How many teams consist of parties of which sizes is decided first, by counts alone; then parties
-are handed out in order. So as many matches are made as parties allow, or nearly so: largest parties
-first is often enough, and where it is not, `quota` finds more. Where teams have roles, it says who
-takes which.
+First, the counts of parties by size decide how many teams consist of which sizes; then parties are
+assigned in order. This makes as many matches as parties allow, or nearly so: filling in the largest
+parties first often suffices, and otherwise `quota` finds more. If teams have roles, it also says
+which party takes which roles.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ from evenmatch.solvers.teams.quota import Vector, most_teams
 
 ORDERS = ("skill", "party", "region", "random")
 LANDMARKS = 12
-"""Players whose pings stand for regions where latencies to regions are not known."""
+"""Players whose pings stand in for regions if latencies to regions are unknown."""
 
 Key = TypeVar("Key", int, Vector)
 Pattern = tuple[int, ...]
-"""Sizes of the parties of one team, falling."""
+"""Sizes of the parties of one team, in falling order."""
 
 
 def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
     """Return matches of legal sizes, as many as parties allow, or nearly so.
 
-    With full teams, hardly ever fewer than the most; with roles, as many as parties and roles
-    allow, and with roles for all. Only where there are thousands of ways to fill a team in part
-    roles are left to the search, and the largest parties first must do where there are none.
+    With full teams, the count is almost always the largest possible; with roles, it is as many as
+    parties and roles allow, and every player has a role. Only if there are thousands of ways to
+    fill part of a team are roles left to the search, or, without roles, the largest parties placed
+    first.
 
     Args:
         batch: The batch.
         order: `skill` (mean of the first value, best first), `party` (largest first, then skill),
             `region` (of the first player, then skill), or `random`.
-        rng: Breaks no ties but makes the random order.
+        rng: For the random order only; it breaks no ties.
 
     Returns:
-        Players team by team, parties together, -1 = a free seat; shape (matches, k). Who is not
-        there sits on the bench.
+        Players team by team, parties together, -1 = a free seat; shape (matches, k). All others sit
+        on the bench.
 
     Complexity:
-        O(n log n), and that of `most_teams`.
+        O(n log n), plus that of `most_teams`.
     """
     parties = _ordered(batch, order, rng)
     sizes = np.diff(batch.first)
@@ -125,9 +126,9 @@ def _handed_out(
     waiting: Mapping[Key, deque[int]],
     place: Mapping[int, int],
 ) -> Iterator[list[int]]:
-    """Yield teams: the next party in order, with the next ones of sizes that go with it.
+    """Yield teams: the first party in order, with the first ones of sizes that complete a pattern.
 
-    Sizes may be any keys that say what a party takes of a team.
+    Sizes may be any keys that say which seats of a team a party takes.
     """
     left = quota.total()
     while left:
@@ -187,7 +188,7 @@ def _by_counts(
     """Return patterns for the most matches, or None if there are too many ways to fill teams.
 
     Teams of one size are filled one by one. If sizes differ, all teams of a match are filled
-    together: what a party takes of them is its size in one of them.
+    together: a party takes seats in one of them.
     """
     is_even = len(set(seats)) == 1
     rooms = tuple(seats[:1]) if is_even else tuple(seats)
@@ -213,7 +214,7 @@ def _by_counts(
 
 
 def _spread_out(batch: Batch, parties: Sequence[int], sizes: Ints) -> list[list[int]]:
-    """Return teams of a format with free seats: as few matches as seat everybody, evenly filled."""
+    """Return teams of a format with free seats: the fewest matches that seat all, evenly filled."""
     players, most, least = batch.players, batch.k, int(batch.seats_min.sum())
     matches = min(-(-players // most), players // max(least, 1))
     while matches > 0:
@@ -227,7 +228,7 @@ def _spread_out(batch: Batch, parties: Sequence[int], sizes: Ints) -> list[list[
 def _evenly(
     batch: Batch, parties: Sequence[int], sizes: Ints, matches: int
 ) -> list[list[int]] | None:
-    """Put each party, largest first, where most is missing; None if a team stays too small."""
+    """Seat each party, largest first, where most seats lack; None if a team stays too small."""
     room = np.tile(batch.seats, matches)
     lack = np.tile(batch.seats_min, matches)
     teams: list[list[int]] = [[] for _ in room]
@@ -236,7 +237,7 @@ def _evenly(
         fits = room >= size
         if not fits.any():
             continue
-        # What is below its minimum comes first; then the emptiest team, in the emptiest match.
+        # A team below its minimum comes first; then the emptiest team, in the emptiest match.
         free = np.repeat(room.reshape(matches, -1).sum(axis=1), len(batch.seats)) / (batch.k + 1)
         need = np.where(fits, np.where(lack >= size, 1e6 + lack, room) + free, -1.0)
         team = int(need.argmax())
@@ -261,31 +262,31 @@ def _seated(batch: Batch, teams: Sequence[Sequence[int]]) -> Places:
     return seated
 
 
-# First teams of a game with roles: as many as parties and the roles they take allow.
+# First teams of a game with roles: as many as parties and their roles allow.
 #
-# What a party takes of a team is a vector: how many of each role. Parties that can take the same
-# are alike; `quota` says which of them make which teams, and here they are told apart again.
-# Where there are too many ways to fill a team roles are ignored at first, and the search has to
-# find them.
+# A party takes a vector of seats in a team: so many of each role. Parties that can take the same
+# seats are interchangeable; `quota` says how many of them make which teams, and this module then
+# assigns the parties themselves. If there are too many ways to fill a team, roles are ignored at
+# first, and the search has to find them.
 
 Kinds = tuple[Vector, ...]
-"""Parties of one team, by what they take."""
+"""The parties of one team, by the seats that they take."""
 Choices = tuple[Vector, ...]
-"""All that one party can take."""
+"""All seats that one party can take, as alternatives."""
 
 
 def role_quota(
     batch: Batch, parties: Sequence[int]
 ) -> tuple[Counter[Kinds], dict[int, Vector]] | None:
-    """Return how many teams of each kind to make, and what each party takes in them.
+    """Return how many teams of each composition to make, and which seats each party takes in them.
 
     Args:
         batch: With roles, and teams of one size that are full.
-        parties: In the order in which they are wanted.
+        parties: In order of preference.
 
     Returns:
-        The kinds of an even number of teams for matches of two, and so on; parties that sit out
-        are not named. None if there are too many ways to fill a team.
+        The compositions of a whole number of matches; parties that sit out are omitted. None if
+        there are too many ways to fill a team.
     """
     seats = tuple(batch.role_seats.tolist())
     choices = dict(zip(parties, _choices(batch, parties, seats), strict=True))
@@ -300,7 +301,7 @@ def role_quota(
 
 
 def _choices(batch: Batch, parties: Sequence[int], seats: Vector) -> Iterator[Choices]:
-    """Yield all that each party can take of a team; nothing if it cannot play."""
+    """Yield all seats that each party can take in a team; nothing if it cannot play."""
     bits = np.isfinite(batch.role_cost) @ (1 << np.arange(len(seats), dtype=np.int64))
     roles, first = bits.tolist(), batch.first.tolist()
     for party in parties:
@@ -309,7 +310,7 @@ def _choices(batch: Batch, parties: Sequence[int], seats: Vector) -> Iterator[Ch
 
 @lru_cache(maxsize=4096)
 def _choices_of(members: tuple[int, ...], seats: Vector) -> Choices:
-    """Return all that players can take of a team together; the roles of each are bits."""
+    """Return all seats that players can take in a team together; the roles of each are bits."""
     found = {(0,) * len(seats)}
     for roles in members:
         found = {
@@ -326,7 +327,7 @@ def _roles_handed_out(
     choices: dict[int, Choices],
     left: Counter[tuple[Choices, Vector]],
 ) -> Iterator[tuple[int, Vector]]:
-    """Yield what each party takes: of what its like still have to take, the most common first."""
+    """Yield the seats that each party takes: of those left for its kind, the most common first."""
     by_choices: dict[Choices, Counter[Vector]] = {}
     for (own, vector), count in left.items():
         by_choices.setdefault(own, Counter())[vector] = count

@@ -1,9 +1,9 @@
-"""Descent by swaps, in kernels: all swaps of packs of parties between two groups, the best taken.
+"""Kernels of a descent by swaps: try all swaps of packs between two groups, and make the best.
 
-A *group* is a match where its best division is found whenever it is evaluated, else a team; some
-parties on the bench make a group too, which costs nothing. A swap exchanges one party for a pack
-of parties of the same size. All swaps of two groups are evaluated again only after one of them has
-changed, and that is noted in steps: the last change of each group, the last look at each pair.
+A *group* is a match if evaluations find its best division, else a team; some parties on the bench
+make a group too, which costs nothing. A swap exchanges one party for a pack of parties of the same
+size. All swaps of two groups are evaluated again only after one of them has changed: steps record
+the last change of each group and the last examination of each pair.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from evenmatch.solvers.teams.evaluation_input import Scene
 from evenmatch.solvers.teams.search_state import Board, load_changes
 
 MATCHES, TEAMS, STEP, EVALUATIONS, EFFORT, SWAPS = range(6)
-"""Numbers of `Descent.counts`."""
+"""Indices into `Descent.counts`."""
 BY_MASK = 12
-"""Only of groups of up to so many parties are packs of several parties made."""
+"""Packs of several parties are made only in groups of at most this many parties."""
 LEAST_GAIN = 1e-7
-"""A swap must lower energies by more than single precision may pretend."""
+"""Least fall of energy that counts as a gain in single precision."""
 
 
 @record(
@@ -32,18 +32,18 @@ LEAST_GAIN = 1e-7
     "int32[:,:,::1], int64[:,::1]"
 )
 class Descent(NamedTuple):
-    """Where a descent stands, beside its board.
+    """The state of a descent, beside its board.
 
     Args:
-        energies: Shape (matches + 2,): of each row of the board; the last two of proposals.
+        energies: Shape (matches + 2,): energy of each row of the board; the last two are proposals.
         bench: Shape (groups on the bench, room): parties, -1 = none.
-        counts: Shape (6,): see `MATCHES` and the others; `TEAMS` is the groups per match, `EFFORT`
-            the evaluations at which to stop.
+        counts: Shape (6,): see `MATCHES` and the names after it; `TEAMS` is the groups per match,
+            `EFFORT` the evaluations at which to stop.
         changed: Shape (groups,): the step at which each group changed.
-        looked: Shape (groups, groups): the step at which each pair was looked at.
-        parties: Shape (3, room): parties of the two groups at work, and of one to be written.
+        looked: Shape (groups, groups): the step at which each pair was examined.
+        parties: Shape (3, room): parties of the two groups in work, and of one to be written.
         packs: Shape (2, 2^BY_MASK + room, 3): packs of both: mask or party, size, parties.
-        move: Shape (2, 3): for each side its group, pack and number of parties.
+        move: Shape (2, 3): group, pack and number of parties of each side.
     """
 
     energies: Floats
@@ -58,7 +58,7 @@ class Descent(NamedTuple):
 
 @kernel("int64(Scene, Board, Descent, int64, int64)", inline=True, allocates=False)
 def _list_parties(scene: Scene, board: Board, descent: Descent, group: int, side: int) -> int:
-    """Write the parties of a group, and return how many there are."""
+    """Write the parties of a group, and return their number."""
     party, team_start, seat = scene.party, scene.team_start, board.seat
     bench, counts, parties = descent.bench, descent.counts, descent.parties
     found = 0
@@ -83,7 +83,7 @@ def _list_parties(scene: Scene, board: Board, descent: Descent, group: int, side
 
 @kernel("int64(Scene, Descent, int64, int64, int64)", inline=True, allocates=False)
 def _list_packs(scene: Scene, descent: Descent, side: int, count: int, largest: int) -> int:
-    """Write the packs of a group: each party, then those of several that match a large party."""
+    """Write the packs of a group: single parties, then packs that match a large party."""
     first, parties, packs = scene.first, descent.parties, descent.packs
     for at in range(count):
         own = parties[side, at]
@@ -115,7 +115,7 @@ def _holds(packs: Places, side: int, pack: int, at: int) -> bool:
 
 @kernel("void(Scene, Board, Descent, int64, int64)", allocates=False)
 def _write(scene: Scene, board: Board, descent: Descent, side: int, trial: int) -> None:
-    """Write one group of a swap into a row, its pack replaced by that of the other."""
+    """Write one group of a swap into a row, with its pack replaced by that of the other."""
     first, team_start, seat = scene.first, scene.team_start, board.seat
     counts, parties, packs, move = descent.counts, descent.parties, descent.packs, descent.move
     other = 1 - side
@@ -154,7 +154,7 @@ def _write(scene: Scene, board: Board, descent: Descent, side: int, trial: int) 
 
 @kernel("float64(Scene, Board, Descent)", allocates=False)
 def _try_swap(scene: Scene, board: Board, descent: Descent) -> float:
-    """Evaluate a swap in the rows for proposals; return by how much it changes the energy."""
+    """Evaluate a swap in the rows for proposals; return the change of the energy."""
     seat, energies, counts, move = board.seat, descent.energies, descent.counts, descent.move
     matches, change = counts[MATCHES], 0.0
     rows = (move[0, 0] // counts[TEAMS], move[1, 0] // counts[TEAMS])
@@ -250,12 +250,12 @@ def _improve(scene: Scene, board: Board, descent: Descent, one: int, two: int) -
 
 @kernel("boolean(Scene, Board, Descent)", allocates=False)
 def descend(scene: Scene, board: Board, descent: Descent) -> bool:
-    """Swap until no swap of any two groups is better, or the effort is spent.
+    """Swap until no swap of any two groups lowers the energy, or the effort is spent.
 
-    Groups near each other in the first order come first: they have most to give each other.
+    Groups that are close in the first order come first, since their swaps gain most.
 
     Returns:
-        Whether no swap is better.
+        Whether no swap lowers the energy.
     """
     counts, changed, looked = descent.counts, descent.changed, descent.looked
     groups, in_matches = changed.shape[0], counts[MATCHES] * counts[TEAMS]

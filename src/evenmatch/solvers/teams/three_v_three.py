@@ -1,6 +1,6 @@
 """The best division of two teams of three, written out: the inner loop of 3v3 searches.
 
-A match costs what all its pairs cost as enemies and, for each pair of mates, the difference. Its
+A match costs the sum of all its pairs as enemies plus, for each pair of mates, the difference. Its
 ten divisions stand in the order 012 013 014 015 023 024 025 034 035 045 of the first team.
 """
 

@@ -1,4 +1,4 @@
-"""The best division of a match into two teams, by trying all of them."""
+"""The best division of a match into two teams, by exhaustive search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenmatch.solvers.teams.evaluation_input import PARITY, Scene
 from evenmatch.solvers.teams.search_state import Board, board_of, load_pairs
 
 PLAYERS_MAX = 16
-"""Two teams of at most so many players together are divided exactly."""
+"""Two teams of at most this many players together are divided exactly."""
 
 
 def is_exact(scene: Scene) -> bool:
@@ -21,9 +21,9 @@ def is_exact(scene: Scene) -> bool:
 
 
 def split_matches(scene: Scene, seated: Places) -> Places:
-    """Return matches of two teams, each divided as well as can be, parties whole.
+    """Return matches of two teams, each divided in the best way, parties whole.
 
-    Where `is_exact` says no, they are returned as they are.
+    Without `is_exact` they are returned unchanged.
 
     Args:
         scene: The batch.
@@ -43,7 +43,7 @@ def split_matches(scene: Scene, seated: Places) -> Places:
 
 @kernel("int64(Scene, Board, int64, int64[:,::1])", allocates=False)
 def _find_parts(scene: Scene, board: Board, row: int, parts: Ints) -> int:
-    """Write the first place and size of each party of a row, largest first; return how many."""
+    """Write the first place and size of each party of a row, largest first; return their number."""
     first, party, seat = scene.first, scene.party, board.seat
     count, p = 0, 0
     while p < seat.shape[1]:
@@ -64,7 +64,7 @@ def _find_parts(scene: Scene, board: Board, row: int, parts: Ints) -> int:
 
 @kernel("boolean(Scene, Board, int64[:,::1], int64, int64)", allocates=False)
 def _take_sides(scene: Scene, board: Board, parts: Ints, count: int, mask: int) -> bool:
-    """Write into `order` who is where if the bits of a mask are in the second team."""
+    """Write into `order` the division in which the set bits of a mask are the second team."""
     team_start, seats_min, order = scene.team_start, scene.seats_min, board.order
     left, right = team_start[0], team_start[1]
     for p in range(team_start[2]):
@@ -92,7 +92,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
         load_pairs(scene, board, row)
         count = _find_parts(scene, board, row, parts)
         best, fewest = np.inf, 1 << 30
-        # Equal teams are alike: the last party may as well be in the first.
+        # Equal teams are interchangeable, so the last party may always be in the first.
         for mask in range(1 << (count - 1 if is_even else count)):
             if not _take_sides(scene, board, parts, count, mask):
                 continue
