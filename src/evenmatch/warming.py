@@ -111,7 +111,7 @@ class Warming:
             self.stop()
             raise
         if self._failure:
-            raise MatchmakingError(f"kernels could not be compiled: {self._failure}")
+            raise MatchmakingError(f"the solvers could not be compiled: {self._failure}")
 
     def stop(self) -> None:
         """End all processes; what they have compiled stays."""

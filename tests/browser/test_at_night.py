@@ -71,9 +71,11 @@ def test_a_stall_and_a_slow_policy_are_told_in_words(visit: Visits, server: Serv
     time.sleep(1.5)
     server.process.send_signal(signal.SIGCONT)
     expect(stalls.locator(".state")).to_have_text("alarm")
-    expect(stalls).to_contain_text("in the last minute for which the server answered nobody")
+    expect(stalls).to_contain_text("in the last minute during which the server answered nobody")
     expect(page.locator("#verdict")).to_contain_text("stalls")
-    expect(page.locator("#alarm-still")).to_contain_text("Alarm if players for three matches wait")
+    expect(page.locator("#alarm-still")).to_contain_text(
+        "Alarm if enough players for three matches wait"
+    )
 
 
 def test_a_chart_without_data_says_so_calmly(visit: Visits) -> None:

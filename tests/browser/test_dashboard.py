@@ -156,7 +156,7 @@ def test_an_operator_changes_the_policy(visit: Visits, server: Server) -> None:
     page.get_by_label("Policy").fill("periodic:rounds_of=9000")
     page.get_by_role("button", name="Change").click()
     confirm(page, "Change it")
-    expect(page.locator("#outcome")).to_contain_text("periodic:rounds_of=9000 now")
+    expect(page.locator("#outcome")).to_contain_text("now uses periodic:rounds_of=9000")
     (slow,) = [q for q in server.call("GET", "/v1/queues").body if q["name"] == "slow"]
     assert slow["policy"] == "periodic:rounds_of=9000"
 
@@ -300,7 +300,7 @@ def test_a_player_is_found_with_all_their_tickets(visit: Visits, server: Server)
     page.keyboard.press("Escape")
     page.get_by_label("Player", exact=True).fill("nobody of this name")
     page.get_by_role("button", name="Find").click()
-    expect(page.locator("#sheet-body")).to_contain_text("No ticket of this player waits")
+    expect(page.locator("#sheet-body")).to_contain_text("This player has no waiting ticket")
     server.call("DELETE", f"/v1/tickets/{second}")
 
 

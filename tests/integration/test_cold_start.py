@@ -91,7 +91,7 @@ def test_cold_server_lives_and_says_what_it_waits_for(tmp_path: Path) -> None:
     with cold_server(tmp_path) as (server, url):
         code, told = next(answers(server, f"{url}/readyz"))
         assert code == 503
-        assert str(told["reason"]).startswith("compiling kernels for this machine")
+        assert str(told["reason"]).startswith("compiling solvers for this machine")
         assert "`evenmatch warm` does this beforehand" in str(told["reason"])
         assert get(f"{url}/healthz") == (200, {"status": "ok"})
         code, told = get(f"{url}/v1/queues")
@@ -100,7 +100,7 @@ def test_cold_server_lives_and_says_what_it_waits_for(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         assert server.wait(GIVE_UP) == 0
     said = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert any("compiling kernels" in line.get("detail", "") for line in said)
+    assert any("compiling solvers" in line.get("detail", "") for line in said)
 
 
 @pytest.mark.long

@@ -94,7 +94,10 @@ def _contents(copied: BackupContents) -> str:
 
 
 def _records(shards: Mapping[str, int]) -> str:
-    found = [f"{last:,} records of shard {shard}" for shard, last in shards.items()]
+    found = [
+        f"{last:,} record{'' if last == 1 else 's'} of shard {shard}"
+        for shard, last in shards.items()
+    ]
     return " and ".join(found) or "no records"
 
 

@@ -231,10 +231,12 @@ def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
 def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
     # Imported here, so that --help and --json need no tables.
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     console = Console(file=sys.stdout)
-    table = Table("asked at", "node", "does", "answers for", "knows format")
+    table = Table(
+        Column("asked at", overflow="fold"), "node", "does", "answers for", "knows format"
+    )
     for each in answers:
         role = f"not reached: {each.why}" if each.role == UNREACHED else each.role.replace("_", " ")
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
@@ -242,7 +244,13 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
         table.add_row(each.at, each.node, role, ", ".join(own), number)
     console.print(table)
     table = Table(
-        "shard", "answers now", "at address", "epoch", "lease left", "format", "all agree"
+        "shard",
+        "answers now",
+        Column("at address", overflow="fold"),
+        "epoch",
+        "lease left",
+        "format",
+        "all agree",
     )
     for one in shards:
         left = "" if one.lease_left is None else f"{one.lease_left:.1f} s"

@@ -62,7 +62,14 @@ def describe(pool: Pool) -> Iterator[str]:
     for rule in queue.rules:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
-    if brought := _brought(queue):
+    brought = _brought(queue)
+    if queue.rating is not None:
+        brought.pop(RATING, None)
+        yield (
+            f"Outcomes of its matches change ratings, by {queue.rating}; a player who comes "
+            "without a rating gets the stored one, or a newcomer's."
+        )
+    if brought:
         yield f"Each player brings {list_in_words([*brought.values()])}; other tickets are refused."
     yield _price(queue)
     if queue.handicap is not None:

@@ -62,7 +62,7 @@ def warm(
     # Another process that compiles is waited for: most of what is missing now will be there.
     with alone():
         warming = Warming(*missing(queues))
-        with progress("Compiling kernels for this machine", max(warming.total, 2)) as advance:
+        with progress("Compiling solvers for this machine", max(warming.total, 2)) as advance:
             warming.run(jobs or processors(), lambda: _step(warming, advance))
     seconds = time.monotonic() - began
     if json:
@@ -78,7 +78,7 @@ def _step(warming: Warming, advance: Callable[[], None]) -> None:
     """Show that one more kernel is compiled."""
     advance()
     if not sys.stderr.isatty() and warming.done % LINES == 0:
-        print(f"evenmatch: compiling kernels for this machine, {warming}", file=sys.stderr)
+        print(f"evenmatch: compiling solvers for this machine, {warming}", file=sys.stderr)
 
 
 def _queues(config: Path) -> list[Queue]:

@@ -31,6 +31,9 @@ def at_first(rule: Rule, compared: str) -> str:
         rule: The rule.
         compared: The quantity that it limits.
     """
+    if rule.expand is None:
+        what = f"{compared[0].upper()}{compared[1:]}"
+        return f"{what} may be at most {number(rule.limit)}{UNITS[rule.unit]}."
     return widening(rule, f"At first {compared} may be {number(rule.limit)}{UNITS[rule.unit]}")
 
 
@@ -38,7 +41,7 @@ def widening(rule: Rule, text: str) -> str:
     """Return the sentence for a rule, how it widens, and who must accept."""
     expand = rule.expand
     if expand is None:
-        return f"{text}, and that never widens."
+        return f"{text}."
     if expand.steps or expand.curve:
         points = expand.steps or expand.curve
         word = "from" if expand.steps else "at"

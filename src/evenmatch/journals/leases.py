@@ -62,8 +62,7 @@ class LeaseWatch:
         left = self.remaining(shard, renewal, ttl)
         if left > 0:
             raise StaleOwner(
-                f"shard {shard!r} is held by {renewal[0]!r} for {ttl:g} s at a time, and it is "
-                f"not over before {left:.3f} s from now: stop that owner, or let {newcomer!r} "
-                "ask again and again until then",
+                f"shard {shard!r} is held by {renewal[0]!r} for at least {left:.3f} s more: stop "
+                f"that server, or let {newcomer!r} try again then",
                 renewal[0],
             )

@@ -25,7 +25,7 @@ from evenmatch.errors import NotSupported
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-COMPILING = "evenmatch: compiling kernels for this machine; it happens once and may take a minute"
+COMPILING = "evenmatch: compiling solvers for this machine; it happens once and may take a minute"
 on_compile: list[Callable[[], None]] = []
 """Called before a kernel that is in no cache is compiled, for instance to tell the user."""
 

@@ -85,7 +85,7 @@ def test_games_of_one_server_are_checked_one_after_the_other(
     told = capsys.readouterr().out
     assert told.startswith(f"{games} names 2 games.\n\n[a]\n{tmp_path / 'a.toml'} is valid.")
     assert "\n[b]\n" in told
-    assert "may be 150" in told.partition("\n[b]\n")[2]
+    assert "may be at most 150" in told.partition("\n[b]\n")[2]
 
     assert main(["check", str(games), "--matches", str(games)]) == 2
     assert "name the file of that game" in capsys.readouterr().err
@@ -118,6 +118,28 @@ def test_steps_and_equal_values_are_told(
     assert "warning: queue duel: no deadline: a ticket whose value nobody shares" in told
 
 
+def test_queue_that_rates_its_players_does_not_ask_them_for_a_rating(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rule = '[[queue.rules]]\nkind = "spread"\nattribute = "rating"\nlimit = 100\n'
+    asked = "Each player brings a rating; other tickets are refused."
+    assert asked in check(capsys, tmp_path, QUEUE + rule)
+    told = check(capsys, tmp_path, QUEUE + 'rating = "glicko2"\n' + rule)
+    assert asked not in told
+    assert "by glicko2; a player who comes without a rating gets the stored one" in told
+
+
+def test_number_of_hosts_that_a_match_needs_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rule = '[[queue.rules]]\nkind = "host_options"\nlimit = {}\n'
+    for limit, sentence in (
+        (0, "A match needs two players who can reach everyone, by connect."),
+        (1, "A match needs at least one player who can reach everyone, by connect."),
+    ):
+        assert sentence in check(capsys, tmp_path, QUEUE + rule.format(limit))
+
+
 def test_percentiles_and_who_must_accept_are_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -126,7 +148,7 @@ def test_percentiles_and_who_must_accept_are_told(
         'unit = "percentile"\naccept = "either"\n'
     )
     told = check(capsys, tmp_path, QUEUE + share)
-    assert "may be 0.05 of all players, by percentile, and that never widens." in told
+    assert "may be at most 0.05 of all players, by percentile." in told
     told = check(capsys, tmp_path, QUEUE + share + "expand = {rate = 0.01}\n")
     assert "It is enough that one ticket of the match accepts." in told
 
@@ -399,12 +421,9 @@ def test_kinds_that_compare_no_numbers_are_told(
     for sentence in (
         "the mean latency between enemies (weight 1.5)",
         "the difference in party sizes between its teams (weight 1.5)",
-        "the number of players missing to two who reach everyone, by connect (weight 1.5)",
+        "the number of hosts that it lacks, of two who can reach everyone by connect (weight 1.5)",
         "the share of its pairs without a common element of words (weight 1.5)",
-        (
-            "At first the largest latency in ms to the region that is best for all may be 90, and "
-            "that never widens."
-        ),
+        "The largest latency in ms to the region that is best for all may be at most 90.",
         (
             "At first the difference in party sizes between its teams may be 0.5; after waiting it "
             "widens to 1 from 30 s."
@@ -412,14 +431,8 @@ def test_kinds_that_compare_no_numbers_are_told(
         "Nobody has as a teammate a player whom either lists in avoid.",
         "All players of a match have the same pool, until one ticket has waited 60 s.",
         "All players of a match have an element of words in common.",
-        (
-            "Two players meet in one match at most 3 times within 86400 s, by meetings, and that "
-            "never widens."
-        ),
-        (
-            "Players who share a household are in one team, or at most 1 of them play in one "
-            "match, and that never widens."
-        ),
+        "Two players meet in one match at most 3 times within 86400 s, by meetings.",
+        ("Players who share a household are in one team, or at most 1 of them play in one match."),
         (
             "No more than 2 of the players who share a party play in one match; after waiting it "
             "widens to 3 from 60 s."

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from evenmatch.criteria.base import Comparison, Form, Gap, Keys, Limit, RolesByTeam, Seats
 from evenmatch.criteria.host_reach import COSTS, ENOUGH, WORDS, hosts_of
+from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Ticket, Value
 
 
@@ -27,8 +28,16 @@ class HostOptions(Comparison):
     limit = Limit("how many hosts may be missing to two: 0 asks for two, 1 for one", 2.0)
     form = Form.NETWORK
     gap_most = 2.0
-    compared = "the number of players missing to two who reach everyone, by {}"
+    compared = "the number of hosts that it lacks, of two who can reach everyone by {}"
     raw = (Gap("possible hosts", "", 1, is_of_attribute=False),)
+
+    @classmethod
+    def sentence(cls, rule: Rule) -> str:
+        """Return how many hosts a match needs, or how their number widens."""
+        if rule.expand is not None or rule.limit >= ENOUGH:
+            return super().sentence(rule)
+        hosts = "two players" if rule.limit < 1.0 else "at least one player"
+        return f"A match needs {hosts} who can reach everyone, by {rule.attribute}."
 
     @staticmethod
     def problem(value: Value | None) -> str | None:

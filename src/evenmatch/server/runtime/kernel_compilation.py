@@ -78,7 +78,7 @@ class KernelCompilation:
     def __str__(self) -> str:
         """Say what is waited for, and how long it will take."""
         progress = "" if self._warming is None else f", {self._warming}"
-        return f"compiling kernels for this machine{progress}; {BEFOREHAND}"
+        return f"compiling solvers for this machine{progress}; {BEFOREHAND}"
 
     def run(self) -> None:
         """Compile all that the queues use; what cannot be is left to whoever needs it."""
