@@ -40,14 +40,14 @@ def advise(
     percentile: float = 0.5,
     seed: int | None = None,
 ) -> Advice:
-    """Say how many players a game needs for a wait, or which waits its players get.
+    """Compute how many players a game needs for a wait, or which waits its players get.
 
     Args:
         base: The game's matches and players.
         players_online: How many are online, in a match, pausing or searching; with `hours`, on
             average over the day.
-        target_wait: Seconds within which a share of the players of every pool shall be matched.
-            Exactly one of both is given, or with `hours` one or both.
+        target_wait: Seconds within which a share of the players of every pool should be matched.
+            Exactly one of these two is given, or with `hours` one or both.
         percentile: That share, above 0 and below 1.
         seed: Simulate the smallest pool with this seed, which takes some seconds; None does not.
 
@@ -55,7 +55,7 @@ def advise(
         The answer. Its `figures()` are what `evenmatch advise --json` prints.
 
     Raises:
-        ConfigError: Something cannot be computed as asked; one sentence.
+        ConfigError: The question cannot be answered; one sentence says why.
 
     Source:
         Xu, Yu and Wu, Rule Designs for Optimal Online Game Matchmaking, for the pools; Little's
@@ -101,13 +101,13 @@ def _of_known(
 
 
 def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
-    """Return an advice with the smallest pool simulated, and its law where theory has none.
+    """Return an advice with the smallest pool simulated, and its law if theory has none.
 
     Args:
-        advice: What theory says.
-        seed: Of all chance.
+        advice: The answer of theory.
+        seed: Of all randomness.
         map_: Makes the runs; `study.map_all` makes several at a time, in processes that import
-            the script that asks. By default one is made after the other.
+            the calling script. By default one is made after the other.
 
     Raises:
         MatchmakingError: The pool cannot be simulated.
@@ -134,8 +134,8 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
 def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
     """Return an advice with the simulated waits of the smallest pool in place of an estimate.
 
-    With patience they hold at the rate that was simulated only: other pools, and how many players
-    a target takes, stay estimates.
+    With patience they hold only at the simulated rate: the waits of other pools, and the number of
+    players for a target, stay estimates.
     """
     pool = advice.known.pool
     if not isinstance(pool, PatientPool) or pool.of_quantiles != "estimate":
@@ -167,8 +167,8 @@ def scenario_of(advice: Advice, seed: int) -> PoolScenario:
     """Return the smallest pool as a scenario.
 
     Args:
-        advice: The advice; where it has no rate, as many search as if nobody waited.
-        seed: Of all chance.
+        advice: The advice; if it has no rate, the rate is that of a game in which nobody waits.
+        seed: Of all randomness.
     """
     from evenmatch.lab.advise.pool_scenario import PoolScenario
 
@@ -185,7 +185,7 @@ def _answer(
     percentile: float,
     target_wait: float | None,
 ) -> Advice:
-    """Return the advice at so many players online and searches per second (nan = none)."""
+    """Return the advice for a number of players online and searches per second (nan = none)."""
     players, rate = online
     usable = rate if 0.0 < rate < math.inf else None
     pooled_rate: float | None = usable
@@ -228,7 +228,7 @@ def _goal(
     percentile: float,
     target_wait: float | None,
 ) -> Goal | None:
-    """Return what is asked of every pool; without a target, the wait of the worst one."""
+    """Return the goal of every pool; without a target, the wait of the worst one."""
     if rate is None:
         return None
     wait = target_wait

@@ -1,4 +1,4 @@
-"""Whom a game has: who is online, how they are split up, and what they need for a match."""
+"""The players of a game: who is online, how they are split, and what they need for a match."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY = "any"
 SLACK = 1e-6
 """How far shares may be from a sum of 1."""
 SHARE_MIN = 1e-9
-"""The least share that is not 0: a player of all who live."""
+"""The least share above 0: one player of all people alive."""
 SEATS_MAX = 1_000
 OPTIONS_MAX = 1_000
 CELLS_MAX = 10_000
@@ -27,14 +27,14 @@ SECONDS_MAX = 1e9
 SECONDS_MIN = 1e-6
 """The least patience, and the least time of a match and the break after it."""
 SHOWN = 64
-"""Characters of a wrong name that an error repeats."""
+"""Most characters of a wrong name that an error repeats."""
 
 
 class Split(msgspec.Struct, frozen=True):
-    """Something by which players are kept apart: regions, modes, bands of skill.
+    """A criterion by which players are kept apart: regions, modes, bands of skill.
 
     Args:
-        name: What it is called.
+        name: Its name.
         shares: The share of players by option; they sum to 1. Splits are independent of each
             other, so that the pool of a mode in a region has the product of both shares.
     """
@@ -44,7 +44,7 @@ class Split(msgspec.Struct, frozen=True):
 
     @classmethod
     def even(cls, name: str, count: int) -> Split:
-        """Return a split into so many equal options, named 1, 2, 3, ...
+        """Return a split into equal options, named 1, 2, 3, ...
 
         >>> Split.even("modes", 2).shares
         {'1': 0.5, '2': 0.5}
@@ -57,7 +57,7 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def name_of(split: str, option: str) -> str:
-    """Return what people call an option of a split; a number says little without the split.
+    """Return the name of an option for people; a number needs the name of its split.
 
     >>> name_of("region", "eu"), name_of("mode", "3")
     ('eu', 'mode 3')
@@ -66,7 +66,7 @@ def name_of(split: str, option: str) -> str:
 
 
 class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
-    """A game's players and matches, as far as waiting depends on them.
+    """A game's players and matches, as far as they affect waits.
 
     Args:
         teams: Players of each team: `(5, 5)` is five against five.
@@ -74,12 +74,12 @@ class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
         idle: Mean seconds between a match and the next search.
         splits: What keeps players apart; each combination of options is a pool of its own.
         parties: Shares of players who come in parties of 1, 2, 3, ...
-        roles: Players that each role takes in a team; they add up to every team's seats.
+        roles: Players of each role in a team; they sum to every team's seats.
         role_shares: Shares of players by the roles that they take, `tank`, `tank+healer`, `any`.
         sides: Shares of players who insist on a side, two names, and `any`.
         patience: Mean seconds after which a player gives up, exponential; None is never.
         levels: Shares of players by level, from the lowest, among which zones may be cut.
-        zones: How many zones to cut the levels into, 2 or more.
+        zones: Number of zones into which to cut the levels, 2 or more.
         hours: Players online by hour of the day from midnight; only their proportions count.
 
     Raises:
@@ -100,7 +100,7 @@ class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
     hours: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse impossible values."""
         _check_names(self)
         _check_match(self)
         _check_splits(self.splits)
@@ -117,7 +117,7 @@ class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether any players who wait can play: no parties, roles or sides."""
+        """Return whether any waiting players can play together: no parties, roles or sides."""
         return not (self.has_parties or self.roles or self.sides)
 
     @property
@@ -135,7 +135,7 @@ def check_shares(what: str, shares: Iterable[float]) -> None:
     """Refuse shares that are negative or do not sum to 1.
 
     Raises:
-        ConfigError: They cannot be shares; the sentence says which, or the sum.
+        ConfigError: They cannot be shares; the message names the wrong one, or the sum.
     """
     found = list(shares)
     for share in found:
@@ -159,7 +159,7 @@ def _seconds(what: str, value: float, *, least: float) -> None:
 
 
 def _check_names(base: PlayerBase) -> None:
-    """Refuse names that no line of a scenario or of an answer can hold."""
+    """Refuse names that do not fit into a line of a scenario or of an answer."""
     options = (name for split in base.splits for name in (split.name, *split.shares))
     for name in (*options, *base.roles, *base.role_shares, *base.sides):
         if not name.isprintable():
@@ -222,7 +222,7 @@ def _check_parties(base: PlayerBase) -> None:
 
 
 def role_set(name: str, roles: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the roles that `tank`, `tank+healer` or `any` mean.
+    """Return the roles that `tank`, `tank+healer` or `any` stand for.
 
     Raises:
         ConfigError: A role is unknown or named twice.
